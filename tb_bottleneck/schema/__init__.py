@@ -1,0 +1,1 @@
+"""What the training process and the TensorBoard process share, and nothing else."""

@@ -1,0 +1,110 @@
+"""Sets of half-open time intervals, and every sweep over them that the package needs.
+
+A `Spans` is canonical: sorted, disjoint, no empty span, none touching the next. All arithmetic is int64 nanoseconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """A canonical set of intervals [starts[i], ends[i]), in nanoseconds."""
+
+    starts: Times
+    ends: Times
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def total(self) -> int:
+        """Time covered, in nanoseconds."""
+        return int((self.ends - self.starts).sum())
+
+    def covered(self, begin: ArrayLike, end: ArrayLike) -> Times:
+        """Time of this set inside each [begin[i], end[i]), in nanoseconds; zero where end <= begin."""
+        begins, stops = np.asarray(begin, np.int64), np.asarray(end, np.int64)
+        return self._until(np.maximum(stops, begins)) - self._until(begins)
+
+    def contains(self, times: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each time lies in a span."""
+        at = np.asarray(times, np.int64)
+        index = np.searchsorted(self.starts, at, side="right") - 1
+        if not len(self):
+            return np.zeros(at.shape, np.bool_)
+        return (index >= 0) & (at < self.ends[np.maximum(index, 0)])
+
+    def _until(self, times: Times) -> Times:
+        """Time of this set before each time."""
+        if not len(self):
+            return np.zeros(times.shape, np.int64)
+        before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
+        index = np.searchsorted(self.starts, times, side="right")
+        last = np.maximum(index - 1, 0)
+        overhang = np.where(index > 0, np.maximum(self.ends[last] - times, 0), 0)
+        return np.asarray(before[index] - overhang, np.int64)
+
+
+EMPTY = Spans(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
+    """The time covered by any of the intervals, which may overlap and come in any order; empty ones count nothing."""
+    begin, end = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    keep = end > begin
+    begin, end = begin[keep], end[keep]
+    if not len(begin):
+        return EMPTY
+    order = np.argsort(begin, kind="stable")
+    begin, reach = begin[order], np.maximum.accumulate(end[order])
+    first = np.concatenate(([True], begin[1:] > reach[:-1]))
+    last = np.concatenate((first[1:], [True]))
+    return Spans(begin[first], reach[last])
+
+
+def merge(*sets: Spans) -> Spans:
+    """The union of several sets."""
+    if not sets:
+        return EMPTY
+    return union(np.concatenate([s.starts for s in sets]), np.concatenate([s.ends for s in sets]))
+
+
+def complement(spans: Spans, begin: int, end: int) -> Spans:
+    """What of [begin, end) the set leaves free."""
+    inner = clip(spans, begin, end)
+    starts = np.concatenate(([begin], inner.ends))
+    ends = np.concatenate((inner.starts, [end]))
+    keep = ends > starts
+    return Spans(starts[keep].astype(np.int64), ends[keep].astype(np.int64))
+
+
+def clip(spans: Spans, begin: int, end: int) -> Spans:
+    """The part of the set inside [begin, end)."""
+    starts, ends = np.maximum(spans.starts, begin), np.minimum(spans.ends, end)
+    keep = ends > starts
+    return Spans(starts[keep], ends[keep])
+
+
+def intersect(a: Spans, b: Spans) -> Spans:
+    """The time in both sets."""
+    if not len(a) or not len(b):
+        return EMPTY
+    # For each span of `a`, the run of spans of `b` that reach into it: first .. last, both inclusive.
+    first = np.searchsorted(b.ends, a.starts, side="right")
+    last = np.searchsorted(b.starts, a.ends, side="left")
+    count = np.maximum(last - first, 0)
+    rows = np.repeat(np.arange(len(a)), count)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    columns = np.repeat(first, count) + within
+    return Spans(np.maximum(a.starts[rows], b.starts[columns]), np.minimum(a.ends[rows], b.ends[columns]))
+
+
+def subtract(a: Spans, b: Spans) -> Spans:
+    """The time in `a` that is not in `b`."""
+    if not len(a) or not len(b):
+        return a
+    return intersect(a, complement(b, int(a.starts[0]), int(a.ends[-1])))

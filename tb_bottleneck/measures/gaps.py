@@ -1,0 +1,115 @@
+"""Who owns the time in which the device is idle: each gap is followed to the launch that ends it, and to its thread.
+
+For a gap [begin, end) that ends with an operation whose call returned at r:
+- r <= begin: the work was queued, the device itself was late: `queued`;
+- r > begin: the host was late. [begin, r) is split by what the launching thread did then (measures/doing.py), and
+  [r, end) is the latency of a launch.
+A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is split by
+what the main launching thread did.
+
+Sync bubbles: when the host waits until the device has run dry, the device stays idle while the host dispatches again. Up
+to the length of that wait, the idle dispatching time from the return of the call until work is queued up again is
+charged to the wait: without it the host would have dispatched that much earlier, and no earlier.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measures.doing import BLOCKING_CALL_NS, Doing, HostTimeline
+from tb_bottleneck.trace.calls import Calls, Role
+from tb_bottleneck.trace.device import DeviceOps
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+# A wait and the end of what it waited for lie this close (the return of a synchronising call takes a few us).
+RETURN_LAG_NS = 20_000
+# This many operations launched and not begun mean that the queue is filling again (one may be in flight).
+QUEUED_AGAIN = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The idle gaps of a window, in ns per gap and owner. Rows of `by_doing` sum with the others to end - begin."""
+
+    begin: Ints
+    end: Ints
+    by_doing: Ints  # shape (gaps, Doing)
+    latency: Ints  # from the return of the launching call to the begin of the operation
+    queued: Ints  # the operation had been launched before the gap began
+    sync_bubble: Ints  # the part of dispatching and latency that a wait caused; contained in those
+
+
+def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
+    """Splits the idle time of the trace's device."""
+    ops, calls = trace.device_ops, trace.calls
+    first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
+    ended = ops.start[first] == idle.ends
+    known = ended & ops.launched[first]
+    returned = np.where(known, calls.end[ops.call[first]] if len(calls) else 0, idle.ends)
+    queued = known & (returned <= idle.starts)
+    host_until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
+    thread = np.where(known, calls.thread[ops.call[first]] if len(calls) else 0, -1)
+    by_doing = _split(idle.starts, host_until, thread, host)
+    late = np.where(queued, 0, idle.ends - host_until)
+    gaps = Gaps(
+        begin=idle.starts,
+        end=idle.ends,
+        by_doing=by_doing,
+        latency=late,
+        queued=np.where(queued, idle.ends - idle.starts, 0),
+        sync_bubble=np.zeros(len(idle), np.int64),
+    )
+    _charge_bubbles(gaps, _waits(ops, calls), _queue_filled(ops, calls))
+    return gaps
+
+
+def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
+    """Time of each [begin, until) by what the gap's thread did; -1 stands for the main thread."""
+    parts = np.zeros((len(begin), len(Doing)), np.int64)
+    for one in np.unique(thread):
+        rows = thread == one
+        speaker = host.main_thread if one < 0 else int(one)
+        if speaker is not None:
+            for doing, spans in host.doings(speaker).items():
+                parts[rows, doing] = spans.covered(begin[rows], until[rows])
+        parts[rows, Doing.OTHER] = (until - begin)[rows] - parts[rows, : Doing.OTHER].sum(axis=1)
+    return parts
+
+
+def _waits(ops: DeviceOps, calls: Calls) -> Calls:
+    """Calls that blocked until the device had finished something: an operation ended inside, up to their return."""
+    rows = calls.of(Role.WAIT, Role.COPY)
+    rows = rows.take(rows.end - rows.start > BLOCKING_CALL_NS)
+    ends = np.sort(ops.end)
+    latest = np.searchsorted(ends, rows.end, side="right") - 1
+    waited = (latest >= 0) & (ends[np.maximum(latest, 0)] > rows.start)
+    return rows.take(waited)
+
+
+def _queue_filled(ops: DeviceOps, calls: Calls) -> Ints:
+    """Begins of operations at whose begin the queue held QUEUED_AGAIN more, sorted."""
+    if not len(calls):
+        return np.empty(0, np.int64)
+    issued = np.sort(np.where(ops.launched, calls.start[ops.call], ops.start))
+    depth = np.searchsorted(issued, ops.start, side="right") - np.arange(1, len(ops) + 1)
+    filled: Bools = depth >= QUEUED_AGAIN
+    return ops.start[filled]
+
+
+def _charge_bubbles(gaps: Gaps, waits: Calls, filled: Ints) -> None:
+    """Fills `sync_bubble`, wait by wait in order of time; a gap's time is charged once."""
+    chargeable = gaps.by_doing[:, Doing.DISPATCH] + gaps.latency
+    for returned, length in zip(waits.end.tolist(), (waits.end - waits.start).tolist(), strict=True):
+        gap = int(np.searchsorted(gaps.end, returned, side="right"))
+        after = np.searchsorted(filled, returned, side="right")
+        refilled = int(filled[after]) if after < len(filled) else None
+        budget = length
+        if gap < len(gaps.begin) and gaps.begin[gap] > returned + RETURN_LAG_NS:
+            continue  # the device was still busy when the host went on: the wait cost nothing
+        while gap < len(gaps.begin) and budget > 0 and (refilled is None or gaps.begin[gap] < refilled):
+            taken = min(budget, int(chargeable[gap] - gaps.sync_bubble[gap]))
+            gaps.sync_bubble[gap] += taken
+            budget -= taken
+            gap += 1

@@ -1,0 +1,62 @@
+"""What the measures are taken from: a trace, its steps, and the facts that several measures share."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tb_bottleneck.intervals import Spans, complement, merge
+from tb_bottleneck.measures.account import Account, account_of, device_time_by_regime
+from tb_bottleneck.measures.busy import busy_by_owner
+from tb_bottleneck.measures.cpu import cpu_time_by_regime
+from tb_bottleneck.measures.doing import HostTimeline
+from tb_bottleneck.measures.gaps import Gaps, find_gaps
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One trace with a window to judge. Everything is computed on first use and kept."""
+
+    trace: Trace
+    steps: Steps
+
+    @cached_property
+    def on_device(self) -> bool:
+        """Whether an accelerator worked; else the CPU is the device."""
+        return len(self.trace.device_ops) > 0
+
+    @cached_property
+    def host(self) -> HostTimeline:
+        """What the host threads did."""
+        return HostTimeline(self.trace)
+
+    @cached_property
+    def busy(self) -> dict[str, Spans]:
+        """The accelerator's busy time in the window, by owner."""
+        facts = self.trace.header.device(self.trace.device_index)
+        multiprocessors = facts.multiprocessors if facts else None
+        return busy_by_owner(self.trace.device_ops, multiprocessors, self.steps.begin, self.steps.end)
+
+    @cached_property
+    def idle(self) -> Spans:
+        """The accelerator's idle time in the window."""
+        return complement(merge(*self.busy.values()), self.steps.begin, self.steps.end)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The idle time, split by owner."""
+        return find_gaps(self.trace, self.idle, self.host)
+
+    @cached_property
+    def account(self) -> Account:
+        """Every nanosecond of the window with its owner."""
+        if self.on_device:
+            ns = device_time_by_regime(self.busy, self.gaps)
+        else:
+            ns = cpu_time_by_regime(self.trace, self.steps, self.host)
+        return account_of(self.steps.end - self.steps.begin, ns)
+
+    def in_window(self, starts: Ints) -> Bools:
+        """Which of these times lie in the window."""
+        return (starts >= self.steps.begin) & (starts < self.steps.end)

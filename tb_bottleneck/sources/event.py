@@ -1,0 +1,51 @@
+"""One event of a trace as it stands in the file: only the fields that are used, with every type they were seen in.
+
+The format is the Trace Event Format (JSON) as Kineto writes it, libkineto/src/output_json.cpp.
+"""
+
+from decimal import Decimal
+
+import msgspec
+
+Number = int | float | str | None
+
+
+class Args(msgspec.Struct, gc=False):
+    """The arguments that are used. Torch before 1.12 writes `external id`, later ones `External id`."""
+
+    correlation: Number = None
+    external_id: Number = msgspec.field(default=None, name="External id")
+    external_id_old: Number = msgspec.field(default=None, name="external id")
+    device: Number = None
+    stream: Number = None
+    bytes: Number = None
+    grid: list[int | float] | str | None = None
+    blocks_per_sm: Number = msgspec.field(default=None, name="blocks per SM")
+    warps_per_sm: Number = msgspec.field(default=None, name="warps per SM")
+    name: str | int | float | None = None  # of a thread or process, on metadata events
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event. `ts` and `dur` are microseconds."""
+
+    ph: str = ""
+    cat: str | None = ""
+    name: str | int | float | None = ""
+    pid: int | float | str | None = 0
+    tid: int | float | str | None = 0
+    ts: float | str | None = None
+    dur: float | str | None = 0.0
+    args: Args | None = None
+
+
+class ExactEvent(msgspec.Struct, gc=False):
+    """The same, with times kept as decimal text: float64 rounds absolute Unix microseconds to 0.25 µs."""
+
+    ph: str = ""
+    cat: str | None = ""
+    name: str | int | float | None = ""
+    pid: int | float | str | None = 0
+    tid: int | float | str | None = 0
+    ts: Decimal | None = None
+    dur: Decimal | None = Decimal(0)
+    args: Args | None = None

@@ -1,0 +1,56 @@
+"""What an event is: the categories of every torch version, brought to one word each.
+
+Names: libkineto ActivityType.h; torch 1.8 to 1.11 wrote Operator, Runtime, Kernel, Memcpy, Memset, Python instead
+(renamed in pytorch/kineto 3db5c597).
+"""
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """What a row of the events table is."""
+
+    OTHER = 0
+    CPU_OP = 1
+    ANNOTATION = 2
+    PYTHON = 3
+    CALL = 4  # of the CUDA or HIP runtime or driver
+    KERNEL = 5
+    MEMCPY = 6
+    MEMSET = 7
+    OVERHEAD = 8
+    FOREIGN_DEVICE = 9  # work on an accelerator this package does not judge (MTIA, HPU, XPU, private backends)
+    COUNTER_RANGE = 10  # CUPTI range profiling replaces kernel records
+
+
+KIND_OF = {
+    "cpu_op": Kind.CPU_OP,
+    "operator": Kind.CPU_OP,
+    "user_annotation": Kind.ANNOTATION,
+    "python_function": Kind.PYTHON,
+    "python": Kind.PYTHON,
+    "cuda_runtime": Kind.CALL,
+    "cuda_driver": Kind.CALL,
+    "hip_runtime": Kind.CALL,
+    "runtime": Kind.CALL,
+    "kernel": Kind.KERNEL,
+    "gpu_memcpy": Kind.MEMCPY,
+    "memcpy": Kind.MEMCPY,
+    "gpu_memset": Kind.MEMSET,
+    "memset": Kind.MEMSET,
+    "overhead": Kind.OVERHEAD,
+    "cuda_profiler_range": Kind.COUNTER_RANGE,
+}
+
+_FOREIGN_PREFIXES = ("mtia", "hpu", "xpu", "privateuse1", "glow")
+
+DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+
+
+def kind_of(category: str) -> Kind:
+    """The kind of a category as written in a trace. Unknown ones are OTHER: they take no part."""
+    word = category.lower()
+    found = KIND_OF.get(word)
+    if found is not None:
+        return found
+    return Kind.FOREIGN_DEVICE if word.startswith(_FOREIGN_PREFIXES) else Kind.OTHER

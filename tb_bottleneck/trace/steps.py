@@ -1,0 +1,107 @@
+"""Cuts the recording into training steps, and says on what basis.
+
+A host step ends when the host has moved on, but its device work may still run: the first recorded steps often just fill
+the launch queue. So a step is over when both are: at the later of the host step's end and the end of the last device
+operation that was launched in it. Device work is never clipped at the end of a host step.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.period import find_period
+from tb_bottleneck.trace.table import Ints, Rows
+from tb_bottleneck.trace.trace import Trace
+
+_PROFILER_STEP = re.compile(r"^ProfilerStep")
+_OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+MIN_INFERRED_STEPS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns.
+
+    `basis` is profiler_step, inferred or whole (then there is one step: the whole window). `host` are the host's own
+    begins of the steps, for assigning launches; it has one entry more than there are steps, like `edges`.
+    """
+
+    basis: str
+    edges: Ints
+    host: Ints
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def begin(self) -> int:
+        """Begin of the window, in ns."""
+        return int(self.edges[0])
+
+    @property
+    def end(self) -> int:
+        """End of the window, in ns."""
+        return int(self.edges[-1])
+
+    @property
+    def durations(self) -> Ints:
+        """Step times, in ns."""
+        return np.diff(self.edges)
+
+
+def find_steps(trace: Trace) -> Steps | None:
+    """The steps of a recording, None where nothing at all happened in it."""
+    marks = _rows_named(trace, _PROFILER_STEP)
+    if len(marks):
+        starts, ends = trace.events.start[marks], trace.events.end[marks]
+        return _with_device_ends(trace, "profiler_step", np.append(starts, ends.max()))
+    optimizer = _outermost_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
+    if len(optimizer) > MIN_INFERRED_STEPS:
+        return _with_device_ends(trace, "inferred", optimizer)
+    period = find_period(trace)
+    if len(period) > MIN_INFERRED_STEPS:
+        return _with_device_ends(trace, "inferred", period)
+    return _whole(trace)
+
+
+def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
+    wanted = trace.names_where(lambda name: bool(pattern.search(name)))
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    return rows[np.isin(trace.events.name[rows], wanted)]
+
+
+def _outermost_ends(trace: Trace, rows: Rows) -> Ints:
+    """Ends of the last optimizer call of each step: calls that follow one another within a tenth of the step are one."""
+    ends = np.sort(trace.events.end[rows])
+    if len(ends) < 2:
+        return ends
+    pauses = np.diff(ends)
+    return np.append(ends[:-1][pauses > pauses.max() / 10], ends[-1])
+
+
+def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
+    """Moves each step's end to where its device work ends too, if that is later."""
+    ops = trace.device_ops
+    edges = host.astype(np.int64).copy()
+    if len(ops):
+        issued = np.where(ops.launched, trace.calls.start[ops.call] if len(trace.calls) else 0, ops.start)
+        step = np.searchsorted(host, issued, side="right") - 1
+        inside = (step >= 0) & (step < len(host) - 1)
+        np.maximum.at(edges, step[inside] + 1, ops.end[inside])
+        edges = np.maximum.accumulate(edges)
+    return Steps(basis, edges, host)
+
+
+def _whole(trace: Trace) -> Steps | None:
+    """From the first to the last device operation; on a recording without any, of operators."""
+    ops = trace.device_ops
+    if len(ops):
+        edges = np.array([ops.start.min(), ops.end.max()])
+    else:
+        rows = trace.rows(Kind.CPU_OP)
+        if not len(rows):
+            return None
+        edges = np.array([trace.events.start[rows].min(), trace.events.end[rows].max()])
+    return Steps("whole", edges, edges) if edges[1] > edges[0] else None

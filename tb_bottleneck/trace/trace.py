@@ -1,0 +1,76 @@
+"""A recording as tables: what the later rooms read. Derived facts are computed once and stay with the trace."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.sources.kineto import KinetoReader
+from tb_bottleneck.trace.calls import Calls, calls_of
+from tb_bottleneck.trace.device import DeviceOps, device_ops_of
+from tb_bottleneck.trace.events import Events, EventsBuilder, Thread
+from tb_bottleneck.trace.header import Header, read_header
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One recording of one process. `lost` counts what could not be used; `truncated` says how the file ended early."""
+
+    header: Header
+    events: Events
+    names: tuple[str, ...]
+    threads: tuple[Thread, ...]
+    lost: Counter[str]
+    truncated: str
+
+    def rows(self, *kinds: Kind) -> Rows:
+        """Row numbers of the events of these kinds, in order of start."""
+        return np.flatnonzero(np.isin(self.events.kind, kinds))
+
+    def names_where(self, test: Callable[[str], bool]) -> Rows:
+        """Row numbers of the names that pass a test."""
+        return np.array([row for row, name in enumerate(self.names) if test(name)], np.intp)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """Runtime and driver calls, sorted by start."""
+        return calls_of(self.events, self.names)
+
+    @cached_property
+    def all_device_ops(self) -> DeviceOps:
+        """Work on every device, sorted by start."""
+        return device_ops_of(self.events, self.names, self.calls)
+
+    @cached_property
+    def device_index(self) -> int:
+        """The device that the report is about: the one with most operations; 0 where there is none."""
+        devices, counts = np.unique(self.all_device_ops.device, return_counts=True)
+        return int(devices[np.argmax(counts)]) if len(devices) else 0
+
+    @cached_property
+    def device_ops(self) -> DeviceOps:
+        """Work on that device, sorted by start."""
+        ops = self.all_device_ops
+        return ops if not len(ops) else ops.take(ops.device == self.device_index)
+
+
+def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace:
+    """Reads the trace at `path`. `progress` is told bytes read and bytes in all.
+
+    Raises NotFound, and Unreadable where the file gives no trace at all; damage inside is survived and counted.
+    """
+    reader, builder = KinetoReader(path, progress), EventsBuilder()
+    for batch in reader.batches():
+        builder.add(batch)
+    return Trace(
+        header=read_header(reader.header),
+        events=builder.build(),
+        names=builder.names(),
+        threads=builder.threads(),
+        lost=reader.lost + builder.lost,
+        truncated=reader.truncated,
+    )

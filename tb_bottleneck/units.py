@@ -1,0 +1,48 @@
+"""Conversions between the units of traces and ours; the only place that does them.
+
+Time inside the package is int64 nanoseconds. Traces give microseconds, as integers, floats or text.
+"""
+
+from decimal import Decimal
+
+NS_PER_US = 1_000
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+
+# Beyond this many microseconds (about the year 2001 as Unix time) a float64 no longer holds whole nanoseconds:
+# its spacing is 2^-3 us = 125 ns and more.
+COARSE_FLOAT_US = 1e15
+
+
+def us_to_ns(value: float | int | Decimal) -> int:
+    """Microseconds to the nearest nanosecond.
+
+    Integers and Decimals are exact. Raises ValueError or OverflowError for NaN and infinities.
+    """
+    if isinstance(value, int):
+        return value * NS_PER_US
+    return int((value * NS_PER_US).to_integral_value()) if isinstance(value, Decimal) else round(value * NS_PER_US)
+
+
+def duration_text(ns: float) -> str:
+    """A duration for people: three significant digits in the unit that fits, as "53.0 ms"."""
+    for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
+        if abs(ns) >= size:
+            number = ns / size
+            digits = 0 if number >= 100 else 1 if number >= 10 else 2
+            return f"{number:.{digits}f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def share_text(share: float) -> str:
+    """A share for people: whole percents, one digit below ten, as "41 %" or "3.2 %"."""
+    percent = share * 100
+    return f"{percent:.0f} %" if percent >= 9.95 or percent == 0 else f"{percent:.1f} %"
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes for people, in powers of 1000, as "53.1 MB"."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
