@@ -1,0 +1,123 @@
+"""The command line: `tb-bottleneck`, or `python -m tb_bottleneck`."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_bottleneck import __version__
+from tb_bottleneck.errors import NotFound
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from tb_bottleneck.schema.bottleneck_pb2 import Report
+
+_EXAMPLES = """\
+examples:
+  tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
+  tb-bottleneck diagnose runs/                       every recording under a logdir
+  tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...]}
+
+record a trace for it with:
+  with torch.profiler.profile(
+      schedule=torch.profiler.schedule(skip_first=10, wait=1, warmup=2, active=6),
+      on_trace_ready=torch.profiler.tensorboard_trace_handler("runs/mine"),
+  ) as prof:
+      for batch in loader:
+          train_step(batch)
+          prof.step()
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command. Returns the exit status: 0, or 2 where a path does not exist or the usage is wrong."""
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.run(options))
+    except NotFound as error:
+        print(f"tb-bottleneck: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): that is its right.
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tb-bottleneck",
+        description="Tells why a PyTorch training run is slow, and what to change first.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    diagnose = commands.add_parser(
+        "diagnose",
+        help="judge recordings: files, run directories or whole logdirs",
+        description="Judges torch.profiler recordings and prints one report for each.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    diagnose.add_argument("paths", nargs="+", metavar="PATH", help="a trace file, or a directory that is searched for traces")
+    diagnose.add_argument("--json", action="store_true", help='print one JSON object, {"reports": [...]}')
+    diagnose.set_defaults(run=_diagnose)
+    return parser
+
+
+def _diagnose(options: argparse.Namespace) -> int:
+    from tb_bottleneck.report.jsonform import as_json
+    from tb_bottleneck.report.text import render
+    from tb_bottleneck.schema.bottleneck_pb2 import Reports
+
+    found = [one for path in options.paths for one in _recordings(path)]
+    reports = list(_reports(found))
+    if options.json:
+        print(as_json(Reports(reports=reports)))
+        return 0
+    if not reports:
+        where = ", ".join(options.paths)
+        print(f"No trace was found under {where}; looked for *.pt.trace.json and *.pt.trace.json.gz, at any depth.")
+    print("\n\n".join(render(report) for report in reports), end="")
+    return 0
+
+
+def _recordings(path: str) -> list[tuple[str, str]]:
+    """(file, run) of every recording at a path. Raises NotFound."""
+    from tb_bottleneck.sources.logdir import scan
+
+    if not Path(path).exists():
+        raise NotFound(f"no such file or directory: {path}")
+    if Path(path).is_file():
+        return [(path, ".")]
+    listing = scan(path)
+    for problem in listing.problems:
+        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    return [(recording.path, recording.run) for recording in listing.recordings]
+
+
+def _reports(found: list[tuple[str, str]]) -> "Iterator[Report]":
+    """One report per recording, with a progress bar where a person is watching."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tb_bottleneck.diagnosis import diagnose
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        for path, run in found:
+            task = bar.add_task(Path(path).name, total=None)
+            yield diagnose(path, run=run, progress=partial(_show, bar, task))
+            bar.remove_task(task)
+
+
+def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The whole story on one page: a file becomes a trace, the trace a recording with steps, the recording a report."""
+
+import logging
+from collections.abc import Callable
+from pathlib import PurePath
+
+from tb_bottleneck.errors import BottleneckError, StillGrowing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.warmup import warmup_defect
+from tb_bottleneck.regimes import gpu_unused
+from tb_bottleneck.regimes.bench import Answer, answer_of, judge_all
+from tb_bottleneck.report import build
+from tb_bottleneck.report.confidence import confidence_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.health import defects, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import Trace, load
+
+_log = logging.getLogger(__name__)
+
+
+def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> pb.Report:
+    """Reads the trace at `path` and judges it.
+
+    `progress` is told bytes read and bytes in all. Whatever the file holds, the answer is a report: one that cannot be
+    read has the health `unreadable`, one that cannot be judged `incomplete`, both with the reason and what mends it.
+    """
+    report = build.empty_report(run, PurePath(path).name)
+    try:
+        _judge(load(path, progress), report)
+    except StillGrowing as error:
+        build.set_unreadable(report, "growing", str(error))
+    except BottleneckError as error:
+        build.set_unreadable(report, "unreadable", str(error))
+    except Exception as error:  # the border of one file: it costs its own report only
+        _log.exception("the diagnosis of one recording failed")
+        report = build.empty_report(run, PurePath(path).name)
+        build.set_unreadable(report, "broken", f"{type(error).__name__}: {error}"[:300])
+    return report
+
+
+def _judge(trace: Trace, report: pb.Report) -> None:
+    build.set_origin(report, trace)
+    steps = find_steps(trace)
+    fatal = fatal_defect(trace, steps)
+    if steps is None or fatal is not None:
+        build.set_health(report, [fatal] if fatal is not None else [])
+        return
+    recording = Recording(trace, steps)
+    build.set_window(report, recording)
+    build.set_account(report, recording)
+    fatal = warmup_defect(recording)
+    build.set_health(report, [fatal] if fatal is not None else defects(trace, steps))
+    if fatal is None:
+        _give_verdict(recording, report)
+
+
+def _give_verdict(recording: Recording, report: pb.Report) -> None:
+    measures = Measures(recording)
+    verdicts = judge_all(measures)
+    answer = answer_of(verdicts)
+    if work_ran_on_cpu(recording.trace):
+        unused = gpu_unused.verdict_of(measures)
+        verdicts, answer = (unused, *verdicts), Answer(unused.regime, unused.judgement.share, "critical")
+    build.set_verdicts(report, verdicts)
+    build.set_answer(report, answer, confidence_of(recording))

@@ -1,0 +1,85 @@
+"""The words: one TOML file per regime in advice/, and one for the health of recordings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from string import Template
+from typing import Any
+
+from tb_bottleneck.knowledge.catalogue import Unsourced, load
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of evidence: which measure it shows, under which label, and what the number is held against."""
+
+    measure: str
+    label: str
+    compared_with: str
+
+
+@dataclass(frozen=True)
+class CauseAdvice:
+    """The words of a cause."""
+
+    title: str
+    summary: str
+    code: str
+    confirm: str
+    evidence: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class RegimeAdvice:
+    """The words of a regime. The texts but `title` and `meaning` are templates: $share and the like are filled in."""
+
+    title: str
+    meaning: str
+    headline: Template
+    because: Mapping[str, Template]
+    causes: Mapping[str, CauseAdvice]
+
+
+@dataclass(frozen=True)
+class HealthAdvice:
+    """The words of a defect; `detail` is a template."""
+
+    detail: Template
+    fix: str
+
+
+@cache
+def regime_advice(regime: str) -> RegimeAdvice:
+    """The words of a regime. Raises Unsourced where a cause does not say where its advice comes from."""
+    raw = load(f"advice/{regime}.toml")
+    return RegimeAdvice(
+        title=raw["title"],
+        meaning=raw["meaning"],
+        headline=Template(raw["headline"]),
+        because={status: Template(text) for status, text in raw["because"].items()},
+        causes={name: _cause(regime, name, entry) for name, entry in raw.get("cause", {}).items()},
+    )
+
+
+@cache
+def health_advice(code: str) -> HealthAdvice:
+    """The words of a defect."""
+    entry = load("advice/health.toml")[code]
+    _refuse_unsourced("health", code, entry)
+    return HealthAdvice(Template(entry["detail"]), entry["fix"])
+
+
+def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
+    _refuse_unsourced(regime, name, raw)
+    return CauseAdvice(
+        title=raw["title"],
+        summary=raw["summary"],
+        code=raw["code"].strip(),
+        confirm=raw["confirm"],
+        evidence=tuple(Line(e["measure"], e["label"], e.get("compared_with", "")) for e in raw.get("evidence", ())),
+    )
+
+
+def _refuse_unsourced(file: str, name: str, raw: Mapping[str, Any]) -> None:
+    if not str(raw.get("source", "")).strip():
+        raise Unsourced(f"advice/{file}.toml: {name} has no source")

@@ -1,0 +1,27 @@
+"""Tells start-up from steady behaviour, where the recording holds too little to tell by its steps."""
+
+import numpy as np
+
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.trace.health import Defect
+
+# A recording that spends this much on things that happen once is about starting, not about training.
+START_SHARE = 0.25
+# In a recording without steps, one pause that makes up this much of it and never comes again is a start-up.
+LONE_PAUSE_SHARE = 0.50
+
+
+def warmup_defect(recording: Recording) -> Defect | None:
+    """The defect `warmup`, None where the recording shows steady behaviour."""
+    window = recording.account.window
+    if not recording.on_device:
+        return None
+    start = int(recording.gaps.by_doing[:, Doing.START].sum())
+    if start / window > START_SHARE:
+        return Defect("warmup", True, {"share": start / window, "pause": start})
+    pauses = recording.idle.ends - recording.idle.starts
+    longest = int(np.max(pauses, initial=0))
+    if recording.steps.basis == "whole" and longest / window > LONE_PAUSE_SHARE:
+        return Defect("warmup", True, {"share": longest / window, "pause": longest})
+    return None

@@ -1,0 +1,1 @@
+"""Opinions: one small file per regime, judged from measures and from nothing else."""

@@ -1,0 +1,22 @@
+"""host: the device is idle while Python outside torch runs.
+
+Signal: idle device time while the launching thread records no operator, call, loader or interruption for over 0.5 ms.
+Formula: that time / the window.
+Threshold: fires at 10 % of the window.
+Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
+"""
+
+from tb_bottleneck.measures.hosting import longest_host_pause
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
+
+FIRES_AT = 0.10
+
+
+def judge(measures: Measures) -> Judgement:
+    """Which Python it was, only recorded stacks can tell."""
+    cause = Cause("host_python", measures.account.share("host"), (longest_host_pause,))
+    return idle_judgement(measures, "host", FIRES_AT, (cause,))
+
+
+RULE = Rule("host", judge, FIRES_AT)

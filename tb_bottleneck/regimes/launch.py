@@ -1,0 +1,26 @@
+"""launch: the device is idle while torch dispatches operators and launches kernels.
+
+Signal: idle device time while the launching thread is in operators, runtime calls or the short pauses between them.
+Formula: that time / the window. Half of it counts as recoverable: while it records, the profiler slows the dispatching
+host 1.6 to 2.1 times, so up to half of what is seen is the profiler's own.
+Threshold: fires at 10 % of the window.
+Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch 2.13
+with 80 small layers, every combination of the profiler's options against none.
+"""
+
+from tb_bottleneck.measures.hosting import launches, operators
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.working import kernel_time, kernels
+from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
+
+FIRES_AT = 0.10
+RECOVERABLE = 0.5
+
+
+def judge(measures: Measures) -> Judgement:
+    """Small kernels: the device finishes each one before the host has launched the next."""
+    cause = Cause("small_kernels", measures.account.share("launch"), (kernels, kernel_time, launches, operators))
+    return idle_judgement(measures, "launch", FIRES_AT, (cause,), RECOVERABLE)
+
+
+RULE = Rule("launch", judge, FIRES_AT)

@@ -1,0 +1,65 @@
+"""What a rule is: a value that pairs a regime with the function that judges it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tb_bottleneck.measures.measure import Measure, Missing
+from tb_bottleneck.measures.measures import MeasureFunction, Measures
+
+FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a regime owns time. `cost_share` is the share of the window at stake; `evidence` are the measures that show it.
+
+    `bounded` tells whether removing the cause can at best give back `cost_share`; else no gain is stated.
+    """
+
+    name: str
+    cost_share: float
+    evidence: tuple[MeasureFunction, ...]
+    bounded: bool = True
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The answer of a rule. `recoverable` is the share of the window that curing the regime could give back at most.
+
+    `missing` names the signals without which the rule abstains.
+    """
+
+    status: str
+    share: float
+    recoverable: float = 0.0
+    causes: tuple[Cause, ...] = ()
+    evidence: tuple[MeasureFunction, ...] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A regime, how it is judged, and from which share of the window on it fires."""
+
+    regime: str
+    judge: Callable[[Measures], Judgement]
+    fires_at: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judged regime with the measures it rests on, by key."""
+
+    regime: str
+    judgement: Judgement
+    facts: dict[str, Measure | Missing] = field(default_factory=dict)
+
+
+def idle_judgement(
+    measures: Measures, regime: str, fires_at: float, causes: tuple[Cause, ...] = (), recoverable: float = 1.0
+) -> Judgement:
+    """The judgement of a regime that keeps the device from working: it fires by its share of the account."""
+    share = measures.account.share(regime)
+    if share < fires_at:
+        return Judgement(CLEAR, share, share * recoverable)
+    return Judgement(FIRES, share, share * recoverable, causes)

@@ -1,0 +1,27 @@
+"""underfilled: kernels run that are too small to fill the device.
+
+Signal: device time of kernels with fewer blocks than half of the multiprocessors, or shorter than 5 us, and the device's
+own pauses between queued operations.
+Formula: that time / the window.
+Threshold: fires at 30 % of the window.
+Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks to multiprocessors; at 30 % of the window
+such kernels outweigh what a device-bound run loses elsewhere.
+"""
+
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.working import kernel_time, kernels, underfilled_share
+from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
+
+FIRES_AT = 0.30
+
+
+def judge(measures: Measures) -> Judgement:
+    """A bigger batch or fused kernels would fill the device; by how much takes a replay, so no gain is stated."""
+    share = measures.account.share("underfilled")
+    if share < FIRES_AT:
+        return Judgement(CLEAR, share)
+    cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels), bounded=False)
+    return Judgement(FIRES, share, causes=(cause,))
+
+
+RULE = Rule("underfilled", judge, FIRES_AT)

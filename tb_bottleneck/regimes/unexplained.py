@@ -1,0 +1,21 @@
+"""unexplained: nothing recorded explains this time.
+
+Signal: idle device time before operations that had been queued, and kernels whose names nobody knows.
+Formula: that time / the window.
+Threshold: fires at 20 % of the window.
+Source: above a fifth of the window every other share is in doubt by as much as traceml's critical level, 20 %.
+"""
+
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule
+
+FIRES_AT = 0.20
+
+
+def judge(measures: Measures) -> Judgement:
+    """It has no cause and no cure: it lowers the confidence in the rest."""
+    share = measures.account.share("unexplained")
+    return Judgement(FIRES if share >= FIRES_AT else CLEAR, share)
+
+
+RULE = Rule("unexplained", judge, FIRES_AT)

@@ -1,0 +1,1 @@
+"""Verdicts, measures and words become a Report, and a Report becomes text."""

@@ -1,0 +1,196 @@
+"""Builds the Report: the only place where judgements, figures and words meet."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from tb_bottleneck.knowledge.words import CauseAdvice, health_advice, regime_advice
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.measures.measure import Measure, Missing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.regimes.bench import RULES, Answer
+from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Cause, Verdict
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.header import Header
+from tb_bottleneck.trace.health import Defect
+from tb_bottleneck.trace.trace import Trace
+from tb_bottleneck.units import bytes_text, duration_text, share_text
+
+SCHEMA = 1
+_FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
+
+
+def empty_report(run: str, source: str) -> pb.Report:
+    """A report that says only what it is about."""
+    return pb.Report(schema=SCHEMA, run=run, source=source, witness="trace")
+
+
+def set_health(report: pb.Report, defects: Iterable[Defect]) -> None:
+    """Health from the defects: a fatal one makes the recording incomplete, any other degrades it."""
+    found = list(defects)
+    fatal = any(defect.fatal for defect in found)
+    report.health.status = "incomplete" if fatal else "degraded" if found else "ok"
+    for defect in found:
+        report.health.reasons.append(_reason(defect.code, defect.facts))
+
+
+def set_unreadable(report: pb.Report, code: str, error: str) -> None:
+    """Health of a file that gave no trace."""
+    report.health.status = "unreadable"
+    report.health.reasons.append(_reason(code, {"error": error}))
+
+
+def set_origin(report: pb.Report, trace: Trace) -> None:
+    """Who recorded this: device and rank."""
+    header = trace.header
+    if header.rank is not None or not header.distributed:
+        report.rank = header.rank or 0
+    if header.world_size is not None or not header.distributed:
+        report.world_size = header.world_size or 1
+    used = np.unique(trace.all_device_ops.device)
+    if len(used):
+        facts = header.device(trace.device_index)
+        kind = "rocm" if _is_rocm(trace) else "cuda"
+        report.device.MergeFrom(
+            pb.Device(name=facts.name if facts else "", kind=kind, index=trace.device_index, count=len(used))
+        )
+    else:
+        report.device.MergeFrom(pb.Device(name=_cpu_name(header), kind="cpu", count=1))
+
+
+def set_window(report: pb.Report, recording: Recording) -> None:
+    """The judged window and its step times."""
+    durations = recording.steps.durations
+    p10, median, p90 = (float(value) for value in np.percentile(durations, (10, 50, 90)))
+    report.window.steps = len(recording.steps)
+    report.window.basis = recording.steps.basis
+    report.window.step_ns.MergeFrom(pb.Spread(median=median, p10=p10, p90=p90))
+    report.window.begin_ns, report.window.end_ns = float(recording.steps.begin), float(recording.steps.end)
+
+
+def set_account(report: pb.Report, recording: Recording) -> None:
+    """Who owns the time: every regime, in the order of the design."""
+    account, steps = recording.account, len(recording.steps)
+    for regime in REGIMES:
+        words = regime_advice(regime)
+        report.account.add(
+            regime=regime,
+            share=account.share(regime),
+            ns_per_step=account.ns[regime] / steps,
+            title=words.title,
+            meaning=words.meaning,
+        )
+
+
+def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...]) -> None:
+    """Every regime's judgement, and the findings of those that fire, dearest first."""
+    findings = []
+    for verdict in verdicts:
+        report.regimes.append(_regime_verdict(report, verdict))
+        findings += [_finding(verdict, cause) for cause in verdict.judgement.causes]
+    findings.sort(key=lambda finding: -finding.cost_share)
+    report.findings.extend(findings)
+
+
+def set_answer(report: pb.Report, answer: Answer, confidence: str) -> None:
+    """The one answer, with its headline."""
+    words = regime_advice(answer.regime)
+    headline = words.headline.safe_substitute(_common(report, answer.share))
+    if answer.severity == "none":
+        headline += " Nothing else is worth more than a tenth of the time."
+    report.verdict.MergeFrom(
+        pb.Verdict(
+            regime=answer.regime,
+            share=answer.share,
+            severity=answer.severity,
+            confidence=confidence,
+            headline=headline,
+            title=words.title,
+        )
+    )
+
+
+def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
+    words, judgement = regime_advice(verdict.regime), verdict.judgement
+    if judgement.status == BROKEN:
+        because = "This rule failed on this recording; that is our fault, and the other rules are unharmed."
+    elif judgement.status == ABSTAINS:
+        because = judgement.missing
+    else:
+        fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
+        because = words.because[judgement.status].safe_substitute(_common(report, judgement.share), fires_at=fires_at)
+    return pb.RegimeVerdict(
+        regime=verdict.regime, status=judgement.status, share=judgement.share, because=because, title=words.title
+    )
+
+
+def _finding(verdict: Verdict, cause: Cause) -> pb.Finding:
+    words = regime_advice(verdict.regime).causes[cause.name]
+    return pb.Finding(
+        cause=cause.name,
+        regime=verdict.regime,
+        cost_share=cause.cost_share,
+        speedup=_speedup(verdict, cause),
+        evidence=_evidence(words, verdict.facts),
+        fix=pb.Fix(summary=words.summary, code=words.code, confirm=words.confirm),
+        title=words.title,
+    )
+
+
+def _speedup(verdict: Verdict, cause: Cause) -> pb.Speedup:
+    """A bound, not a promise: at best the regime's recoverable share goes away, at worst nothing does."""
+    recoverable = min(verdict.judgement.recoverable, cause.cost_share)
+    if not cause.bounded or not 0 < recoverable < 1:
+        return pb.Speedup(expected=1, low=1, high=1, basis="none")
+    best = 1 / (1 - recoverable)
+    return pb.Speedup(expected=best, low=1, high=best, basis="bound")
+
+
+def _evidence(words: CauseAdvice, facts: Mapping[str, Measure | Missing]) -> list[pb.Evidence]:
+    rows = []
+    for line in words.evidence:
+        fact = facts[line.measure]
+        row = pb.Evidence(label=line.label, compared_with=line.compared_with)
+        if isinstance(fact, Missing):
+            row.unit, row.text = "text", f"not known: {fact.because}"
+        elif fact.unit == "text":
+            row.unit, row.text = "text", fact.text
+        elif math.isfinite(fact.value):
+            row.unit, row.value = fact.unit, fact.value
+        if isinstance(fact, Measure) and fact.begin is not None and fact.end is not None:
+            row.begin_ns, row.end_ns = float(fact.begin), float(fact.end)
+        rows.append(row)
+    return rows
+
+
+def _reason(code: str, facts: Mapping[str, float | str]) -> pb.HealthReason:
+    words = health_advice(code)
+    shown = {name: _shown(name, value) for name, value in facts.items()}
+    return pb.HealthReason(code=code, detail=words.detail.safe_substitute(shown), fix=words.fix)
+
+
+def _shown(name: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    if name == "share":
+        return share_text(value)
+    return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
+
+
+def _common(report: pb.Report, share: float) -> dict[str, str]:
+    """What every template may use."""
+    return {
+        "share": share_text(share),
+        "device": "CPU" if report.device.kind == "cpu" else "GPU",
+        "per": "the recorded time" if report.window.basis == "whole" else "each step",
+    }
+
+
+def _is_rocm(trace: Trace) -> bool:
+    return trace.header.rocm or any(trace.names[name].startswith("hip") for name in np.unique(trace.calls.name).tolist())
+
+
+def _cpu_name(header: Header) -> str:
+    name = header.context.get("device_name")
+    return name[:200] if isinstance(name, str) and header.context.get("device_kind") == "cpu" else "CPU"

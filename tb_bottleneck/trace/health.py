@@ -1,0 +1,101 @@
+"""What is wrong with a recording before anything is judged: codes and the figures that show them, no words."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tb_bottleneck.trace.calls import Role
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.trace import Trace
+
+# Below this there is nothing to take shares of: a single layer already launches more.
+MIN_DEVICE_OPS = 8
+MIN_OPERATORS = 8
+# More launches without a kernel than this, and idle time may be time whose kernels were lost (CUPTI drops them at the
+# start of a session from CUDA 12.6 Update 2 to 13.0, pytorch/pytorch#192021).
+LOST_KERNELS_SHARE = 0.02
+# Names that only work on an accelerator can have.
+_DEVICE_ONLY = ("nccl:", "nccl_", "cudnn", "aten::miopen", "cuda::", "flash_attn")
+MIN_STEPS = 2
+# The profiler's own cost per recorded event, torch 2.13: 0.23 to 0.55 us per operator by options, 0.28 us per Python frame
+# (measured on an AMD EPYC machine); per runtime call about 2 us (recalled from CUPTI's documentation, not measured here).
+NS_PER_OPERATOR, NS_PER_FRAME, NS_PER_CALL = 400, 280, 2_000
+INFLATED_SHARE = 0.10
+
+
+@dataclass(frozen=True)
+class Defect:
+    """Something wrong with a recording. A fatal one leaves nothing that could be judged."""
+
+    code: str
+    fatal: bool
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+
+
+def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
+    """The reason why this recording cannot be judged, None where it can."""
+    foreign = int((trace.events.kind == Kind.FOREIGN_DEVICE).sum())
+    ops, launches = len(trace.device_ops), len(trace.calls.of(Role.LAUNCH))
+    operators = len(trace.rows(Kind.CPU_OP))
+    if foreign and not ops:
+        name = trace.header.devices[0].name if trace.header.devices else ""
+        return Defect("unsupported_device", True, {"events": foreign, "device": name or "this accelerator"})
+    if not ops and (launches >= MIN_DEVICE_OPS or (trace.events.kind == Kind.COUNTER_RANGE).any()):
+        return Defect("kernels_not_recorded", True, {"launches": launches})
+    if not ops and _device_only_operators(trace):
+        return Defect("kernels_not_recorded", True, {"launches": launches})
+    if steps is None or (0 < ops < MIN_DEVICE_OPS) or (not ops and operators < MIN_OPERATORS):
+        return Defect("insufficient_data", True, {"device_ops": ops, "operators": operators})
+    return None
+
+
+def defects(trace: Trace, steps: Steps) -> Iterator[Defect]:
+    """What weakens a recording that can be judged."""
+    if trace.truncated:
+        yield Defect("truncated", False, {"how": trace.truncated})
+    lost = sum(trace.lost.values())
+    if lost:
+        most = trace.lost.most_common(1)[0][0]
+        yield Defect("events_lost", False, {"events": lost, "kept": len(trace.events), "reason": most})
+    without = _launches_without_kernel(trace, steps)
+    if without > LOST_KERNELS_SHARE:
+        yield Defect("kernels_lost", False, {"share": without})
+    if len(steps) < MIN_STEPS:
+        yield Defect("few_steps", False, {"steps": len(steps)})
+    inflated = _own_cost(trace, steps) / (steps.end - steps.begin)
+    if inflated > INFLATED_SHARE:
+        yield Defect("profiler_inflated", False, {"share": inflated})
+
+
+def work_ran_on_cpu(trace: Trace) -> bool:
+    """Whether a device was there, the recording would show its work, and all the work was the CPU's."""
+    watched = len(trace.calls) > 0
+    return bool(trace.header.devices) and watched and not len(trace.all_device_ops) and not len(trace.calls.of(Role.LAUNCH))
+
+
+def _device_only_operators(trace: Trace) -> bool:
+    rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    used = np.unique(trace.events.name[rows])
+    return trace.header.backend == "nccl" or any(trace.names[name].startswith(_DEVICE_ONLY) for name in used.tolist())
+
+
+def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
+    """Share of the window's launching calls whose work was not recorded."""
+    ops, calls = trace.all_device_ops, trace.calls
+    seen = np.zeros(len(calls), np.bool_)
+    seen[ops.call[ops.launched]] = True
+    launching = (calls.role == Role.LAUNCH) & (calls.start >= steps.begin) & (calls.end < steps.end)
+    return float((~seen[launching]).mean()) if launching.any() else 0.0
+
+
+def _own_cost(trace: Trace, steps: Steps) -> float:
+    """The profiler's own time in the window on the busiest thread, as an estimate in ns."""
+    events = trace.events
+    inside = (events.start >= steps.begin) & (events.start < steps.end)
+    cost = np.zeros(len(trace.threads) or 1)
+    for kind, price in ((Kind.CPU_OP, NS_PER_OPERATOR), (Kind.PYTHON, NS_PER_FRAME), (Kind.CALL, NS_PER_CALL)):
+        rows = inside & (events.kind == kind)
+        cost += price * np.bincount(events.thread[rows], minlength=len(cost))
+    return float(cost.max())
