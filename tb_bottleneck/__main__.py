@@ -1,6 +1,7 @@
 """The command line: `tb-bottleneck`, or `python -m tb_bottleneck`."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): that is its right.
-        sys.stdout = None  # type: ignore[assignment]
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
@@ -62,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    diagnose.add_argument("paths", nargs="+", metavar="PATH", help="a trace file, or a directory that is searched for traces")
+    diagnose.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a trace file, or a directory that is searched for traces"
+    )
     diagnose.add_argument("--json", action="store_true", help='print one JSON object, {"reports": [...]}')
     diagnose.set_defaults(run=_diagnose)
     return parser

@@ -62,6 +62,8 @@ def _give_verdict(recording: Recording, report: pb.Report) -> None:
     answer = answer_of(verdicts)
     if work_ran_on_cpu(recording.trace):
         unused = gpu_unused.verdict_of(measures)
-        verdicts, answer = (unused, *verdicts), Answer(unused.regime, unused.judgement.share, "critical")
+        # What the CPU's own account says is beside the point until the work is on the device.
+        verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
+        build.set_unused_device(report, recording.trace)
     build.set_verdicts(report, verdicts)
     build.set_answer(report, answer, confidence_of(recording))

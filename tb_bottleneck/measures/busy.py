@@ -1,8 +1,8 @@
 """Who owns the time in which the device works.
 
-At every instant the device's time has one owner. A kernel that computes stands before a collective, and that before a copy
-over the link: so only exposed collectives and exposed copies own time. Kernels that overlap, on one stream or several, are
-counted once.
+At every instant the device's time has one owner. A kernel that computes stands before a collective, and that before a
+copy over the link: so only exposed collectives and exposed copies own time. Kernels that overlap, on one stream or
+several, are counted once.
 """
 
 import numpy as np
@@ -11,8 +11,8 @@ from tb_bottleneck.intervals import EMPTY, Spans, clip, merge, subtract, union
 from tb_bottleneck.trace.device import DeviceOps, Work
 from tb_bottleneck.trace.table import Bools
 
-# Shorter kernels are bounded by neither arithmetic nor bandwidth but by starting and draining: a launch's latency alone is
-# 4.5 to 8 us (measured on seven public traces, V100 to H100).
+# Shorter kernels are bounded by neither arithmetic nor bandwidth but by starting and draining: a launch's latency alone
+# is 4.5 to 8 us (measured on seven public traces, V100 to H100).
 TOO_SHORT_NS = 5_000
 # A grid with fewer blocks than this share of the multiprocessors leaves most of the device's arithmetic and bandwidth
 # unused, whatever else bounds the kernel (torch-tb-profiler's estimated SM efficiency is this same ratio, capped at 1).

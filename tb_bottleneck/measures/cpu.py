@@ -1,20 +1,21 @@
 """The account of a run on the CPU: there the CPU is the device, and its timeline is that of the main thread.
 
-Time inside an operator that calls no other is the work itself; what its callers spend beside it is dispatching. Pauses
-between operators belong to dispatching while they are short, and to Python beyond that (measures/doing.py).
+An operator's own time, without that of the operators it calls, is the work itself where it is long; where it is short,
+it is the price of being called. Pauses between operators belong to dispatching while they are short, and to Python
+beyond that (measures/doing.py).
 """
 
 import numpy as np
 
-from tb_bottleneck.intervals import Spans, clip, intersect, merge, subtract, union
+from tb_bottleneck.intervals import Spans, clip, merge, subtract
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.doing import Doing, HostTimeline
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import self_times
 from tb_bottleneck.trace.steps import Steps
-from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 
-# A leaf operator shorter than this spends most of it on being called: dispatching one costs 1 to 5 us.
+# An operator whose own time is shorter than this spends most of it on being called: dispatching one costs 1 to 5 us.
 DISPATCH_SIZED_NS = 5_000
 
 _REGIME_OF_WORK = {"contraction": "compute", "collective": "communication"}
@@ -39,7 +40,7 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[s
     doings = {doing: clip(spans, steps.begin, steps.end) for doing, spans in host.doings(thread).items()}
     known = merge(*doings.values())
     doings[Doing.OTHER] = merge(doings[Doing.OTHER], subtract(window, known))
-    ns = {regime: worked.total() for regime, worked in _work(trace, thread, doings[Doing.DISPATCH]).items()}
+    ns = _work(trace, thread, doings[Doing.DISPATCH])
     worked_in_all = sum(ns.values())
     for doing, spans in doings.items():
         regime = _REGIME_OF_DOING[doing]
@@ -48,25 +49,22 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[s
     return ns
 
 
-def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, Spans]:
-    """The time of leaf operators inside `dispatching`, by regime."""
-    events, leaves = trace.events, _leaves(trace, thread)
-    leaves = leaves[events.duration[leaves] >= DISPATCH_SIZED_NS]
-    regime_of = {
-        name: _REGIME_OF_WORK.get(first_match(operator_patterns(), trace.names[name]) or "", "memory")
-        for name in np.unique(events.name[leaves]).tolist()
-    }
-    regimes = np.array([regime_of[name] for name in events.name[leaves].tolist()])
-    found = {}
-    for regime in ("compute", "memory", "communication"):
-        rows = leaves[regimes == regime] if len(leaves) else leaves
-        found[regime] = intersect(union(events.start[rows], events.end[rows]), dispatching)
-    return found
+def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, int]:
+    """Own time of the operators that begin in `dispatching`, by regime, in ns."""
+    events, rows = trace.events, trace.rows(Kind.CPU_OP)
+    rows = rows[events.thread[rows] == thread]
+    own = self_times(events.start[rows], events.end[rows])
+    worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)
+    rows, own = rows[worked], own[worked]
+    by_name = np.bincount(events.name[rows], weights=own, minlength=len(trace.names))
+    ns: dict[str, int] = {}
+    for name in np.flatnonzero(by_name).tolist():
+        regime = _REGIME_OF_WORK.get(first_match(operator_patterns(), trace.names[name]) or "", "memory")
+        ns[regime] = ns.get(regime, 0) + int(by_name[name])
+    return _fitted(ns, dispatching.total())
 
 
-def _leaves(trace: Trace, thread: int) -> Rows:
-    """Operators of the thread that call no other: in order of start, the next one begins after their end."""
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[trace.events.thread[rows] == thread]
-    begins, ends = trace.events.start[rows], trace.events.end[rows]
-    return rows[np.append(begins[1:] >= ends[:-1], True)] if len(rows) else rows
+def _fitted(ns: dict[str, int], limit: int) -> dict[str, int]:
+    """The parts, scaled down where rows that cross the window's edge make them exceed what they are part of."""
+    total = sum(ns.values())
+    return ns if total <= limit else {regime: part * limit // total for regime, part in ns.items()}

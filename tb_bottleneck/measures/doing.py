@@ -1,7 +1,7 @@
 """What each host thread was doing at every instant, as sets of time that exclude one another.
 
-The sets of a thread are painted by precedence: what stands first in `Doing` covers what stands behind it. Where a thread
-records no dispatching of its own, the other threads that launch work speak for it: the forward and the autograd
+The sets of a thread are painted by precedence: what stands first in `Doing` covers what stands behind it. Where a
+thread records no dispatching of its own, the other threads that launch work speak for it: the forward and the autograd
 thread hand over to each other, and only one of them drives the device at a time.
 """
 
@@ -54,7 +54,7 @@ class HostTimeline:
     @cached_property
     def launching_threads(self) -> Ints:
         """Threads that put work on a device, the busiest first."""
-        calls = self._trace.calls.of(Role.LAUNCH, Role.COPY)
+        calls = self._trace.calls.of(Role.LAUNCH, Role.FILL, Role.COPY)
         threads, counts = np.unique(calls.thread, return_counts=True)
         return np.asarray(threads[np.argsort(-counts)], np.int64)
 

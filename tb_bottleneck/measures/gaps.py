@@ -4,11 +4,11 @@ For a gap [begin, end) that ends with an operation whose call returned at r:
 - r <= begin: the work was queued, the device itself was late: `queued`;
 - r > begin: the host was late. [begin, r) is split by what the launching thread did then (measures/doing.py), and
   [r, end) is the latency of a launch.
-A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is split by
-what the main launching thread did.
+A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is
+split by what the main launching thread did.
 
-Sync bubbles: when the host waits until the device has run dry, the device stays idle while the host dispatches again. Up
-to the length of that wait, the idle dispatching time from the return of the call until work is queued up again is
+Sync bubbles: when the host waits until the device has run dry, the device stays idle while the host dispatches again.
+Up to the length of that wait, the idle dispatching time from the return of the call until work is queued up again is
 charged to the wait: without it the host would have dispatched that much earlier, and no earlier.
 """
 

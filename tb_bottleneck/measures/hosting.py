@@ -15,11 +15,12 @@ _CHECKPOINT_WORDS = ("serialization.py", "checkpoint", "safetensors", "save")
 _LOGGING_WORDS = ("tensorboard", "wandb", "mlflow", "matplotlib")
 
 
-def launches(recording: Recording) -> Measure | Missing:
-    """Launching calls per step."""
-    if not recording.on_device:
+def time_per_launch(recording: Recording) -> Measure | Missing:
+    """Time of the window per launching call."""
+    calls = _calls(recording, Role.LAUNCH)
+    if not len(calls):
         return _CPU_RUN
-    return _per_step(recording, _calls(recording, Role.LAUNCH))
+    return Measure(recording.account.window / len(calls), "ns", "call", len(calls))
 
 
 def blocking_waits(recording: Recording) -> Measure | Missing:
@@ -41,7 +42,9 @@ def operators(recording: Recording) -> Measure | Missing:
     """Operators per step, nested ones included."""
     rows = recording.trace.rows(Kind.CPU_OP)
     count = int(recording.in_window(recording.trace.events.start[rows]).sum())
-    return Measure(count / len(recording.steps), "count", "step", count) if count else Missing("no operator was recorded")
+    return (
+        Measure(count / len(recording.steps), "count", "step", count) if count else Missing("no operator was recorded")
+    )
 
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:
@@ -101,7 +104,9 @@ def _interrupting_rows(recording: Recording) -> "np.ndarray[tuple[int], np.dtype
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.ANNOTATION, Kind.PYTHON)
     patterns = (*doing_patterns("annotation"), *doing_patterns("python"))
-    says = {name: first_match(patterns, trace.names[name]) == "interrupt" for name in np.unique(events.name[rows]).tolist()}
+    says = {
+        name: first_match(patterns, trace.names[name]) == "interrupt" for name in np.unique(events.name[rows]).tolist()
+    }
     rows = rows[np.array([says[name] for name in events.name[rows].tolist()], np.bool_)] if len(rows) else rows
     rows = rows[recording.in_window(events.start[rows])]
     reach = np.maximum.accumulate(np.append(np.int64(-(2**62)), events.end[rows]))[:-1]

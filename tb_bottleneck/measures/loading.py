@@ -28,8 +28,12 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
-    idle = recording.gaps.by_doing[:, Doing.LOAD]
-    return Measure(float(idle.sum()) / len(recording.steps), "ns", "step", int((idle > 0).sum()))
+    idle, gaps = recording.gaps.by_doing[:, Doing.LOAD], recording.gaps
+    if not idle.any():
+        return Measure(0.0, "ns", "step", 0)
+    longest = int(np.argmax(idle))
+    begin, end = int(gaps.begin[longest]), int(gaps.end[longest])
+    return Measure(float(idle.sum()) / len(recording.steps), "ns", "step", int((idle > 0).sum()), begin=begin, end=end)
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:

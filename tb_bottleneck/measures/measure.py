@@ -8,8 +8,8 @@ class Measure:
     """A measured number.
 
     `unit` is ns, share, count, bytes or text; `per` says of what (step, window, call, or nothing). `count` is how many
-    occurrences it rests on. `begin`/`end` (ns on the recording's clock) point at a typical occurrence. For words, `unit`
-    is text and the words are in `text`.
+    occurrences it rests on. `begin`/`end` (ns on the recording's clock) point at a typical occurrence. For words,
+    `unit` is text and the words are in `text`.
     """
 
     value: float

@@ -15,7 +15,9 @@ def busy_share(recording: Recording) -> Measure | Missing:
     """Share of the window in which the device works."""
     if not recording.on_device:
         return _NO_DEVICE
-    return Measure(1 - recording.idle.total() / recording.account.window, "share", "window", len(recording.trace.device_ops))
+    return Measure(
+        1 - recording.idle.total() / recording.account.window, "share", "window", len(recording.trace.device_ops)
+    )
 
 
 def kernels(recording: Recording) -> Measure | Missing:
@@ -57,7 +59,7 @@ def host_copies(recording: Recording) -> Measure | Missing:
 
 
 def pageable_copies(recording: Recording) -> Measure | Missing:
-    """Bytes per step copied to the device from memory that is not pinned. ROCm does not tell pinned memory from other."""
+    """Bytes per step copied to the device from memory that is not pinned. ROCm does not tell which memory is."""
     ops = _ops(recording, Work.HOST_COPY)
     names = recording.trace.names
     told = [any(word in names[name] for word in ("Pageable", "Pinned")) for name in ops.name.tolist()]

@@ -17,7 +17,7 @@ OVERSUBSCRIBED = 1.0
 
 
 def judge(measures: Measures) -> Judgement:
-    """On the CPU, threads beyond the cores make every operator slower: then the operators' own time is what is at stake."""
+    """On the CPU, threads beyond the cores slow every operator: then the operators' own time is what is at stake."""
     account = measures.account
     share = account.share("compute")
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:

@@ -1,6 +1,7 @@
 """interruption: the device is idle while something off the steady cadence runs on the host.
 
-Signal: idle device time inside checkpointing, logging, evaluation, garbage collection, or code that runs for the first time.
+Signal: idle device time inside checkpointing, logging, evaluation, garbage collection, or code that runs for the first
+time.
 Formula: that time / the window.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): an
@@ -15,7 +16,7 @@ FIRES_AT = 0.05
 
 
 def judge(measures: Measures) -> Judgement:
-    """The costliest of checkpointing, logging and garbage collection is the cause; the account says how much it owns."""
+    """The costliest of checkpointing, logging and garbage collection is the cause; the account says what it owns."""
     suspects: dict[str, MeasureFunction] = {
         "checkpointing": checkpoints,
         "logging": loggings,

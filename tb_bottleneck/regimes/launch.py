@@ -4,11 +4,11 @@ Signal: idle device time while the launching thread is in operators, runtime cal
 Formula: that time / the window. Half of it counts as recoverable: while it records, the profiler slows the dispatching
 host 1.6 to 2.1 times, so up to half of what is seen is the profiler's own.
 Threshold: fires at 10 % of the window.
-Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch 2.13
-with 80 small layers, every combination of the profiler's options against none.
+Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch
+2.13 with 80 small layers, every combination of the profiler's options against none.
 """
 
-from tb_bottleneck.measures.hosting import launches, operators
+from tb_bottleneck.measures.hosting import operators, time_per_launch
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.working import kernel_time, kernels
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -18,8 +18,12 @@ RECOVERABLE = 0.5
 
 
 def judge(measures: Measures) -> Judgement:
-    """Small kernels: the device finishes each one before the host has launched the next."""
-    cause = Cause("small_kernels", measures.account.share("launch"), (kernels, kernel_time, launches, operators))
+    """Small kernels: the device finishes each one before the host has launched the next. On a CPU run, operators."""
+    share = measures.account.share("launch")
+    if measures.on_device:
+        cause = Cause("small_kernels", share, (kernels, kernel_time, time_per_launch, operators))
+    else:
+        cause = Cause("small_operators", share, (operators,))
     return idle_judgement(measures, "launch", FIRES_AT, (cause,), RECOVERABLE)
 
 

@@ -3,7 +3,8 @@
 Signal: device time of kernels that do few operations per byte, by their names.
 Formula: that time / the window.
 Threshold: fires at 50 % of the window.
-Source: more than half of the window is where a device regime bounds the run; which kernels stream is in knowledge/kernels.toml.
+Source: more than half of the window is where a device regime bounds the run; which kernels stream is in
+knowledge/kernels.toml.
 """
 
 from tb_bottleneck.measures.measures import Measures

@@ -11,7 +11,8 @@ FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a regime owns time. `cost_share` is the share of the window at stake; `evidence` are the measures that show it.
+    """Why a regime owns time. `cost_share` is the share of the window at stake; `evidence` are the measures that show
+    it.
 
     `bounded` tells whether removing the cause can at best give back `cost_share`; else no gain is stated.
     """

@@ -1,11 +1,11 @@
 """underfilled: kernels run that are too small to fill the device.
 
-Signal: device time of kernels with fewer blocks than half of the multiprocessors, or shorter than 5 us, and the device's
-own pauses between queued operations.
+Signal: device time of kernels with fewer blocks than half of the multiprocessors, or shorter than 5 us, and the
+device's own pauses between queued operations.
 Formula: that time / the window.
 Threshold: fires at 30 % of the window.
-Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks to multiprocessors; at 30 % of the window
-such kernels outweigh what a device-bound run loses elsewhere.
+Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks to multiprocessors; at 30 % of the
+window such kernels outweigh what a device-bound run loses elsewhere.
 """
 
 from tb_bottleneck.measures.measures import Measures

@@ -59,6 +59,13 @@ def set_origin(report: pb.Report, trace: Trace) -> None:
         report.device.MergeFrom(pb.Device(name=_cpu_name(header), kind="cpu", count=1))
 
 
+def set_unused_device(report: pb.Report, trace: Trace) -> None:
+    """The device that is there and did nothing: `count` is the devices that worked, none."""
+    facts = trace.header.devices[0]
+    report.device.Clear()
+    report.device.MergeFrom(pb.Device(name=facts.name, kind="rocm" if _is_rocm(trace) else "cuda", index=facts.index))
+
+
 def set_window(report: pb.Report, recording: Recording) -> None:
     """The judged window and its step times."""
     durations = recording.steps.durations
@@ -183,12 +190,15 @@ def _common(report: pb.Report, share: float) -> dict[str, str]:
     return {
         "share": share_text(share),
         "device": "CPU" if report.device.kind == "cpu" else "GPU",
+        "idle_device": report.device.name or "A GPU",
         "per": "the recorded time" if report.window.basis == "whole" else "each step",
     }
 
 
 def _is_rocm(trace: Trace) -> bool:
-    return trace.header.rocm or any(trace.names[name].startswith("hip") for name in np.unique(trace.calls.name).tolist())
+    return trace.header.rocm or any(
+        trace.names[name].startswith("hip") for name in np.unique(trace.calls.name).tolist()
+    )
 
 
 def _cpu_name(header: Header) -> str:

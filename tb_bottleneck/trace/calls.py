@@ -20,6 +20,7 @@ class Role(IntEnum):
     WAIT = 3
     ALLOCATE = 4
     INITIALIZE = 5
+    FILL = 6
 
 
 @dataclass(frozen=True, eq=False)

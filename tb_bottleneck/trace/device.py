@@ -81,7 +81,9 @@ def _work(rows: Events, names: tuple[str, ...]) -> Ints:
     for name in np.unique(rows.name[rows.kind == Kind.MEMCPY]):
         copies[name] = _copy_direction(names[name])
     fills = np.full(len(rows), int(Work.DEVICE_COPY))
-    return np.where(rows.kind == Kind.KERNEL, kernels[rows.name], np.where(rows.kind == Kind.MEMCPY, copies[rows.name], fills))
+    return np.where(
+        rows.kind == Kind.KERNEL, kernels[rows.name], np.where(rows.kind == Kind.MEMCPY, copies[rows.name], fills)
+    )
 
 
 def _copy_direction(name: str) -> Work:

@@ -73,7 +73,7 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
 
 
 def _outermost_ends(trace: Trace, rows: Rows) -> Ints:
-    """Ends of the last optimizer call of each step: calls that follow one another within a tenth of the step are one."""
+    """Ends of the last optimizer call of each step: calls that follow within a tenth of the step are one."""
     ends = np.sort(trace.events.end[rows])
     if len(ends) < 2:
         return ends

@@ -1,0 +1,28 @@
+// The one thing that the tab knows about regimes: their colours. Warm is time lost, cool is the device at work.
+//
+// Every colour carries dark labels and stands on the light and the dark page; a test holds their contrasts.
+
+const COLOURS: ReadonlyMap<string, string> = new Map([
+  ["input", "#e2711d"],
+  ["transfer", "#c9822b"],
+  ["sync", "#e05c5c"],
+  ["launch", "#b98a00"],
+  ["host", "#c27a5a"],
+  ["allocator", "#d65f8d"],
+  ["interruption", "#c56bb8"],
+  ["communication", "#9a7bdc"],
+  ["memory", "#2f95c8"],
+  ["compute", "#2f9e63"],
+  ["underfilled", "#26a0a0"],
+  ["unexplained", "#8a9099"],
+  ["gpu_unused", "#e05c5c"],
+]);
+
+export const LABEL_COLOUR = "#111111";
+const OTHER = "#7f93a8";
+
+export function colourOf(regime: string): string {
+  return COLOURS.get(regime) ?? OTHER;
+}
+
+export const allColours: readonly string[] = [...COLOURS.values(), OTHER];

@@ -1,0 +1,147 @@
+// Numbers and identifiers as text: the only place where nanoseconds become milliseconds and shares become percent.
+import type { Evidence, Speedup, Spread } from "./report";
+
+const NBSP = "\u00a0";
+const UNKNOWN = "–";
+
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
+
+/** Three significant digits, but never fewer digits than the integer part has. */
+function threeDigits(value: number): string {
+  const integerDigits = Math.abs(value) < 1 ? 1 : Math.floor(Math.log10(Math.abs(value))) + 1;
+  return value.toFixed(Math.min(2, Math.max(0, 3 - integerDigits)));
+}
+
+/** The value in the largest unit that leaves at least 1 before the point, after rounding. */
+function scaled(value: number, units: readonly (readonly [number, string])[]): string {
+  const rounded = Number(value.toPrecision(3));
+  const [size, unit] = units.find(([size]) => Math.abs(rounded) >= size) ?? units[units.length - 1]!;
+  return `${threeDigits(rounded / size)}${NBSP}${unit}`;
+}
+
+const SECOND_NS = 1e9;
+const MINUTE_NS = 60 * SECOND_NS;
+const TIME_UNITS = [[SECOND_NS, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]] as const;
+
+/** "53.0 ms" from nanoseconds; minutes above one minute. */
+export function duration(ns: number | undefined): string {
+  if (ns === undefined || !Number.isFinite(ns)) return UNKNOWN;
+  if (ns === 0) return `0${NBSP}ms`;
+  const seconds = Math.round(ns / SECOND_NS);
+  if (ns >= MINUTE_NS) return `${Math.floor(seconds / 60)}${NBSP}min ${seconds % 60}${NBSP}s`;
+  return scaled(ns, TIME_UNITS);
+}
+
+/** "p10 51.0 ms, p90 55.0 ms" of step times. */
+export function spread(step: Spread): string {
+  return `p10 ${duration(step.p10)}, p90 ${duration(step.p90)}`;
+}
+
+/** "41.0 %", always with one decimal, for columns. A trace of something is never shown as nothing. */
+export function share(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return UNKNOWN;
+  if (value > 0 && value < 0.0005) return `<0.1${NBSP}%`;
+  return `${(value * 100).toFixed(1)}${NBSP}%`;
+}
+
+/** "41 %", for labels; small shares and almost-everything keep their decimal. */
+export function shortShare(value: number | undefined): string {
+  if (value === undefined || !(value >= 0.0995 && value < 0.995) || !Number.isFinite(value)) {
+    return value === 0 || value === 1 ? `${value * 100}${NBSP}%` : share(value);
+  }
+  return `${Math.round(value * 100)}${NBSP}%`;
+}
+
+const BYTE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]] as const;
+
+/** "61.2 kB", decimal multiples. */
+export function bytes(count: number): string {
+  if (!Number.isFinite(count)) return UNKNOWN;
+  return Math.abs(count) < 1000 ? `${Math.round(count)}${NBSP}B` : scaled(count, BYTE_UNITS);
+}
+
+/** "2,045". */
+export function count(value: number): string {
+  return Number.isFinite(value) ? grouped.format(value) : UNKNOWN;
+}
+
+/** "1.69×". */
+export function times(value: number): string {
+  return Number.isFinite(value) ? `${value.toFixed(2)}×` : UNKNOWN;
+}
+
+/** What the fix would bring, short, and what that number rests on. */
+export function speedup(gain: Speedup | undefined): { readonly gain: string; readonly basis: string } {
+  if (gain === undefined || gain.basis === "none") {
+    return { gain: "not predicted", basis: "this recording does not allow a prediction" };
+  }
+  switch (gain.basis) {
+    case "replay":
+      return { gain: times(gain.expected), basis: `simulated on this recording${between(gain)}` };
+    case "bound":
+      return { gain: `up to ${times(gain.expected)}`, basis: "an upper bound, if all of this time went away" };
+    default:
+      return { gain: times(gain.expected), basis: words(gain.basis) };
+  }
+}
+
+function between(gain: Speedup): string {
+  const [low, high] = [times(gain.low), times(gain.high)];
+  return low === high ? "" : `, between ${low} and ${high}`;
+}
+
+/** The value of a piece of evidence, by its unit; an unknown unit is written behind the number. */
+export function evidence({ value, unit, text }: Evidence): string {
+  if (unit === "text" || value === undefined) return text || UNKNOWN;
+  switch (unit) {
+    case "ns":
+      return duration(value);
+    case "share":
+      return share(value);
+    case "count":
+      return count(value);
+    case "bytes":
+      return bytes(value);
+    case "bytes_per_s":
+      return `${bytes(value)}/s`;
+    default:
+      return `${count(value)}${NBSP}${words(unit)}`;
+  }
+}
+
+/** "41.2 ms into the window, for 3.1 ms": where evidence can be seen, or nothing. */
+export function occurrence({ begin_ns, end_ns }: Evidence, windowBegin: number | undefined): string {
+  if (begin_ns === undefined || end_ns === undefined) return "";
+  const from = windowBegin === undefined ? `at ${clock(begin_ns)}` : `${duration(begin_ns - windowBegin)} into the window`;
+  return `${from}, for ${duration(end_ns - begin_ns)}`;
+}
+
+/** A point on the recording's own clock, in the trace file's unit: "5,210,334.12 µs". */
+export function clock(ns: number): string {
+  return `${grouped.format(ns / 1e3)}${NBSP}µs`;
+}
+
+/** An identifier as words: "no_graph" is "no graph". */
+export function words(identifier: string): string {
+  return identifier.replaceAll("_", " ");
+}
+
+/** The same with a capital letter, to stand alone. */
+export function title(identifier: string): string {
+  return identifier.charAt(0).toUpperCase() + words(identifier).slice(1);
+}
+
+/** A recording's file name without the ending that all of them have. */
+export function sourceName(source: string): string {
+  return source.replace(/(\.pt)?\.trace\.json(\.gz)?$/, "") || source;
+}
+
+/** "." is the logdir itself. */
+export function runName(run: string): string {
+  return run === "." || run === "" ? "(logdir)" : run;
+}
+
+/** "14:03:12", local time. */
+export function timeOfDay(epochMs: number): string {
+  return new Date(epochMs).toLocaleTimeString("en-GB");
+}

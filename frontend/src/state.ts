@@ -1,0 +1,124 @@
+// What the tab knows and has been asked to show, and how each event changes it. No clock, no network, no page.
+import { runName, sourceName } from "./format";
+import type { Report, ReportAnswer, RunEntry, RunList } from "./report";
+
+/** The report's contract that this tab was written for; a newer one is drawn as far as it is understood. */
+export const KNOWN_SCHEMA = 1;
+
+/** A recording's name that outlives the server: ids are handed out anew by each scan. */
+export type Key = string;
+
+export interface Failure {
+  readonly since: number; // epoch milliseconds of the first of them
+  readonly count: number; // in a row
+  readonly message: string;
+}
+
+export interface State {
+  readonly list?: RunList;
+  readonly chosen?: Key; // may name a recording that is not there (yet, or any more)
+  readonly answer?: ReportAnswer; // the last one about the chosen recording
+  readonly report?: Report; // the last one that the chosen recording had
+  readonly failure?: Failure;
+  readonly filter: string;
+}
+
+export type Action =
+  | { readonly type: "runs"; readonly list: RunList }
+  | { readonly type: "report"; readonly key: Key; readonly answer: ReportAnswer }
+  | { readonly type: "choose"; readonly key: Key; readonly remembered: ReportAnswer | undefined }
+  | { readonly type: "filter"; readonly text: string }
+  | { readonly type: "polled" }
+  | { readonly type: "failed"; readonly at: number; readonly message: string };
+
+export function reduce(state: State, action: Action): State {
+  switch (action.type) {
+    case "runs":
+      return action.list === state.list ? state : withList(state, action.list);
+    case "report":
+      return action.key === state.chosen ? withAnswer(state, action.answer) : state; // else it was overtaken
+    case "choose":
+      return action.key === state.chosen ? state : choose(state, action.key, action.remembered);
+    case "filter":
+      return { ...state, filter: action.text };
+    case "polled": {
+      if (!state.failure) return state;
+      const { failure: _, ...rest } = state;
+      return rest;
+    }
+    case "failed": {
+      const { since, count } = state.failure ?? { since: action.at, count: 0 };
+      return { ...state, failure: { since, count: count + 1, message: action.message } };
+    }
+  }
+}
+
+/** The first recording is chosen when nothing else was, and stays chosen when another one moves to the top. */
+function withList(state: State, list: RunList): State {
+  const chosen = state.chosen ?? list.runs.map(keyOf)[0];
+  return chosen === undefined ? { ...state, list } : { ...state, list, chosen };
+}
+
+/** A recording that is analysed again keeps its last report until the next one is there. */
+function withAnswer(state: State, answer: ReportAnswer): State {
+  if (answer === state.answer) return state;
+  const report = answer.report ?? state.report;
+  return report ? { ...state, answer, report } : { ...state, answer };
+}
+
+function choose(state: State, chosen: Key, remembered: ReportAnswer | undefined): State {
+  const { answer: _answer, report: _report, ...rest } = state;
+  const bare = { ...rest, chosen };
+  return remembered ? withAnswer(bare, remembered) : bare;
+}
+
+export function keyOf({ run, source }: RunEntry): Key {
+  return `${run}/${source}`;
+}
+
+export function entryOf(state: State, key: Key | undefined): RunEntry | undefined {
+  return state.list?.runs.find((entry) => keyOf(entry) === key);
+}
+
+/** The chosen recording, once the list has it. */
+export function chosenEntry(state: State): RunEntry | undefined {
+  return entryOf(state, state.chosen);
+}
+
+/** A recording was asked for, by the URL or a click, and the finished scan does not have it. */
+export function hasVanished(state: State): boolean {
+  return state.chosen !== undefined && state.list?.state === "ready" && !chosenEntry(state);
+}
+
+export interface Group {
+  readonly run: string;
+  readonly entries: readonly RunEntry[];
+}
+
+/** The recordings that contain every word of the filter, by run directory, in the server's order. */
+export function groups(runs: readonly RunEntry[], filter: string): readonly Group[] {
+  const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const byRun = new Map<string, RunEntry[]>();
+  for (const entry of runs) {
+    const text = `${runName(entry.run)} ${sourceName(entry.source)} ${entry.verdict?.title ?? entry.health}`.toLowerCase();
+    if (!wanted.every((word) => text.includes(word))) continue;
+    const entries = byRun.get(entry.run);
+    if (entries) entries.push(entry);
+    else byRun.set(entry.run, [entry]);
+  }
+  return [...byRun].map(([run, entries]) => ({ run, entries }));
+}
+
+const BUSY_MS = 1_000;
+const IDLE_MS = 30_000;
+
+/** How long to wait before asking again: shorter while the server works, longer with each failure. */
+export function pollDelay(state: State): number {
+  if (state.failure) return Math.min(BUSY_MS * 2 ** state.failure.count, IDLE_MS);
+  return isBusy(state) ? BUSY_MS : IDLE_MS;
+}
+
+function isBusy({ list, answer }: State): boolean {
+  if (!list || list.state === "scanning") return true;
+  return list.runs.some((entry) => entry.state !== "done") || (answer !== undefined && answer.state !== "done");
+}

@@ -1,0 +1,97 @@
+// Where each step's time goes: one bar, and the same rows as a table.
+import { useState } from "preact/hooks";
+import { folded } from "../account";
+import { colourOf, LABEL_COLOUR } from "../colours";
+import { duration, share, shortShare } from "../format";
+import type { AccountRow } from "../report";
+
+export function Account({ account }: { account: readonly AccountRow[] }) {
+  const [pointed, point] = useState<string>();
+  const { shown, empty } = folded(account);
+  return (
+    <section class="account">
+      <h2>Where each step’s time goes</h2>
+      <Bar rows={shown} pointed={pointed} point={point} />
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Regime</th>
+            <th scope="col" class="figure">Share</th>
+            <th scope="col" class="figure">Per step</th>
+            <th scope="col">What it means</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row) => (
+            <tr
+              key={row.regime}
+              class={pointed === row.regime ? "pointed" : undefined}
+              onPointerEnter={() => point(row.regime)}
+              onPointerLeave={() => point(undefined)}
+            >
+              <th scope="row">
+                <span class={swatch(row.regime)} style={{ backgroundColor: colourOf(row.regime) }} />
+                {nameOf(row)}
+              </th>
+              <td class="figure">{share(row.share)}</td>
+              <td class="figure">{duration(row.ns_per_step)}</td>
+              <td class="meaning">{row.meaning}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Empty rows={empty} />
+    </section>
+  );
+}
+
+const nameOf = (row: AccountRow) => row.title || row.regime;
+
+/** Unexplained time is hatched, in the bar and beside its name. */
+const swatch = (regime: string) => (regime === "unexplained" ? "swatch hatched" : "swatch");
+
+interface BarProps {
+  readonly rows: readonly AccountRow[];
+  readonly pointed: string | undefined;
+  readonly point: (regime: string | undefined) => void;
+}
+
+function Bar({ rows, pointed, point }: BarProps) {
+  const spoken = rows.map((row) => `${nameOf(row)} ${shortShare(row.share)}`).join(", ");
+  return (
+    <div class={pointed === undefined ? "bar" : "bar pointing"} role="img" aria-label={`Of each step: ${spoken}`}>
+      {rows.map((row) => (
+        <div
+          key={row.regime}
+          class={`segment ${row.regime === "unexplained" ? "hatched" : ""} ${pointed === row.regime ? "pointed" : ""}`}
+          style={{ flexGrow: row.share, backgroundColor: colourOf(row.regime), color: LABEL_COLOUR }}
+          title={`${nameOf(row)}: ${share(row.share)}, ${duration(row.ns_per_step)} per step`}
+          onPointerEnter={() => point(row.regime)}
+          onPointerLeave={() => point(undefined)}
+        >
+          <span class="label">
+            <b>{nameOf(row)}</b>
+            <span>{shortShare(row.share)}</span>
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Empty({ rows }: { rows: readonly AccountRow[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <details class="none">
+      <summary>{rows.length === 1 ? "1 regime with no time" : `${rows.length} regimes with no time`}</summary>
+      <dl>
+        {rows.map((row) => (
+          <div key={row.regime}>
+            <dt>{nameOf(row)}</dt>
+            <dd class="muted">{row.meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}

@@ -1,0 +1,116 @@
+// What is shown while there is no report to show: why, and what happens or what to do next.
+import type { ComponentChildren } from "preact";
+import { runName, sourceName, timeOfDay } from "../format";
+import type { Report, ReportAnswer, RunEntry } from "../report";
+import type { Failure } from "../state";
+import { Code } from "./code";
+import { RecordingPage } from "./recording";
+import { Problems } from "./runlist";
+
+function Empty({ heading, children }: { heading: string; children?: ComponentChildren }) {
+  return (
+    <section class="empty">
+      <h1>{heading}</h1>
+      {children}
+    </section>
+  );
+}
+
+/** Nothing has been answered yet. Appears late, so that a quick answer is not preceded by a flash. */
+export function Asking() {
+  return (
+    <section class="empty late" role="status">
+      <p class="muted">Asking TensorBoard…</p>
+    </section>
+  );
+}
+
+export function Scanning({ logdir }: { logdir: string }) {
+  return (
+    <Empty heading="Looking for recordings…">
+      <p role="status">
+        The first look through <code>{logdir}</code> is under way.
+      </p>
+      <progress aria-label="Looking for recordings" />
+    </Empty>
+  );
+}
+
+/** The shortest change to a training loop that records a trace which can be judged. */
+function recipe(logdir: string): string {
+  return `from torch.profiler import profile, schedule, tensorboard_trace_handler
+
+handler = tensorboard_trace_handler(${JSON.stringify(logdir)})
+with profile(schedule=schedule(wait=2, warmup=2, active=6), on_trace_ready=handler) as prof:
+    for batch in loader:
+        train_step(batch)
+        prof.step()`;
+}
+
+export function NoRecordings({ logdir, problems }: { logdir: string; problems: readonly string[] }) {
+  return (
+    <Empty heading="No recordings yet">
+      <p>
+        There is no trace under <code>{logdir}</code>. This tab reads the files that torch.profiler writes,{" "}
+        <code>*.pt.trace.json</code> and <code>*.pt.trace.json.gz</code>, in the logdir and in every directory below it.
+      </p>
+      <p>A few lines around the training loop record one:</p>
+      <Code text={recipe(logdir)} label="code that records a trace" />
+      <p class="muted">
+        <code>batch</code>, <code>loader</code> and <code>train_step</code> are yours. The recording appears here by
+        itself once it is written.
+      </p>
+      <Problems problems={problems} />
+    </Empty>
+  );
+}
+
+export function Analysing({ entry, answer }: { entry: RunEntry; answer: ReportAnswer | undefined }) {
+  const { state, progress } = answer ?? entry;
+  return (
+    <section class="empty">
+      <p class="path">
+        {runName(entry.run)} <span aria-hidden="true">›</span> {sourceName(entry.source)}
+      </p>
+      <h1>{state === "waiting" ? "Waiting its turn…" : "Reading the recording…"}</h1>
+      <p class="muted" role="status">
+        {state === "waiting" ? "Other recordings are being analysed." : "The verdict appears here as soon as it is there."}
+      </p>
+      {state === "waiting" ? <progress aria-label="Waiting" /> : <progress value={progress} max={1} aria-label="Analysed so far" />}
+    </section>
+  );
+}
+
+export function Vanished({ name, report }: { name: string; report: Report | undefined }) {
+  const notice = (
+    <>
+      <p>
+        <code>{name}</code> is {report ? "no longer" : "not"} under the logdir. It was moved or deleted, or the address of
+        this page names a recording of another logdir.
+      </p>
+      <p class="muted">Choose another one from the list.</p>
+    </>
+  );
+  if (!report) return <Empty heading="This recording is not here">{notice}</Empty>;
+  return (
+    <>
+      <section class="notice">{notice}</section>
+      <RecordingPage report={report} again={undefined} />
+    </>
+  );
+}
+
+export function Silent({ failure, retry }: { failure: Failure; retry: () => void }) {
+  return (
+    <Empty heading="TensorBoard does not answer">
+      <p role="status">
+        Nothing has been heard since {timeOfDay(failure.since)}. {failure.message}
+      </p>
+      <p>
+        <button type="button" onClick={retry}>
+          Ask again
+        </button>
+      </p>
+    </Empty>
+  );
+}

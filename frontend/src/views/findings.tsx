@@ -1,0 +1,107 @@
+// The causes, dearest first: what each costs, what its fix would bring, the evidence, the fix.
+import { colourOf } from "../colours";
+import { evidence as valueOf, occurrence, share, speedup, title } from "../format";
+import type { Evidence, Finding } from "../report";
+import { Code } from "./code";
+
+interface Props {
+  readonly findings: readonly Finding[];
+  readonly begin: number | undefined; // where the window begins on the recording's clock, ns
+  readonly judged: boolean;
+}
+
+export function Findings({ findings, begin, judged }: Props) {
+  if (findings.length === 0) {
+    return judged ? (
+      <section>
+        <h2>What to change</h2>
+        <p class="muted">None of the causes that are looked for shows in this recording.</p>
+      </section>
+    ) : null;
+  }
+  return (
+    <section>
+      <h2>What to change</h2>
+      {findings.map((finding, index) => (
+        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} />
+      ))}
+    </section>
+  );
+}
+
+function FindingCard({ finding, begin }: { finding: Finding; begin: number | undefined }) {
+  const { fix } = finding;
+  const { gain, basis } = speedup(finding.speedup);
+  return (
+    <section class="card finding" style={{ borderInlineStartColor: colourOf(finding.regime) }}>
+      <header>
+        <h3>{finding.title || title(finding.cause)}</h3>
+        <dl class="stakes">
+          <div>
+            <dt>Costs</dt>
+            <dd>
+              {share(finding.cost_share)} <small>of the time judged</small>
+            </dd>
+          </div>
+          <div>
+            <dt>Faster by</dt>
+            <dd>
+              {gain} <small>{basis}</small>
+            </dd>
+          </div>
+        </dl>
+      </header>
+      {fix && (
+        <>
+          <p class="summary">{fix.summary}</p>
+          {fix.code && <Code text={fix.code} label={`the change for “${finding.title || title(finding.cause)}”`} />}
+          {fix.confirm && (
+            <p class="confirm">
+              <strong>To confirm:</strong> {fix.confirm}
+            </p>
+          )}
+        </>
+      )}
+      {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} />}
+    </section>
+  );
+}
+
+function EvidenceTable({ evidence, begin }: { evidence: readonly Evidence[]; begin: number | undefined }) {
+  return (
+    <table class="evidence">
+      <thead>
+        <tr>
+          <th scope="col">Evidence</th>
+          <th scope="col" class="figure">Measured</th>
+          <th scope="col">Held against</th>
+        </tr>
+      </thead>
+      <tbody>
+        {evidence.map((item, index) => (
+          <tr key={index}>
+            <th scope="row">
+              {item.label}
+              <Where item={item} begin={begin} />
+            </th>
+            {item.unit === "text" && !item.compared_with ? (
+              <td class="words" colSpan={2}>
+                {valueOf(item)}
+              </td>
+            ) : (
+              <>
+                <td class={item.unit === "text" ? "words" : "figure"}>{valueOf(item)}</td>
+                <td class="against">{item.compared_with}</td>
+              </>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Where({ item, begin }: { item: Evidence; begin: number | undefined }) {
+  const where = occurrence(item, begin);
+  return where ? <small>for example {where}</small> : null;
+}

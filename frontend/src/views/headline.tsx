@@ -1,0 +1,74 @@
+// The answer in one sentence, how sure it is, and what it is about.
+import { count, duration, runName, sourceName, spread } from "../format";
+import type { Device, Report } from "../report";
+import { basis, confidence, health, severity, witness, type Said } from "../vocabulary";
+import { Icon } from "./icon";
+
+const WITHOUT_VERDICT: ReadonlyMap<string, string> = new Map([
+  ["incomplete", "This recording is incomplete, so there is no verdict."],
+  ["unreadable", "This file could not be read."],
+]);
+
+export function Headline({ report }: { report: Report }) {
+  const { verdict } = report;
+  const status = report.health?.status ?? "";
+  return (
+    <header class="headline">
+      <p class="path" title={`${report.run}/${report.source}`}>
+        {runName(report.run)} <span aria-hidden="true">›</span> {sourceName(report.source)}
+      </p>
+      <h1>{verdict ? verdict.headline : (WITHOUT_VERDICT.get(status) ?? "There is no verdict.")}</h1>
+      <ul class="badges">
+        {verdict && <Badge said={severity(verdict.severity)} />}
+        {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
+        {status && <Badge said={health(status)} />}
+      </ul>
+      <Facts report={report} />
+    </header>
+  );
+}
+
+function Badge({ said: { text, icon, tone } }: { said: Said }) {
+  return (
+    <li class={`badge tone-${tone}`}>
+      <Icon name={icon} />
+      {text}
+    </li>
+  );
+}
+
+function Facts({ report: { window, device, rank, world_size, witness: saw } }: { report: Report }) {
+  const facts = [
+    window?.step_ns && <Fact key="time" name="Median step" value={duration(window.step_ns.median)} note={spread(window.step_ns)} />,
+    window && <Fact key="steps" name="Steps" value={count(window.steps)} note={basis(window.basis)} />,
+    device && <Fact key="device" name="Device" value={device.name || numbered(device)} note={deviceNote(device)} />,
+    rank !== undefined && world_size !== 1 && (
+      <Fact key="rank" name="Rank" value={count(rank)} note={world_size === undefined ? "" : `of ${count(world_size)}`} />
+    ),
+    window && <Fact key="window" name="Judged" value={duration(window.end_ns - window.begin_ns)} note={witness(saw)} />,
+  ].filter(Boolean);
+  return facts.length > 0 ? <dl class="facts">{facts}</dl> : null;
+}
+
+/** "cuda 0", or "cpu" where there is but one. */
+function numbered({ kind, index }: Device): string {
+  return kind === "cpu" ? kind : `${kind} ${index}`;
+}
+
+function deviceNote(device: Device): string {
+  const which = device.name ? [numbered(device)] : [];
+  const among = device.count > 1 ? [`one of ${count(device.count)} at work`] : [];
+  return [...which, ...among].join(", ");
+}
+
+function Fact({ name, value, note }: { name: string; value: string; note: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <span title={value}>{value}</span>
+        {note && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as format from "../src/format";
+import type { Evidence, Speedup } from "../src/report";
+
+/** Numbers and units are kept together by a no-break space; the tests read better with a plain one. */
+const plain = (text: string) => text.replaceAll("\u00a0", " ");
+
+test("a duration has three digits and the largest unit that fits", () => {
+  const cases: readonly (readonly [number, string])[] = [
+    [0, "0 ms"],
+    [1, "1.00 ns"],
+    [850, "850 ns"],
+    [12_345, "12.3 µs"],
+    [53_000_000, "53.0 ms"],
+    [1_240_000_000, "1.24 s"],
+    [125_000_000_000, "2 min 5 s"],
+  ];
+  for (const [ns, text] of cases) assert.equal(plain(format.duration(ns)), text);
+});
+
+test("a duration that rounds up to the next unit is written in it", () => {
+  assert.equal(plain(format.duration(999_600)), "1.00 ms");
+  assert.equal(plain(format.duration(999_400)), "999 µs");
+  assert.equal(plain(format.duration(9_996_000)), "10.0 ms");
+  assert.equal(plain(format.duration(59_990_000_000)), "60.0 s");
+  assert.equal(plain(format.duration(119_700_000_000)), "2 min 0 s");
+});
+
+test("what is not known is never written as a number", () => {
+  assert.equal(format.duration(undefined), "–");
+  assert.equal(format.share(Number.NaN), "–");
+  assert.equal(format.shortShare(undefined), "–");
+  assert.equal(format.times(Number.POSITIVE_INFINITY), "–");
+});
+
+test("a share in a column always has one decimal", () => {
+  assert.equal(plain(format.share(0.41)), "41.0 %");
+  assert.equal(plain(format.share(0)), "0.0 %");
+  assert.equal(plain(format.share(1)), "100.0 %");
+});
+
+test("a share above zero is never shown as zero", () => {
+  assert.equal(plain(format.share(0.0004)), "<0.1 %");
+  assert.equal(plain(format.shortShare(0.0000001)), "<0.1 %");
+});
+
+test("a short share keeps its decimal only where the whole number would mislead", () => {
+  assert.equal(plain(format.shortShare(0.414)), "41 %");
+  assert.equal(plain(format.shortShare(0.021)), "2.1 %");
+  assert.equal(plain(format.shortShare(0.0996)), "10 %");
+  assert.equal(plain(format.shortShare(0.996)), "99.6 %");
+  assert.equal(plain(format.shortShare(1)), "100 %");
+  assert.equal(plain(format.shortShare(0)), "0 %");
+});
+
+test("bytes are counted in thousands", () => {
+  assert.equal(plain(format.bytes(999)), "999 B");
+  assert.equal(plain(format.bytes(61_234)), "61.2 kB");
+  assert.equal(plain(format.bytes(5.1e9)), "5.10 GB");
+});
+
+const gain = (basis: string, low = 1.3, high = 1.69): Speedup => ({ expected: 1.69, low, high, basis });
+
+test("a speedup says what it rests on", () => {
+  assert.deepEqual(format.speedup(gain("replay")), { gain: "1.69×", basis: "simulated on this recording, between 1.30× and 1.69×" });
+  assert.equal(format.speedup(gain("replay", 1.69, 1.69)).basis, "simulated on this recording");
+  assert.equal(format.speedup(gain("bound")).gain, "up to 1.69×");
+});
+
+test("no speedup is promised where none was predicted", () => {
+  assert.equal(format.speedup(gain("none")).gain, "not predicted");
+  assert.equal(format.speedup(undefined).gain, "not predicted");
+});
+
+test("a basis that this tab does not know is shown as the word", () => {
+  assert.deepEqual(format.speedup(gain("measured_twice")), { gain: "1.69×", basis: "measured twice" });
+});
+
+const evidence = (fields: Partial<Evidence>): Evidence => ({ label: "", unit: "", text: "", compared_with: "", ...fields });
+
+test("evidence is written in its unit", () => {
+  const cases: readonly (readonly [Partial<Evidence>, string])[] = [
+    [{ value: 21_730_000, unit: "ns" }, "21.7 ms"],
+    [{ value: 0.41, unit: "share" }, "41.0 %"],
+    [{ value: 2045, unit: "count" }, "2,045"],
+    [{ value: 5.1e9, unit: "bytes_per_s" }, "5.10 GB/s"],
+    [{ unit: "text", text: "<b>Loader</b>" }, "<b>Loader</b>"],
+    [{ value: 3, unit: "kernels_per_step" }, "3 kernels per step"],
+    [{ unit: "ns" }, "–"],
+  ];
+  for (const [fields, text] of cases) assert.equal(plain(format.evidence(evidence(fields))), text);
+});
+
+test("evidence is located from the window's beginning, or on the recording's clock where there is no window", () => {
+  const item = evidence({ begin_ns: 7.7e15 + 41_200_000, end_ns: 7.7e15 + 44_300_000 });
+  assert.equal(plain(format.occurrence(item, 7.7e15)), "41.2 ms into the window, for 3.10 ms");
+  assert.equal(plain(format.occurrence(item, undefined)), "at 7,700,000,041,200 µs, for 3.10 ms");
+  assert.equal(format.occurrence(evidence({}), 0), "");
+});
+
+test("a recording's name loses the ending that all of them have, and nothing else", () => {
+  assert.equal(format.sourceName("host_42.1764.pt.trace.json.gz"), "host_42.1764");
+  assert.equal(format.sourceName("a.pt.trace.json"), "a");
+  assert.equal(format.sourceName("rank0.json"), "rank0.json");
+  assert.equal(format.sourceName(".trace.json"), ".trace.json");
+});
+
+test("the logdir itself has a name", () => {
+  assert.equal(format.runName("."), "(logdir)");
+  assert.equal(format.runName("resnet/slow"), "resnet/slow");
+});

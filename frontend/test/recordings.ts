@@ -1,0 +1,23 @@
+// Small recordings, lists and answers for the tests.
+import type { Report, ReportAnswer, RunEntry, RunList } from "../src/report";
+
+export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
+  const done = { state: "done", progress: 1, health: "ok", reason: "" };
+  return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, ...done, ...fields };
+}
+
+export function list(...runs: readonly RunEntry[]): RunList {
+  return { state: "ready", logdir: "/runs", runs, problems: [] };
+}
+
+export function report(source: string): Report {
+  return { schema: 1, run: "r", source, witness: "trace", account: [], regimes: [], findings: [], plan: [] };
+}
+
+export function done(source: string): ReportAnswer {
+  return { id: source, state: "done", progress: 1, report: report(source) };
+}
+
+export function analysing(source: string): ReportAnswer {
+  return { id: source, state: "analysing", progress: 0.5 };
+}

@@ -1,0 +1,34 @@
+// Compiles every *.test.ts(x) beside this file with esbuild and runs them with node's own test runner.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import * as esbuild from "esbuild";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const outdir = mkdtempSync(path.join(os.tmpdir(), "tab-tests-"));
+try {
+  await esbuild.build({
+    entryPoints: readdirSync(HERE)
+      .filter((name) => /\.test\.tsx?$/.test(name))
+      .map((name) => path.join(HERE, name)),
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node18",
+    sourcemap: "inline",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    loader: { ".css": "text" },
+    outExtension: { ".js": ".mjs" },
+    outdir,
+    // The tests that read the sources find them through this, since they run from another folder.
+    define: { FRONTEND: JSON.stringify(path.dirname(HERE)) },
+    logLevel: "warning",
+  });
+  const files = readdirSync(outdir).map((name) => path.join(outdir, name));
+  process.exitCode = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit" }).status ?? 1;
+} finally {
+  rmSync(outdir, { recursive: true });
+}

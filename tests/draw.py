@@ -1,0 +1,116 @@
+"""Timelines drawn in text become traces: the language in which tests show what a training did.
+
+    step    aaaaaaaaaabbbbbbbbbb     one letter per step: ProfilerStep#0, ProfilerStep#1
+    loader  ####......####......     DataLoader.__next__ in the main thread
+    op      ....##........##....     operators
+    launch  ....|.........|.....     launching calls, in the order of the kernels
+    gpu     .....#####.....#####     kernels: one per run of one letter
+
+A column is `unit_us` microseconds. `.` is nothing; a run of one character is one event. Rows:
+
+    step loader save op python          host rows of the main thread (save is torch.save's Python frame)
+    launch sync malloc                  runtime calls: a launch is one column, the others are runs
+    gpu small nccl h2d d2h              device rows: matrix products, kernels of one block, collectives, copies
+
+Kernels and copies are launched by the `|` of the `launch` row in order of begin; without that row each is launched 5 us
+before it begins, by a call of 3 us.
+"""
+
+import json
+import tempfile
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tb_bottleneck.trace.trace import Trace, load
+
+HOST, GPU, STREAM, COMM_STREAM = 100, 0, 7, 20
+
+_HOST_ROWS = {
+    "loader": ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+    "workers": ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+    "save": ("python_function", "torch/serialization.py(943): save"),
+    "op": ("cpu_op", "aten::linear"),
+    "python": ("python_function", "train.py(10): augment"),
+    "sync": ("cuda_runtime", "cudaStreamSynchronize"),
+    "malloc": ("cuda_runtime", "cudaMalloc"),
+}
+_DEVICE_ROWS = {
+    "gpu": ("kernel", "ampere_sgemm_128x64_tn", STREAM, [1024, 1, 1]),
+    "small": ("kernel", "ampere_sgemm_128x64_tn", STREAM, [1, 1, 1]),
+    "stream": ("kernel", "void at::native::vectorized_elementwise_kernel<4>", STREAM, [1024, 1, 1]),
+    "nccl": ("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", COMM_STREAM, [24, 1, 1]),
+    "h2d": ("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", STREAM, None),
+    "d2h": ("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", STREAM, None),
+}
+
+
+def drawn(drawing: str, unit_us: float = 100.0, **header: Any) -> dict[str, Any]:
+    """The drawing as a Kineto trace. `header` adds top-level keys."""
+    rows = dict(line.split() for line in drawing.strip().splitlines())
+    events: list[dict[str, Any]] = []
+    for name, row in rows.items():
+        if name == "step":
+            events += [
+                _event("user_annotation", f"ProfilerStep#{number}", run, unit_us)
+                for number, run in enumerate(_runs(row))
+            ]
+        elif name in _HOST_ROWS:
+            events += [_event(*_HOST_ROWS[name], run, unit_us) for run in _runs(row)]
+    events += _device_events(rows, unit_us)
+    properties = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}]
+    stacks = int(any(name in rows for name in ("save", "python")))
+    return {"schemaVersion": 1, "deviceProperties": properties, "with_stack": stacks, **header, "traceEvents": events}
+
+
+def drawn_trace(drawing: str, unit_us: float = 100.0, **header: Any) -> Trace:
+    """The drawing, read by the real reader."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "drawn.pt.trace.json"
+        path.write_text(json.dumps(drawn(drawing, unit_us, **header)))
+        return load(str(path))
+
+
+def _runs(row: str) -> list[tuple[int, int]]:
+    """(first column, columns) of each run of one character."""
+    found, at = [], 0
+    for character, group in groupby(row):
+        length = len(list(group))
+        if character != ".":
+            found.append((at, length))
+        at += length
+    return found
+
+
+def _event(category: str, name: str, run: tuple[int, int], unit_us: float, **args: Any) -> dict[str, Any]:
+    begin, length = run
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": HOST,
+        "tid": HOST,
+        "ts": begin * unit_us,
+        "dur": length * unit_us,
+        "args": args,
+    }
+
+
+def _device_events(rows: dict[str, str], unit_us: float) -> list[dict[str, Any]]:
+    work = sorted((run, name) for name in _DEVICE_ROWS if name in rows for run in _runs(rows[name]))
+    marks = [at for at, mark in enumerate(rows.get("launch", "")) if mark == "|"]
+    events = []
+    for number, (run, name) in enumerate(work, 1):
+        category, kernel, stream, grid = _DEVICE_ROWS[name]
+        event = _event(category, kernel, run, unit_us, correlation=number, device=GPU, stream=stream, bytes=1 << 20)
+        if grid:
+            event["args"]["grid"] = grid
+        event["pid"], event["tid"] = GPU, stream
+        call = _event("cuda_runtime", _call(category), (0, 0), unit_us, correlation=number)
+        call["ts"], call["dur"] = (marks[number - 1] * unit_us, unit_us) if marks else (run[0] * unit_us - 5, 3)
+        events += [event, call]
+    return events
+
+
+def _call(category: str) -> str:
+    return "cudaLaunchKernel" if category == "kernel" else "cudaMemcpyAsync"

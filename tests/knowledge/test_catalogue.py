@@ -1,0 +1,61 @@
+"""Each entry recognises its own example, and none is there without a source."""
+
+import pytest
+
+from tb_bottleneck.knowledge import catalogue
+from tb_bottleneck.knowledge.catalogue import Unsourced, first_match, refuse_unsourced
+
+LISTS = {
+    "kernels": catalogue.kernel_patterns(),
+    "calls": catalogue.call_patterns(),
+    "operators": catalogue.operator_patterns(),
+    **{on: catalogue.doing_patterns(on) for on in ("annotation", "python", "operator", "overhead")},
+}
+ENTRIES = [(name, patterns, entry) for name, patterns in LISTS.items() for entry in patterns]
+
+
+@pytest.mark.parametrize(("name", "patterns", "entry"), ENTRIES, ids=[f"{n}: {e.example[:40]}" for n, _, e in ENTRIES])
+def test_an_example_is_recognised_by_its_own_entry(name, patterns, entry):
+    assert entry.pattern.search(entry.example)
+    assert first_match(patterns, entry.example) == entry.says
+
+
+@pytest.mark.parametrize(
+    ("kernel", "work"),
+    [
+        ("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT", "contraction"),
+        ("void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1>", "contraction"),
+        ("triton_tem_fused_mm_2", "contraction"),
+        ("triton_per_fused_native_layer_norm_5", "streaming"),
+        ("void fbgemm_gpu::permute_2D_data_kernel<false, int, int>", "streaming"),
+        ("void cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>", "streaming"),
+        ("volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", "contraction"),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)", "collective"),
+        ("_my_own_kernel", None),
+    ],
+)
+def test_names_that_look_alike_are_told_apart(kernel, work):
+    assert first_match(LISTS["kernels"], kernel) == work
+
+
+@pytest.mark.parametrize(
+    ("call", "role"),
+    [
+        ("cudaMemcpyAsync", "copy"),
+        ("hipMemcpyWithStream", "copy"),
+        ("cudaMemsetAsync", "fill"),
+        ("cuLaunchKernelEx", "launch"),
+        ("hipGraphLaunch", "launch"),
+        ("cudaFree", "allocate"),
+        ("hipDeviceSynchronize", "wait"),
+        ("cudaStreamWaitEvent", None),
+        ("cudaEventRecord", None),
+    ],
+)
+def test_calls_have_their_role(call, role):
+    assert first_match(LISTS["calls"], call) == role
+
+
+def test_an_entry_without_a_source_is_refused():
+    with pytest.raises(Unsourced, match="no source"):
+        refuse_unsourced("x.toml", {"kernel": [{"pattern": "a", "source": " "}]})

@@ -1,0 +1,46 @@
+"""The generated code is what the proto file says, and the JSON form is what the contract says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tb_bottleneck.report.jsonform import as_dict, as_json
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+ROOT = Path(__file__).parent.parent.parent
+PROTO = "tb_bottleneck/schema/bottleneck.proto"
+
+
+def test_generated_code_is_current(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        "-I.",
+        f"--python_out={tmp_path}",
+        f"--pyi_out={tmp_path}",
+        PROTO,
+    ]
+    subprocess.run(command, cwd=ROOT, check=True)
+    for suffix in ("py", "pyi"):
+        name = f"tb_bottleneck/schema/bottleneck_pb2.{suffix}"
+        mend = "python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. " + PROTO
+        assert (tmp_path / name).read_text() == (ROOT / name).read_text(), f"stale: run `{mend}`"
+
+
+def test_empty_fields_are_printed_and_absent_messages_are_not():
+    report = as_dict(pb.Report(schema=1))
+    assert report["findings"] == []
+    assert report["run"] == ""
+    assert "verdict" not in report
+    assert "rank" not in report
+
+
+def test_times_are_json_numbers():
+    text = as_json(pb.AccountRow(regime="input", share=0.5, ns_per_step=53_000_000))
+    assert '"ns_per_step":53000000.0' in text
+
+
+def test_absent_evidence_is_not_zero():
+    assert "value" not in as_dict(pb.Evidence(label="waits"))
+    assert as_dict(pb.Evidence(label="waits", value=0.0))["value"] == 0.0

@@ -1,0 +1,32 @@
+"""The tab's TypeScript types are those of the schema."""
+
+import runpy
+from pathlib import Path
+
+FRONTEND = Path(__file__).parents[2] / "frontend"
+HOW_TO_MEND = "frontend/src/report.ts is not what the schema says. Run: PYTHONPATH=. python frontend/generate_types.py"
+
+GENERATOR = runpy.run_path(str(FRONTEND / "generate_types.py"))
+
+
+def test_the_committed_types_are_the_generated_ones() -> None:
+    committed = (FRONTEND / "src" / "report.ts").read_text(encoding="utf-8")
+    assert committed == GENERATOR["typescript"](), HOW_TO_MEND
+
+
+def test_presence_repetition_and_comments_reach_the_types() -> None:
+    lines = GENERATOR["typescript"]().splitlines()
+    assert "  readonly rank?: number;" in lines, "an optional scalar may be absent"
+    assert "  readonly health?: Health;" in lines, "a message may be absent"
+    assert "  readonly schema: number;" in lines, "a scalar without presence is always printed"
+    assert "  readonly account: readonly AccountRow[];" in lines
+    at = lines.index("  readonly rank?: number;")
+    assert lines[at - 1] == "  /** absent where a distributed recording does not name it */"
+
+
+def test_every_message_is_an_interface() -> None:
+    from tb_bottleneck.schema import bottleneck_pb2
+
+    text = GENERATOR["typescript"]()
+    for name in bottleneck_pb2.DESCRIPTOR.message_types_by_name:
+        assert f"export interface {name} {{" in text

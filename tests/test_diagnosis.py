@@ -1,0 +1,106 @@
+"""A whole file becomes a whole report, whatever the file holds."""
+
+import gzip
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.report.jsonform import as_dict
+
+STARVED = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    gpu     ....aabbcc....aabbcc....aabbcc
+"""
+
+
+@pytest.fixture
+def report(tmp_path):
+    def of(raw, name="host_1.17.pt.trace.json.gz"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(json.dumps(raw).encode()) if isinstance(raw, dict) else raw)
+        return as_dict(diagnose(str(path), run="resnet/slow"))
+
+    return of
+
+
+def test_a_starved_run_is_told_so_with_evidence_and_a_cure(report):
+    found = report(drawn(STARVED, unit_us=1000))
+    assert (found["schema"], found["run"], found["source"]) == (1, "resnet/slow", "host_1.17.pt.trace.json.gz")
+    assert found["health"] == {"status": "ok", "reasons": []}
+    assert found["device"] == {"name": "NVIDIA A100-SXM4-80GB", "kind": "cuda", "index": 0, "count": 1}
+    assert (found["rank"], found["world_size"]) == (0, 1)
+    assert found["window"]["basis"] == "profiler_step"
+    assert found["window"]["steps"] == 3
+    assert found["window"]["step_ns"]["median"] == pytest.approx(10e6, rel=0.01)
+    assert [row["regime"] for row in found["account"]] == list(REGIMES)
+    assert sum(row["share"] for row in found["account"]) == pytest.approx(1)
+    verdict = found["verdict"]
+    assert (verdict["regime"], verdict["severity"], verdict["confidence"]) == ("input", "critical", "high")
+    assert verdict["headline"] == "The GPU waits for the next batch during 40 % of each step."
+    assert [row["status"] for row in found["regimes"] if row["regime"] == "input"] == ["fires"]
+    finding = found["findings"][0]
+    assert finding["cause"] == "loader_in_main_process"
+    assert finding["speedup"]["basis"] == "bound"
+    assert finding["speedup"]["high"] == pytest.approx(1 / 0.6, rel=0.02)
+    assert "num_workers" in finding["fix"]["code"]
+    assert finding["evidence"][0]["value"] == pytest.approx(4e6, rel=0.01)
+    assert finding["evidence"][0]["begin_ns"] < finding["evidence"][0]["end_ns"]
+
+
+def test_a_busy_device_has_nothing_to_mend(report):
+    found = report(drawn("step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd", 1000))
+    assert (found["verdict"]["regime"], found["verdict"]["severity"]) == ("compute", "none")
+    assert found["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", "unreadable"), (b"{}", "unreadable"), (b"\x1f\x8b not gzip", "unreadable"), (b"hello", "unreadable")],
+)
+def test_a_file_that_is_no_trace_is_still_a_report(report, content, code):
+    found = report(content)
+    assert found["health"]["status"] == "unreadable"
+    assert found["health"]["reasons"][0]["code"] == code
+    assert found["health"]["reasons"][0]["fix"]
+    assert "verdict" not in found
+
+
+def test_a_recording_that_cannot_be_judged_gets_no_verdict(report):
+    found = report({"traceEvents": []})
+    assert found["health"]["status"] == "incomplete"
+    assert found["health"]["reasons"][0]["code"] == "insufficient_data"
+    assert "verdict" not in found
+    assert found["account"] == []
+
+
+def test_a_failure_of_ours_is_shown_as_ours(report, monkeypatch, caplog):
+    def fails(*_):
+        raise KeyError("planted")
+
+    monkeypatch.setattr("tb_bottleneck.diagnosis.find_steps", fails)
+    found = report(drawn(STARVED))
+    assert found["health"]["reasons"][0]["code"] == "broken"
+    assert "planted" in caplog.text
+
+
+def test_the_unknown_rank_of_a_distributed_run_is_absent_not_zero(report):
+    assert "rank" not in report(drawn(STARVED, distributedInfo={"backend": "gloo", "world_size": 4}))
+    found = report(drawn(STARVED, distributedInfo={"backend": "gloo", "rank": 2, "world_size": 4}))
+    assert (found["rank"], found["world_size"]) == (2, 4)
+
+
+def test_private_metadata_is_not_repeated(report):
+    raw = drawn(STARVED, host_name="secret-host", trace_id="secret-id", USER="secret-user", env={"TOKEN": "secret"})
+    assert "secret" not in json.dumps(report(raw))
+
+
+def test_progress_is_told_in_bytes(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(drawn(STARVED)))
+    told = []
+    diagnose(str(path), progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (path.stat().st_size, path.stat().st_size)

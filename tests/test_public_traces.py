@@ -1,0 +1,36 @@
+"""Labelled public recordings, where the environment variable TB_BOTTLENECK_TRACES names their folder.
+
+The folder holds NAME.json.gz files and labels.json: for each the true answer, others that are right too, and answers
+that would be wrong advice. Labels are judgements; those of low confidence are read but not counted.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tb_bottleneck.diagnosis import diagnose
+
+FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
+LABELS = json.loads((FOLDER / "labels.json").read_text()) if (FOLDER / "labels.json").exists() else []
+pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names no folder with labels.json")
+
+
+def answer(report):
+    if report.HasField("verdict"):
+        return report.verdict.regime
+    return f"{report.health.status}:{report.health.reasons[0].code}"
+
+
+@pytest.mark.parametrize("label", LABELS, ids=[label["name"] for label in LABELS])
+def test_a_public_recording_is_judged_right(label):
+    report = diagnose(str(FOLDER / f"{label['name']}.json.gz"))
+    said = answer(report)
+    assert report.health.status != "unreadable"
+    assert said not in label["never"], label["why"]
+    if report.account:
+        assert sum(row.share for row in report.account) == pytest.approx(1)
+    if label["confidence"] != "low":
+        right = said in (label["truth"], *label["also"])
+        assert right or (label["truth"].startswith("incomplete") and said.startswith("incomplete")), label["why"]

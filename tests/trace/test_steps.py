@@ -1,0 +1,74 @@
+"""Steps end when host and device are both done; without marks, iterations are inferred or the whole is one window."""
+
+import json
+
+import numpy as np
+from draw import drawn, drawn_trace
+
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+
+def test_a_step_ends_with_its_device_work_where_that_is_later():
+    steps = find_steps(
+        drawn_trace(
+            """
+        step    aaaaaabbbbbb........
+        launch  |.....|.............
+        gpu     .aaaaaaaaa.bbbbb....
+    """,
+            unit_us=1000,
+        )
+    )
+    assert steps.basis == "profiler_step"
+    assert (steps.edges / 1e6).tolist() == [0, 10, 16]
+
+
+def test_a_step_ends_with_the_host_where_that_is_later():
+    steps = find_steps(
+        drawn_trace(
+            """
+        step    aaaaaaaaaabbbbbbbbbb
+        gpu     .aaa.......bbb......
+    """,
+            unit_us=1000,
+        )
+    )
+    assert (steps.durations / 1e6).tolist() == [10, 10]
+
+
+def loop(tmp_path, iterations: int, backward: bool, warmup: int = 0):
+    """A training loop that nobody annotated: five operators per iteration, the last a backward one."""
+    events, now = [], 0.0
+    for iteration in range(warmup + iterations):
+        for name in ("aten::conv2d", "aten::conv2d", "aten::relu", "aten::cross_entropy", "aten::sum"):
+            events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": now, "dur": 900})
+            now += 1000 if iteration >= warmup else 20_000
+        name = "autograd::engine::evaluate_function: ConvolutionBackward0" if backward else "aten::argmax"
+        events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": now, "dur": 900})
+        now += 1000
+    path = tmp_path / "loop.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return find_steps(load(str(path)))
+
+
+def test_iterations_are_inferred_from_operators_that_come_once_each(tmp_path):
+    steps = loop(tmp_path, iterations=8, backward=True)
+    assert steps.basis == "inferred"
+    assert len(steps) == 7  # the last iteration has no successor that ends it
+    assert np.allclose(steps.durations, 6e6)
+
+
+def test_leading_slow_iterations_are_left_out(tmp_path):
+    steps = loop(tmp_path, iterations=8, backward=True, warmup=2)
+    assert np.allclose(steps.durations, 6e6)
+
+
+def test_what_repeats_without_a_backward_pass_may_be_layers(tmp_path):
+    assert loop(tmp_path, iterations=8, backward=False).basis == "whole"
+
+
+def test_nothing_at_all_has_no_steps(tmp_path):
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps({**drawn("step ."), "traceEvents": []}))
+    assert find_steps(load(str(path))) is None
