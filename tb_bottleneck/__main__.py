@@ -72,19 +72,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _diagnose(options: argparse.Namespace) -> int:
+    from tb_bottleneck.report.jobs import jobs_of
     from tb_bottleneck.report.jsonform import as_json
-    from tb_bottleneck.report.text import render
+    from tb_bottleneck.report.text import render, render_job
     from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
     found = [one for path in options.paths for one in _recordings(path)]
     reports = list(_reports(found))
     if options.json:
-        print(as_json(Reports(reports=reports)))
+        print(as_json(Reports(reports=reports, jobs=jobs_of(reports))))
         return 0
     if not reports:
         where = ", ".join(options.paths)
         print(f"No trace was found under {where}; looked for *.pt.trace.json and *.pt.trace.json.gz, at any depth.")
-    print("\n\n".join(render(report) for report in reports), end="")
+    print("\n\n".join([render(report) for report in reports] + [render_job(job) for job in jobs_of(reports)]), end="")
     return 0
 
 

@@ -4,6 +4,28 @@
 /** Everything that one call of `diagnose` answers. */
 export interface Reports {
   readonly reports: readonly Report[];
+  /** one for each run of which several ranks were recorded */
+  readonly jobs: readonly Job[];
+}
+
+/** The ranks of one job, judged together. */
+export interface Job {
+  readonly run: string;
+  /** those whose recordings could be judged */
+  readonly ranks: readonly number[];
+  /** about the job: of the rank that the others wait for, where there is one */
+  readonly verdict?: Verdict;
+  /** mean over the ranks */
+  readonly account: readonly AccountRow[];
+  /** slowest first */
+  readonly stragglers: readonly Straggler[];
+}
+
+/** A rank that the others wait for. */
+export interface Straggler {
+  readonly rank: number;
+  /** of the step: by how much less than the median rank it waits in collectives */
+  readonly behind_share: number;
 }
 
 /** One recording, judged. */

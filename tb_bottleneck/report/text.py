@@ -20,6 +20,13 @@ def render(report: pb.Report) -> str:
     return "\n".join(_lines(report)).rstrip() + "\n"
 
 
+def render_job(job: pb.Job) -> str:
+    """The ranks of a job together, plain text."""
+    ranks = ", ".join(str(rank) for rank in job.ranks)
+    lines = [f"{job.run}: ranks {ranks} together", "─" * min(_WIDTH, 72), *_wrapped(job.verdict.headline)]
+    return "\n".join([*lines, *_account(job)]) + "\n"
+
+
 def _lines(report: pb.Report) -> Iterator[str]:
     yield f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source
     yield "─" * min(_WIDTH, 72)
@@ -66,7 +73,7 @@ def _health(report: pb.Report) -> Iterator[str]:
         yield from _wrapped(f"  mend: {reason.fix}", "    ")
 
 
-def _account(report: pb.Report) -> Iterator[str]:
+def _account(report: pb.Report | pb.Job) -> Iterator[str]:
     rows = [row for row in report.account if row.share >= 0.0005]
     if not rows:
         return

@@ -7,10 +7,34 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Reports(_message.Message):
-    __slots__ = ("reports",)
+    __slots__ = ("reports", "jobs")
     REPORTS_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
     reports: _containers.RepeatedCompositeFieldContainer[Report]
-    def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ...) -> None: ...
+    jobs: _containers.RepeatedCompositeFieldContainer[Job]
+    def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
+
+class Job(_message.Message):
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    STRAGGLERS_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    verdict: Verdict
+    account: _containers.RepeatedCompositeFieldContainer[AccountRow]
+    stragglers: _containers.RepeatedCompositeFieldContainer[Straggler]
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ...) -> None: ...
+
+class Straggler(_message.Message):
+    __slots__ = ("rank", "behind_share")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_SHARE_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    behind_share: float
+    def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
     __slots__ = ("schema", "run", "source", "witness", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay")

@@ -1,0 +1,40 @@
+"""Ranks of one job are judged together: the one that waits least sets the pace."""
+
+import pytest
+
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+
+def rank(number, communication, regime="compute", world_size=4, run="ddp"):
+    report = pb.Report(run=run, rank=number, world_size=world_size)
+    for name in REGIMES:
+        share = communication if name == "communication" else 1 - communication if name == regime else 0.0
+        report.account.add(regime=name, share=share, ns_per_step=share * 1e8)
+    report.verdict.MergeFrom(pb.Verdict(regime=regime, headline=f"{regime} on {number}."))
+    return report
+
+
+def test_the_rank_that_waits_least_is_the_straggler_and_its_verdict_the_jobs():
+    (job,) = jobs_of([rank(0, 0.4), rank(1, 0.42), rank(2, 0.05, "input"), rank(3, 0.38)])
+    assert job.ranks == [0, 1, 2, 3]
+    assert [found.rank for found in job.stragglers] == [2]
+    assert job.stragglers[0].behind_share == pytest.approx(0.34)
+    assert job.verdict.regime == "input"
+    assert job.verdict.headline == (
+        "The other ranks wait for rank 2, which waits 34 % less of each step than they do. There: input on 2."
+    )
+    assert sum(row.share for row in job.account) == pytest.approx(1)
+
+
+def test_ranks_that_wait_alike_have_no_straggler():
+    (job,) = jobs_of([rank(0, 0.3, "communication"), rank(1, 0.31, "communication")])
+    assert not job.stragglers
+    assert job.verdict.regime == "communication"
+
+
+def test_one_rank_alone_or_runs_apart_are_no_job():
+    assert jobs_of([rank(0, 0.3)]) == []
+    assert jobs_of([rank(0, 0.3, run="a"), rank(1, 0.3, run="b")]) == []
+    assert jobs_of([rank(0, 0.3, world_size=1), rank(1, 0.3, world_size=1)]) == []
