@@ -1,6 +1,7 @@
 """The command line: text for people, one JSON object for programs, 2 for a path that is not there."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -18,7 +19,9 @@ def logdir(tmp_path):
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
         (folder / "host_1.17.pt.trace.json").write_text(json.dumps(TRACE))
-    (tmp_path / "runs" / "b" / "broken.pt.trace.json").write_text("{")
+    broken = tmp_path / "runs" / "b" / "broken.pt.trace.json"
+    broken.write_text("{")
+    os.utime(broken, (0, 0))  # a young file that ends early may still be growing
     return tmp_path / "runs"
 
 

@@ -71,5 +71,5 @@ def _idle_by_regime(gaps: Gaps) -> dict[str, int]:
         "launch": doing[Doing.DISPATCH] + int(gaps.latency.sum()) - bubble,
         "host": doing[Doing.OTHER],
         "underfilled": own,
-        "unexplained": int(gaps.queued.sum()) - own,
+        "unexplained": int(gaps.queued.sum()) - own + int(gaps.stalled.sum()),
     }

@@ -3,13 +3,14 @@
 For a gap [begin, end) that ends with an operation whose call returned at r:
 - r <= begin: the work was queued, the device itself was late: `queued`;
 - r > begin: the host was late. [begin, r) is split by what the launching thread did then (measures/doing.py), and
-  [r, end) is the latency of a launch.
+  [r, end) is the latency of a launch, up to LONGEST_LATENCY_NS; the device was kept by something else after that.
 A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is
 split by what the main launching thread did.
 
 Sync bubbles: when the host waits until the device has run dry, the device stays idle while the host dispatches again.
 Up to the length of that wait, the idle dispatching time from the return of the call until work is queued up again is
-charged to the wait: without it the host would have dispatched that much earlier, and no earlier.
+charged to the wait: without it the host would have done that much of its work earlier, and no more. Whatever the host
+does in that time uses up the length of the wait; only dispatching is charged to it, the rest keeps its owner.
 """
 
 from dataclasses import dataclass
@@ -25,18 +26,26 @@ from tb_bottleneck.trace.trace import Trace
 
 # A wait and the end of what it waited for lie this close (the return of a synchronising call takes a few us).
 RETURN_LAG_NS = 20_000
+# From the return of the call to the begin of the operation lie 4.5 to 8 us at the 2nd percentile of public traces, V100
+# to H100; several times that is still a launch. Beyond it the device was given to somebody else, who left no record.
+LONGEST_LATENCY_NS = 30_000
 # This many operations launched and not begun mean that the queue is filling again (one may be in flight).
 QUEUED_AGAIN = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The idle gaps of a window, in ns per gap and owner. Rows of `by_doing` sum with the others to end - begin."""
+    """The idle gaps of a window, in ns per gap and owner: they sum to end - begin.
+
+    `sync_bubble` is contained in the dispatching and the latency.
+    """
 
     begin: Ints
     end: Ints
+    thread: Ints  # row of the trace's threads whose launch ends the gap, else the main one; -1 where there is none
     by_doing: Ints  # shape (gaps, Doing)
-    latency: Ints  # from the return of the launching call to the begin of the operation
+    latency: Ints  # from the return of the launching call to the begin of the operation, at most LONGEST_LATENCY_NS
+    stalled: Ints  # what is longer than that
     queued: Ints  # the operation had been launched before the gap began
     sync_bubble: Ints  # the part of dispatching and latency that a wait caused; contained in those
 
@@ -45,34 +54,34 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
     """Splits the idle time of the trace's device."""
     ops, calls = trace.device_ops, trace.calls
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
-    ended = ops.start[first] == idle.ends
-    known = ended & ops.launched[first]
+    known = (ops.start[first] == idle.ends) & ops.launched[first]
     returned = np.where(known, calls.end[ops.call[first]] if len(calls) else 0, idle.ends)
     queued = known & (returned <= idle.starts)
-    host_until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
-    thread = np.where(known, calls.thread[ops.call[first]] if len(calls) else 0, -1)
-    by_doing = _split(idle.starts, host_until, thread, host)
-    late = np.where(queued, 0, idle.ends - host_until)
+    until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
+    fallback = -1 if host.main_thread is None else host.main_thread
+    thread = np.where(known, calls.thread[ops.call[first]] if len(calls) else 0, fallback)
+    late = np.where(queued, 0, idle.ends - until)
     gaps = Gaps(
         begin=idle.starts,
         end=idle.ends,
-        by_doing=by_doing,
-        latency=late,
+        thread=thread,
+        by_doing=_split(idle.starts, until, thread, host),
+        latency=np.minimum(late, LONGEST_LATENCY_NS),
+        stalled=np.maximum(late - LONGEST_LATENCY_NS, 0),
         queued=np.where(queued, idle.ends - idle.starts, 0),
         sync_bubble=np.zeros(len(idle), np.int64),
     )
-    _charge_bubbles(gaps, _waits(ops, calls), _queue_filled(ops, calls))
+    _charge_bubbles(gaps, _waits(ops, calls), _queue_filled(ops, calls), host)
     return gaps
 
 
 def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
-    """Time of each [begin, until) by what the gap's thread did; -1 stands for the main thread."""
+    """Time of each [begin, until) by what the gap's thread did."""
     parts = np.zeros((len(begin), len(Doing)), np.int64)
-    for one in np.unique(thread):
+    for one in np.unique(thread).tolist():
         rows = thread == one
-        speaker = host.main_thread if one < 0 else int(one)
-        if speaker is not None:
-            for doing, spans in host.doings(speaker).items():
+        if one >= 0:
+            for doing, spans in host.doings(one).items():
                 parts[rows, doing] = spans.covered(begin[rows], until[rows])
         parts[rows, Doing.OTHER] = (until - begin)[rows] - parts[rows, : Doing.OTHER].sum(axis=1)
     return parts
@@ -98,18 +107,28 @@ def _queue_filled(ops: DeviceOps, calls: Calls) -> Ints:
     return ops.start[filled]
 
 
-def _charge_bubbles(gaps: Gaps, waits: Calls, filled: Ints) -> None:
+def _charge_bubbles(gaps: Gaps, waits: Calls, filled: Ints, host: HostTimeline) -> None:
     """Fills `sync_bubble`, wait by wait in order of time; a gap's time is charged once."""
-    chargeable = gaps.by_doing[:, Doing.DISPATCH] + gaps.latency
     for returned, length in zip(waits.end.tolist(), (waits.end - waits.start).tolist(), strict=True):
         gap = int(np.searchsorted(gaps.end, returned, side="right"))
+        if gap < len(gaps.begin) and gaps.begin[gap] > returned + RETURN_LAG_NS:
+            continue  # the device was still busy when the host went on: the wait cost nothing
         after = np.searchsorted(filled, returned, side="right")
         refilled = int(filled[after]) if after < len(filled) else None
         budget = length
-        if gap < len(gaps.begin) and gaps.begin[gap] > returned + RETURN_LAG_NS:
-            continue  # the device was still busy when the host went on: the wait cost nothing
         while gap < len(gaps.begin) and budget > 0 and (refilled is None or gaps.begin[gap] < refilled):
-            taken = min(budget, int(chargeable[gap] - gaps.sync_bubble[gap]))
-            gaps.sync_bubble[gap] += taken
-            budget -= taken
+            budget = _charge(gaps, gap, max(returned, int(gaps.begin[gap])), budget, host)
             gap += 1
+
+
+def _charge(gaps: Gaps, gap: int, begin: int, budget: int, host: HostTimeline) -> int:
+    """Charges what the host dispatched within `budget` ns from `begin` on, and returns what is left of the budget."""
+    until = int(gaps.begin[gap] + gaps.by_doing[gap].sum())
+    stop = max(min(until, begin + budget), begin)
+    thread = int(gaps.thread[gap])
+    dispatched = int(host.doings(thread)[Doing.DISPATCH].covered(begin, stop)) if thread >= 0 else 0
+    left = budget - (stop - begin)
+    latency = min(left, int(gaps.latency[gap]))
+    room = int(gaps.by_doing[gap, Doing.DISPATCH] + gaps.latency[gap])
+    gaps.sync_bubble[gap] = min(gaps.sync_bubble[gap] + dispatched + latency, room)
+    return left - latency

@@ -128,6 +128,32 @@ def test_a_wait_costs_no_more_than_it_lasted():
     assert found["launch"] > 0.5
 
 
+def test_a_wait_in_front_of_an_interruption_is_not_to_blame_for_the_dispatching_behind_it():
+    """Without the wait of 1 ms the checkpoint would begin 1 ms earlier, and so would all that follows: nothing is won
+    by the dispatching, so it stays what it is."""
+    found = shares("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |.........|.........
+        sync    .#.........#........
+        save    ...####......####...
+        op      .......###.......###
+        gpu     ##........##........
+    """)
+    assert "sync" not in found
+    assert found["interruption"] == pytest.approx(0.4, abs=0.012)
+
+
+def test_a_device_that_somebody_else_holds_is_not_launch_overhead():
+    """The launches have returned after 1 ms; nothing recorded says why the kernels begin 4 ms later."""
+    found = shares("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  ....|.........|.....
+        op      #####.....#####.....
+        gpu     .........a.........b
+    """)
+    assert found == about(launch=0.5, unexplained=0.4, compute=0.1)
+
+
 def test_only_exposed_collectives_count():
     found = shares("""
         step    aaaaaaaaaabbbbbbbbbb
