@@ -25,6 +25,7 @@ def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] 
 
     `progress` is told bytes read and bytes in all. Whatever the file holds, the answer is a report: one that cannot be
     read has the health `unreadable`, one that cannot be judged `incomplete`, both with the reason and what mends it.
+    Only MemoryError is raised.
     """
     report = build.empty_report(run, PurePath(path).name)
     try:
@@ -33,6 +34,8 @@ def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] 
         build.set_unreadable(report, "growing", str(error))
     except BottleneckError as error:
         build.set_unreadable(report, "unreadable", str(error))
+    except MemoryError:
+        raise  # whoever bounds our memory has the better words for it
     except Exception as error:  # the border of one file: it costs its own report only
         _log.exception("the diagnosis of one recording failed")
         report = build.empty_report(run, PurePath(path).name)
@@ -66,4 +69,4 @@ def _give_verdict(recording: Recording, report: pb.Report) -> None:
         verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
         build.set_unused_device(report, recording.trace)
     build.set_verdicts(report, verdicts)
-    build.set_answer(report, answer, confidence_of(recording))
+    build.set_answer(report, answer, verdicts, confidence_of(recording))

@@ -106,3 +106,48 @@ def test_progress_is_told_in_bytes(tmp_path):
     told = []
     diagnose(str(path), progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (path.stat().st_size, path.stat().st_size)
+
+
+def cpu_run(context=None, loader_us=0):
+    """Six steps on the CPU: a fetch, then ten operators of 1 ms."""
+    events = []
+    for step in range(6):
+        begin = step * (10_000 + loader_us)
+        span = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": begin}
+        events.append({**span, "name": f"ProfilerStep#{step}", "dur": 10_000 + loader_us})
+        if loader_us:
+            name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+            events.append({**span, "name": name, "dur": loader_us})
+        for number in range(10):
+            at = begin + loader_us + 1000 * number
+            row = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": at, "dur": 1000}
+            events.append({**row, "name": "aten::mkldnn_convolution"})
+    header = {"deviceProperties": [], "traceEvents": events}
+    return header | ({"tb_bottleneck": {"schema": 1, "context": context}} if context else {})
+
+
+def test_on_a_run_without_an_accelerator_the_cpu_is_the_device(report):
+    found = report(cpu_run(loader_us=10_000))
+    assert found["device"]["kind"] == "cpu"
+    assert found["verdict"]["regime"] == "input"
+    assert found["verdict"]["headline"].startswith("The CPU waits for the next batch during 50 %")
+    assert {row["status"] for row in found["regimes"]} == {"fires", "clear"}
+
+
+def test_more_threads_than_cores_are_named_from_the_runs_context(report):
+    ill = report(cpu_run({"torch_threads": 32, "cores": 2, "device_kind": "cpu", "device_name": "Some CPU"}))
+    assert ill["findings"][0]["cause"] == "oversubscribed_threads"
+    assert ill["findings"][0]["speedup"]["basis"] == "none"
+    assert ill["verdict"]["headline"] == "Torch runs 32 threads on 2 cores, so every operator waits for its turn."
+    assert ill["device"]["name"] == "Some CPU"
+    well = report(cpu_run({"torch_threads": 2, "cores": 2}))
+    assert (well["verdict"]["regime"], well["verdict"]["severity"]) == ("compute", "none")
+
+
+def test_no_rule_breaks_on_a_run_that_is_mostly_python(report):
+    raw = cpu_run()
+    raw["traceEvents"] = [row for row in raw["traceEvents"] if row["ts"] % 10_000 < 2_000 or row["dur"] > 5000]
+    found = report(raw)
+    assert found["verdict"]["regime"] == "host"
+    assert "broken" not in {row["status"] for row in found["regimes"]}
+    assert found["findings"][0]["evidence"][0]["value"] == pytest.approx(8e6)

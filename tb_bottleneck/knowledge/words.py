@@ -27,6 +27,7 @@ class CauseAdvice:
     code: str
     confirm: str
     evidence: tuple[Line, ...]
+    headline: Template | None  # where the cause says it better than the regime; may use its evidence, as $measure
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
         code=raw["code"].strip(),
         confirm=raw["confirm"],
         evidence=tuple(Line(e["measure"], e["label"], e.get("compared_with", "")) for e in raw.get("evidence", ())),
+        headline=Template(raw["headline"]) if "headline" in raw else None,
     )
 
 

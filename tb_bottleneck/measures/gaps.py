@@ -8,9 +8,9 @@ A gap that no recorded launch ends (the last one of the window, or a launch API 
 split by what the main launching thread did.
 
 Sync bubbles: when the host waits until the device has run dry, the device stays idle while the host dispatches again.
-Up to the length of that wait, the idle dispatching time from the return of the call until work is queued up again is
-charged to the wait: without it the host would have done that much of its work earlier, and no more. Whatever the host
-does in that time uses up the length of the wait; only dispatching is charged to it, the rest keeps its owner.
+Without the wait the host would have done the work behind it that much earlier, and no more: so the first idle time
+behind the return of the call, up to the length of the wait, is the wait's. Whatever the host does in that time uses the
+length up; only dispatching is charged to the wait, the rest keeps its owner.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measures.doing import BLOCKING_CALL_NS, Doing, HostTimeline
 from tb_bottleneck.trace.calls import Calls, Role
 from tb_bottleneck.trace.device import DeviceOps
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
 
 # A wait and the end of what it waited for lie this close (the return of a synchronising call takes a few us).
@@ -29,8 +29,6 @@ RETURN_LAG_NS = 20_000
 # From the return of the call to the begin of the operation lie 4.5 to 8 us at the 2nd percentile of public traces, V100
 # to H100; several times that is still a launch. Beyond it the device was given to somebody else, who left no record.
 LONGEST_LATENCY_NS = 30_000
-# This many operations launched and not begun mean that the queue is filling again (one may be in flight).
-QUEUED_AGAIN = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
         queued=np.where(queued, idle.ends - idle.starts, 0),
         sync_bubble=np.zeros(len(idle), np.int64),
     )
-    _charge_bubbles(gaps, _waits(ops, calls), _queue_filled(ops, calls), host)
+    _charge_bubbles(gaps, _waits(trace.all_device_ops, calls), host)
     return gaps
 
 
@@ -88,35 +86,27 @@ def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
 
 
 def _waits(ops: DeviceOps, calls: Calls) -> Calls:
-    """Calls that blocked until the device had finished something: an operation ended inside, up to their return."""
+    """Calls that blocked until a device had finished something: an operation of any device ended inside the call.
+
+    Its end may seem to lie a little behind the return: the device's clock and whole-microsecond stamps are that
+    inexact.
+    """
     rows = calls.of(Role.WAIT, Role.COPY)
     rows = rows.take(rows.end - rows.start > BLOCKING_CALL_NS)
     ends = np.sort(ops.end)
-    latest = np.searchsorted(ends, rows.end, side="right") - 1
+    latest = np.searchsorted(ends, rows.end + RETURN_LAG_NS, side="right") - 1
     waited = (latest >= 0) & (ends[np.maximum(latest, 0)] > rows.start)
     return rows.take(waited)
 
 
-def _queue_filled(ops: DeviceOps, calls: Calls) -> Ints:
-    """Begins of operations at whose begin the queue held QUEUED_AGAIN more, sorted."""
-    if not len(calls):
-        return np.empty(0, np.int64)
-    issued = np.sort(np.where(ops.launched, calls.start[ops.call], ops.start))
-    depth = np.searchsorted(issued, ops.start, side="right") - np.arange(1, len(ops) + 1)
-    filled: Bools = depth >= QUEUED_AGAIN
-    return ops.start[filled]
-
-
-def _charge_bubbles(gaps: Gaps, waits: Calls, filled: Ints, host: HostTimeline) -> None:
+def _charge_bubbles(gaps: Gaps, waits: Calls, host: HostTimeline) -> None:
     """Fills `sync_bubble`, wait by wait in order of time; a gap's time is charged once."""
     for returned, length in zip(waits.end.tolist(), (waits.end - waits.start).tolist(), strict=True):
         gap = int(np.searchsorted(gaps.end, returned, side="right"))
         if gap < len(gaps.begin) and gaps.begin[gap] > returned + RETURN_LAG_NS:
             continue  # the device was still busy when the host went on: the wait cost nothing
-        after = np.searchsorted(filled, returned, side="right")
-        refilled = int(filled[after]) if after < len(filled) else None
         budget = length
-        while gap < len(gaps.begin) and budget > 0 and (refilled is None or gaps.begin[gap] < refilled):
+        while gap < len(gaps.begin) and budget > 0:
             budget = _charge(gaps, gap, max(returned, int(gaps.begin[gap])), budget, host)
             gap += 1
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.intervals import Spans, clip
+from tb_bottleneck.intervals import Spans, complement, merge
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
 from tb_bottleneck.measures.doing import BLOCKING_CALL_NS, Doing
 from tb_bottleneck.measures.measure import Measure, Missing, words
@@ -49,7 +49,7 @@ def operators(recording: Recording) -> Measure | Missing:
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:
     """The longest time in the window that Python outside torch kept the device idle."""
-    spans = _host_time(recording, Doing.OTHER)
+    spans = _python_time(recording)
     if not len(spans):
         return Measure(0.0, "ns", "window", 0)
     longest = int(np.argmax(spans.ends - spans.starts))
@@ -113,17 +113,18 @@ def _interrupting_rows(recording: Recording) -> "np.ndarray[tuple[int], np.dtype
     return rows[events.start[rows] >= reach]
 
 
-def _host_time(recording: Recording, doing: Doing) -> Spans:
+def _python_time(recording: Recording) -> Spans:
+    """When Python outside torch ran with the device idle."""
+    if recording.on_device:
+        rows = recording.gaps.by_doing[:, Doing.OTHER] > 0
+        return Spans(recording.gaps.begin[rows], recording.gaps.end[rows])
     thread = recording.host.main_thread
-    if thread is None:
-        return clip(Spans(np.empty(0, np.int64), np.empty(0, np.int64)), 0, 0)
-    if doing is not Doing.OTHER:
-        return recording.host.doings(thread)[doing]
-    gaps, window = recording.gaps, recording.gaps.by_doing[:, doing] if recording.on_device else None
-    if window is None:
-        return clip(recording.host.doings(thread)[doing], recording.steps.begin, recording.steps.end)
-    rows = window > 0
-    return Spans(gaps.begin[rows], gaps.end[rows])
+    busy = (
+        []
+        if thread is None
+        else [spans for doing, spans in recording.host.doings(thread).items() if doing < Doing.OTHER]
+    )
+    return complement(merge(*busy), recording.steps.begin, recording.steps.end)
 
 
 def _calls(recording: Recording, *roles: Role) -> Calls:

@@ -50,6 +50,14 @@ def underfilled_share(recording: Recording) -> Measure | Missing:
     return Measure(float(small.mean()), "share", "kernels", len(ops))
 
 
+def multiprocessors(recording: Recording) -> Measure | Missing:
+    """Multiprocessors of the device."""
+    facts = recording.trace.header.device(recording.trace.device_index)
+    if facts is None or facts.multiprocessors is None:
+        return Missing("the recording does not tell how many multiprocessors the device has")
+    return Measure(float(facts.multiprocessors), "count", "device")
+
+
 def host_copies(recording: Recording) -> Measure | Missing:
     """Bytes per step copied between host and device."""
     if not recording.on_device:

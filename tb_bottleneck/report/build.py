@@ -12,12 +12,12 @@ from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.regimes.bench import RULES, Answer
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Cause, Verdict
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.health import Defect
 from tb_bottleneck.trace.trace import Trace
 from tb_bottleneck.units import bytes_text, duration_text, share_text
 
-SCHEMA = 1
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 
 
@@ -100,10 +100,13 @@ def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...]) -> None:
     report.findings.extend(findings)
 
 
-def set_answer(report: pb.Report, answer: Answer, confidence: str) -> None:
-    """The one answer, with its headline."""
+def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...], confidence: str) -> None:
+    """The one answer, with its headline: the cause's own where it has one."""
     words = regime_advice(answer.regime)
-    headline = words.headline.safe_substitute(_common(report, answer.share))
+    verdict = next(verdict for verdict in verdicts if verdict.regime == answer.regime)
+    told = [words.causes[cause.name].headline for cause in verdict.judgement.causes]
+    template = next((headline for headline in told if headline is not None), words.headline)
+    headline = template.safe_substitute(_figures(verdict.facts), **_common(report, answer.share))
     if answer.severity == "none":
         headline += " Nothing else is worth more than a tenth of the time."
     report.verdict.MergeFrom(
@@ -183,6 +186,13 @@ def _shown(name: str, value: float | str) -> str:
     if name == "share":
         return share_text(value)
     return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
+
+
+def _figures(facts: Mapping[str, Measure | Missing]) -> dict[str, str]:
+    """Counted facts, for templates."""
+    return {
+        name: f"{fact.value:,.0f}" for name, fact in facts.items() if isinstance(fact, Measure) and fact.unit == "count"
+    }
 
 
 def _common(report: pb.Report, share: float) -> dict[str, str]:

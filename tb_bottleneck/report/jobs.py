@@ -1,8 +1,8 @@
 """Judges the ranks of one job together.
 
-In a synchronous job all ranks take the same time per step: a rank that is slow does not wait in the collectives, and the
-others wait there for it. So the rank with the least exposed communication sets the pace, and if it has clearly less than
-the median rank, its own verdict is the job's.
+In a synchronous job all ranks take the same time per step: a rank that is slow does not wait in the collectives, and
+the others wait there for it. So the rank with the least exposed communication sets the pace, and if it has clearly less
+than the median rank, its own verdict is the job's.
 """
 
 from collections import defaultdict

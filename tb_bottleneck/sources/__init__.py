@@ -1,0 +1,1 @@
+"""Finds recordings under a logdir; reads nothing of what they hold."""

@@ -1,0 +1,166 @@
+"""The tab in a real TensorBoard, seen by a real Chromium."""
+
+import json
+import os
+from urllib.parse import quote, urlsplit
+
+import pytest
+from draw import drawn
+from playwright.sync_api import expect
+
+from tests.browser.conftest import RECORDED
+
+PATIENCE = 60_000  # ms: a busy machine analyses slowly; nothing waits this long for its own sake
+STARVED = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    gpu     ....aabbcc....aabbcc....aabbcc
+"""
+
+
+def source_of(run: str) -> str:
+    (trace,) = (RECORDED / run).glob("*.pt.trace.json.gz")
+    return quote(f"{run}/{trace.name}", safe="")
+
+
+def written(folder, name="host_1.17.pt.trace.json", content=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(json.dumps(drawn(STARVED, 1000)) if content is None else content)
+    os.utime(folder / name, (0, 0))  # a young file that ends early may still be growing
+
+
+def headline(visit):
+    return visit.frame.locator("h1")
+
+
+def test_a_recorded_run_is_answered_with_verdict_account_and_cure(recorded_board, visit):
+    seen = visit(recorded_board, source_of("loader_in_main_process/slow"))
+    expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
+    words = seen.text()
+    assert "Waiting for data" in words
+    assert "Batches are made in the training process" in words
+    assert "num_workers" in words
+    shares = seen.frame.locator("section.account table td.figure").all_inner_texts()
+    assert shares
+    assert seen.errors == []
+
+
+def test_every_pair_is_in_the_list_with_its_verdict(recorded_board, visit):
+    seen = visit(recorded_board)
+    for illness in ("loader_in_main_process", "checkpointing", "oversubscribed_threads"):
+        for half in ("slow", "fixed"):
+            expect(seen.frame.locator("nav.runs")).to_contain_text(f"{illness}/{half}", timeout=PATIENCE)
+    expect(seen.frame.locator("nav.runs progress")).to_have_count(0, timeout=PATIENCE)
+    assert seen.frame.locator("nav.runs [role=option]").count() == 6
+
+
+def test_no_request_leaves_the_origin(recorded_board, visit):
+    seen = visit(recorded_board, source_of("checkpointing/slow"))
+    expect(headline(seen)).to_be_visible(timeout=PATIENCE)
+    ours = [url for url in seen.requests if "tb_bottleneck" in url]
+    assert ours
+    origin = urlsplit(recorded_board).netloc
+    assert {urlsplit(url).netloc for url in ours} == {origin}
+
+
+def test_the_choice_is_kept_in_the_address_and_by_a_reload(recorded_board, visit):
+    seen = visit(recorded_board, source_of("loader_in_main_process/slow"))
+    expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
+    option = seen.frame.locator("nav.runs [role=option]", has_text="demo").first
+    option.click()
+    first = seen.frame.locator("nav.runs [aria-selected=true]").inner_text()
+    seen.page.wait_for_function("location.hash.includes('p.tb_bottleneck.run=')")
+    address = seen.page.url
+    seen.page.reload()
+    assert seen.page.url == address
+    frame = seen.page.wait_for_selector("iframe[src*='tb_bottleneck']", timeout=PATIENCE).content_frame()
+    expect(frame.locator("nav.runs [aria-selected=true]")).to_have_text(first, timeout=PATIENCE, use_inner_text=True)
+
+
+def test_the_list_is_worked_by_keyboard(recorded_board, visit):
+    seen = visit(recorded_board, source_of("checkpointing/fixed"))
+    options = seen.frame.locator("nav.runs [role=option]")
+    expect(options).to_have_count(6, timeout=PATIENCE)
+    chosen = seen.frame.locator("nav.runs [aria-selected=true]")
+    expect(chosen).to_have_count(1)
+    before = chosen.get_attribute("id")
+    seen.frame.locator("nav.runs [role=listbox]").focus()
+    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("Enter")
+    expect(chosen).not_to_have_attribute("id", before or "", timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(("dark", "background"), [(False, "rgb(255, 255, 255)"), (True, "rgb(48, 48, 48)")])
+def test_the_tab_follows_tensorboards_own_dark_mode(recorded_board, visit, dark, background):
+    seen = visit(recorded_board, color_scheme="light" if dark else "dark")
+    expect(seen.frame.locator("nav.runs")).to_be_visible(timeout=PATIENCE)
+    seen.page.evaluate("dark => document.body.classList.toggle('dark-mode', dark)", dark)
+    expect(seen.frame.locator("body")).to_have_css("background-color", background)
+
+
+def test_a_narrow_page_does_not_scroll_sideways(recorded_board, visit):
+    seen = visit(recorded_board, source_of("loader_in_main_process/slow"), viewport={"width": 360, "height": 800})
+    expect(headline(seen)).to_be_visible(timeout=PATIENCE)
+    overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert seen.frame.evaluate(overhang) <= 0
+
+
+def test_an_empty_logdir_says_what_is_looked_for(tmp_path, board, visit):
+    seen = visit(board("--logdir", str(tmp_path)))
+    expect(seen.frame.locator("body")).to_contain_text(".pt.trace.json", timeout=PATIENCE)
+    assert str(tmp_path) in seen.text()
+    assert "tensorboard_trace_handler" in seen.text()
+
+
+def test_files_that_are_no_traces_say_why_and_spoil_no_other(tmp_path, board, visit):
+    written(tmp_path / "good")
+    written(tmp_path / "bad", content="{")
+    written(tmp_path / "short", content='{"traceEvents": []}')
+    address = board("--logdir", str(tmp_path))
+    for run, words in (
+        ("good/host_1.17.pt.trace.json", "waits for the next batch"),
+        ("bad/host_1.17.pt.trace.json", "traceEvents"),
+        ("short/host_1.17.pt.trace.json", "too little to judge"),
+    ):
+        seen = visit(address, quote(run, safe=""))
+        expect(seen.frame.locator("body")).to_contain_text(words, timeout=PATIENCE)
+
+
+def test_names_are_shown_as_text_and_never_as_markup(tmp_path, board, visit):
+    written(tmp_path / "<img src=x onerror=alert(1)>")
+    seen = visit(board("--logdir", str(tmp_path)))
+    expect(seen.frame.locator("nav.runs")).to_contain_text("<img src=x", timeout=PATIENCE)
+    assert seen.frame.locator("img").count() == 0
+    assert seen.errors == []
+
+
+def test_a_new_recording_appears_by_the_reload_button(tmp_path, board, visit):
+    written(tmp_path / "first")
+    seen = visit(board("--logdir", str(tmp_path)))
+    expect(seen.frame.locator("nav.runs")).to_contain_text("first", timeout=PATIENCE)
+    written(tmp_path / "second")
+    # The server looks at the disk at most every five seconds, so one press may be too early.
+    for _ in range(30):
+        seen.page.locator("button.reload-button").click()
+        if "second" in seen.frame.locator("nav.runs").inner_text():
+            return
+        seen.page.wait_for_timeout(1000)
+    raise AssertionError("the second recording never appeared")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--load_fast=false"], ["--path_prefix", "/foo/bar"], ["--logdir_spec"]],
+    ids=["python loader", "path prefix", "logdir spec"],
+)
+def test_it_works_however_tensorboard_was_started(tmp_path, board, visit, flags):
+    written(tmp_path / "runs" / "one")
+    if flags == ["--logdir_spec"]:
+        address = board("--logdir_spec", f"named:{tmp_path / 'runs'}")
+    else:
+        address = board("--logdir", str(tmp_path / "runs"), *flags)
+    seen = visit(address)
+    expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
+    if flags == ["--logdir_spec"]:
+        assert "named/one" in seen.text()
+

@@ -1,0 +1,34 @@
+"""What holds for every test: no thread and no process is left behind."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def child_processes() -> set[str]:
+    """The command lines of this process's children, by id; multiprocessing's own tracker lives on by design."""
+    children: set[str] = set()
+    for listing in Path("/proc/self/task").glob("*/children"):
+        try:
+            pids = listing.read_text().split()
+        except OSError:
+            continue  # the thread has ended meanwhile
+        for pid in pids:
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if "multiprocessing.resource_tracker" not in words:
+                children.add(f"{pid} {words}")
+    return children
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """Fails a test after which more threads or child processes live than before it."""
+    threads, children = set(threading.enumerate()), child_processes()
+    yield
+    assert not {thread.name for thread in set(threading.enumerate()) - threads}, "this test left threads"
+    assert not child_processes() - children, "this test left processes"

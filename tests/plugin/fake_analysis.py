@@ -1,0 +1,48 @@
+"""An analysis that does what the file tells it to: the tests of the plugin run it in real worker processes."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from tb_bottleneck.schema.bottleneck_pb2 import Device, Health, HealthReason, Report, Spread, Verdict, Window
+
+TOO_MUCH = 2 << 30  # bytes; a system lends them to a process that is not bounded, since nothing is written there
+
+
+def analyse(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> Report:
+    """A report about the fixed verdict `input`, unless the file's first word asks for something worse."""
+    word, _, rest = Path(path).read_text().partition(" ")
+    assert progress is not None
+    progress(1, 4)
+    print("an analysis may print without hurting the protocol")
+    report = Report(
+        schema=1,
+        run="to be replaced",
+        source=os.path.basename(path),
+        witness="trace",
+        device=Device(name=str(os.getpid()), kind="cpu"),
+        health=Health(status="ok"),
+        window=Window(steps=3, basis="whole", step_ns=Spread(median=5e6)),
+        verdict=Verdict(regime="input", share=0.4, severity="critical", headline="Your device waits."),
+    )
+    _obey(word, rest, report)
+    return report
+
+
+def _obey(word: str, rest: str, report: Report) -> None:
+    if word == "raise":
+        raise RuntimeError(rest)
+    if word == "allocate":
+        bytearray(TOO_MUCH)
+    if word == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if word == "exit":
+        os._exit(3)
+    if word == "hang":
+        signal.pause()
+    if word == "gate":  # a named pipe: reading it ends when the test has opened and closed it
+        Path(rest).read_bytes()
+    if word == "growing":
+        report.ClearField("verdict")
+        report.health.CopyFrom(Health(status="unreadable", reasons=[HealthReason(code="growing")]))

@@ -1,0 +1,40 @@
+"""The bounds on the worker processes and the environment variables that change them."""
+
+import os
+
+import pytest
+
+from tb_bottleneck.plugin.limits import GIB, Limits
+
+
+def test_the_environment_changes_the_bounds() -> None:
+    given = {
+        "TB_BOTTLENECK_PROCESSES": "3",
+        "TB_BOTTLENECK_MEMORY_GIB": "1.5",
+        "TB_BOTTLENECK_SECONDS_PER_FILE": "60",
+    }
+    limits = Limits.from_environment(given)
+    assert (limits.processes, limits.memory_bytes, limits.seconds_per_file) == (3, GIB * 3 // 2, 60.0)
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, 1), (2, 1), (3, 2), (64, 2)])
+def test_a_core_is_left_to_the_others(monkeypatch: pytest.MonkeyPatch, cores: int, processes: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
+    assert Limits.from_environment({}).processes == processes
+
+
+@pytest.mark.parametrize("value", ["many", "0", "-1", "inf", "nan"])
+@pytest.mark.parametrize("name", ["PROCESSES", "MEMORY_GIB", "SECONDS_PER_FILE"])
+def test_what_is_no_positive_number_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"TB_BOTTLENECK_{name}"):
+        Limits.from_environment({f"TB_BOTTLENECK_{name}": value})
+
+
+def test_the_contract_names_the_defaults() -> None:
+    from pathlib import Path
+
+    import tb_bottleneck.plugin
+
+    contract = (Path(tb_bottleneck.plugin.__file__).parent / "http_api.md").read_text()
+    assert f"`TB_BOTTLENECK_MEMORY_GIB` ({Limits.memory_bytes // GIB})" in contract
+    assert f"`TB_BOTTLENECK_SECONDS_PER_FILE` ({Limits.seconds_per_file:g})" in contract

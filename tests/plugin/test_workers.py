@@ -1,0 +1,210 @@
+"""Analyses in worker processes: what goes first, what an illness costs, and that nothing outlives the server."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.tenant import Tenant, record, until
+
+MoveIn = Callable[..., Tenant]
+
+
+def reason(report: dict[str, Any]) -> dict[str, Any]:
+    """The only health reason of an unreadable report."""
+    assert report["health"]["status"] == "unreadable"
+    assert "verdict" not in report
+    (only,) = report["health"]["reasons"]
+    assert only["fix"]
+    return dict(only)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "detail"),
+    [
+        ("die", "worker_died", "SIGKILL"),
+        ("exit", "worker_died", "exit status 3"),
+        ("raise a defect", "analysis_failed", "RuntimeError: a defect"),
+        ("raise \udcff", "analysis_failed", "UnicodeDecodeError"),
+        ("allocate", "out_of_memory", "memory"),
+        ("hang", "timed_out", "3 s"),
+    ],
+)
+def test_an_illness_costs_its_own_recording_only(
+    move_in: MoveIn, tmp_path: Path, words: str, code: str, detail: str
+) -> None:
+    record(tmp_path / "a.pt.trace.json", age=1)
+    record(tmp_path / "ill.pt.trace.json", age=2).write_bytes(os.fsencode(words))
+    record(tmp_path / "z.pt.trace.json", age=3)
+    tenant = move_in(tmp_path, seconds_per_file=3.0 if words == "hang" else 60.0, memory_bytes=1 << 30)
+    found = reason(tenant.report("ill.pt.trace.json"))
+    assert found["code"] == code
+    assert detail in found["detail"]
+    assert tenant.entry("ill.pt.trace.json")["reason"] == code
+    for healthy in ("a.pt.trace.json", "z.pt.trace.json"):
+        assert tenant.done(healthy)["health"] == "ok"
+
+
+def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    record(tmp_path / "held.pt.trace.json", f"gate {gate}")
+    record(tmp_path / "other.pt.trace.json", age=1)
+    tenant = move_in(tmp_path)
+    tenant.listed()
+    until(lambda: tenant.entry("held.pt.trace.json"), lambda entry: entry["progress"] > 0)
+    assert tenant.entry("held.pt.trace.json")["state"] == "analysing"
+    (worker,) = tenant.plugin._analyses._slots.values()
+    assert worker._process is not None
+    os.kill(worker._process.pid, signal.SIGKILL)
+    assert reason(tenant.report("held.pt.trace.json"))["code"] == "worker_died"
+    assert tenant.done("other.pt.trace.json")["health"] == "ok"
+
+
+def test_a_worker_killed_while_it_has_no_work_costs_no_recording(move_in: MoveIn, tmp_path: Path) -> None:
+    record(tmp_path / "first.pt.trace.json")
+    tenant = move_in(tmp_path)
+    tenant.done("first.pt.trace.json")
+    (worker,) = tenant.plugin._analyses._slots.values()
+    assert worker._process is not None
+    os.kill(worker._process.pid, signal.SIGKILL)
+    worker._process.wait()
+    record(tmp_path / "second.pt.trace.json")
+    tenant.plugin._runs._due = 0.0  # the next look is due
+    until(tenant.runs, lambda answer: len(answer["runs"]) == 2)
+    assert tenant.done("second.pt.trace.json")["health"] == "ok"
+
+
+def test_one_worker_serves_many_recordings(move_in: MoveIn, tmp_path: Path) -> None:
+    for number in range(4):
+        record(tmp_path / f"{number}.pt.trace.json")
+    tenant = move_in(tmp_path)
+    assert len({tenant.report(f"{number}.pt.trace.json")["device"]["name"] for number in range(4)}) == 1
+
+
+def test_the_recording_that_is_asked_for_goes_first_then_the_newest(move_in: MoveIn, tmp_path: Path) -> None:
+    """held (newest) runs ── oldest is asked for ── gate opens ──▶ oldest, then newer; older is still to come."""
+    gates = {name: tmp_path / f"gate-{name}" for name in ("held", "newer", "older")}
+    for age, (name, gate) in enumerate(gates.items()):
+        os.mkfifo(gate)
+        record(tmp_path / f"{name}.pt.trace.json", f"gate {gate}", age=age)
+    record(tmp_path / "oldest.pt.trace.json", age=9)
+    tenant = move_in(tmp_path)
+    tenant.listed()
+    until(lambda: tenant.entry("held.pt.trace.json")["state"], "analysing".__eq__)
+    tenant.get(f"report?id={tenant.entry('oldest.pt.trace.json')['id']}")
+    gates["held"].write_bytes(b"")
+    tenant.done("oldest.pt.trace.json")
+    until(lambda: tenant.entry("newer.pt.trace.json")["state"], "analysing".__eq__)
+    assert tenant.entry("older.pt.trace.json")["state"] == "waiting"
+
+
+def test_a_changed_file_is_analysed_anew(move_in: MoveIn, tmp_path: Path) -> None:
+    trace = record(tmp_path / "t.pt.trace.json", "raise early", age=60)
+    tenant = move_in(tmp_path)
+    before = tenant.done("t.pt.trace.json")
+    record(trace, "ok")
+    tenant.plugin._runs._due = 0.0  # the next look is due
+    after = until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["health"] == "ok")
+    assert before["health"] == "unreadable"
+    assert after["id"] == before["id"]
+
+
+def test_a_file_that_is_still_written_is_read_again_though_it_looks_the_same(move_in: MoveIn, tmp_path: Path) -> None:
+    trace = record(tmp_path / "t.pt.trace.json", "growing ")
+    tenant = move_in(tmp_path, retry_seconds=0.0)
+    assert tenant.done("t.pt.trace.json")["reason"] == "growing"
+    record(trace, "settled ")  # as long and as old as before
+    assert until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["health"] == "ok")["reason"] == ""
+
+
+def test_an_idle_worker_ends_and_comes_back_for_new_work(move_in: MoveIn, tmp_path: Path) -> None:
+    record(tmp_path / "first.pt.trace.json")
+    tenant = move_in(tmp_path, idle_seconds=0.0)
+    tenant.done("first.pt.trace.json")
+    until(lambda: len(tenant.plugin._analyses._slots), lambda slots: slots == 0)
+    record(tmp_path / "second.pt.trace.json")
+    tenant.plugin._runs._due = 0.0  # the next look is due
+    until(tenant.runs, lambda answer: len(answer["runs"]) == 2)
+    assert tenant.done("second.pt.trace.json")["health"] == "ok"
+
+
+def test_not_more_processes_than_allowed(move_in: MoveIn, tmp_path: Path) -> None:
+    for number in range(6):
+        record(tmp_path / f"{number}.pt.trace.json")
+    tenant = move_in(tmp_path, processes=2)
+    pids = {tenant.report(f"{number}.pt.trace.json")["device"]["name"] for number in range(6)}
+    assert 1 <= len(pids) <= 2
+
+
+def test_an_analysis_that_cannot_be_imported_is_told_for_each_recording(move_in: MoveIn, tmp_path: Path) -> None:
+    record(tmp_path / "t.pt.trace.json")
+    tenant = move_in(tmp_path, analyse="tests.plugin.fake_analysis:absent")
+    assert reason(tenant.report("t.pt.trace.json"))["code"] == "worker_died"
+
+
+def test_without_an_interpreter_the_report_says_so(
+    move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
+    record(tmp_path / "t.pt.trace.json")
+    assert reason(move_in(tmp_path).report("t.pt.trace.json"))["code"] == "worker_not_started"
+
+
+def test_a_file_name_that_is_not_unicode_is_analysed_and_shown(move_in: MoveIn, tmp_path: Path) -> None:
+    record(tmp_path / os.fsdecode(b"run\xff") / "t.pt.trace.json")
+    assert move_in(tmp_path).report("t.pt.trace.json")["run"] == "run\N{REPLACEMENT CHARACTER}"
+
+
+def test_the_working_directory_shadows_no_module(
+    move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user starts TensorBoard in a directory that holds a `json.py` of theirs."""
+    (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")
+    record(tmp_path / "t.pt.trace.json")
+    monkeypatch.chdir(tmp_path)
+    assert move_in(tmp_path).done("t.pt.trace.json")["health"] == "ok"
+
+
+SERVER = """
+    import sys
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[1])
+    from tests.plugin.tenant import Tenant, until
+    tenant = Tenant(Path(sys.argv[2]))
+    tenant.listed()
+    until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["progress"] > 0)
+    (worker,) = tenant.plugin._analyses._slots.values()
+    print(worker._process.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_the_server(tmp_path: Path, ending: signal.Signals) -> None:
+    record(tmp_path / "t.pt.trace.json", "hang")
+    checkout = str(Path(__file__).parents[2])
+    server = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SERVER), checkout, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with server:
+        assert server.stdout is not None
+        worker = int(server.stdout.readline())
+        server.send_signal(ending)
+    until(lambda: _is_alive(worker), lambda alive: not alive)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether the process runs; one that nobody has buried yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

@@ -1,0 +1,228 @@
+"""The logdir scan: which files are recordings, what their runs are called, and what a walk survives."""
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tb_bottleneck.sources import logdir
+from tb_bottleneck.sources.logdir import Listing, Root, parse_logdir_spec, scan, scan_all
+
+TRACE = '{"schemaVersion": 1, "traceEvents": []}'
+
+
+def put(path: Path, content: str | bytes = TRACE) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    raw = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return path
+
+
+def names(listing: Listing) -> list[str]:
+    """Run and source of each recording, in the listing's order."""
+    return [f"{recording.run} {recording.source}" for recording in listing.recordings]
+
+
+def test_a_run_is_the_directory_relative_to_the_logdir(tmp_path: Path) -> None:
+    put(tmp_path / "b" / "slow" / "h_1.7.pt.trace.json")
+    put(tmp_path / "b" / "slow" / "h_1.3.pt.trace.json.gz")
+    put(tmp_path / "h_1.1.pt.trace.json")
+    put(tmp_path / "a" / "trace.json")
+    found = scan(tmp_path)
+    assert names(found) == [
+        ". h_1.1.pt.trace.json",
+        "a trace.json",
+        "b/slow h_1.3.pt.trace.json.gz",
+        "b/slow h_1.7.pt.trace.json",
+    ]
+    assert found.problems == ()
+
+
+def test_a_recording_knows_the_file_it_was(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.pt.trace.json")
+    (found,) = scan(tmp_path).recordings
+    status = path.stat()
+    assert (found.path, found.size, found.mtime_ns) == (str(path.resolve()), status.st_size, status.st_mtime_ns)
+    put(path, TRACE + " ")
+    assert scan(tmp_path).recordings != (found,)
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz", "t.trace", "t.trace.gz"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        TRACE,
+        '{"schemaVersion": 1, "deviceProperties": [' + " " * 100_000 + '], "traceEvents": []}',
+        '[\n {"name": "a", "ph": "X"}]',
+        '[{"ph":"X"}]',
+    ],
+)
+def test_json_that_looks_like_a_trace_is_taken(tmp_path: Path, name: str, content: str) -> None:
+    put(tmp_path / name, content)
+    assert names(scan(tmp_path)) == [f". {name}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", '{"lr": 0.1}'),
+        ("list.json", '[{"name": "not an event"}]'),
+        ("numbers.json", "[1, 2, 3]"),
+        ("far.json", '{"x": "' + " " * logdir.SNIFFED_BYTES + '", "traceEvents": []}'),
+        ("empty.json", ""),
+        ("binary.trace", b"\x00\xff"),
+        ("t.json.tmp", TRACE),
+        ("t.pt.trace.json.tmp", TRACE),
+        ("trace.txt", TRACE),
+        ("events.out.tfevents.1", TRACE),
+    ],
+)
+def test_other_files_are_left_alone(tmp_path: Path, name: str, content: str | bytes) -> None:
+    put(tmp_path / name, content)
+    assert scan(tmp_path) == Listing((), ())
+
+
+def test_what_the_profiler_named_is_taken_unread(tmp_path: Path) -> None:
+    """A trace that is being written has nothing in it yet; the list should show it all the same."""
+    (tmp_path / "h_1.1.pt.trace.json.gz").write_bytes(b"")
+    assert names(scan(tmp_path)) == [". h_1.1.pt.trace.json.gz"]
+
+
+def test_a_gzip_file_that_ends_early_is_judged_by_what_is_there(tmp_path: Path) -> None:
+    whole = gzip.compress((TRACE + os.urandom(9000).hex()).encode())
+    (tmp_path / "t.json.gz").write_bytes(whole[:4000])
+    (tmp_path / "broken.json.gz").write_bytes(b"\x1f\x8b" + b"\xff" * 50)
+    assert names(scan(tmp_path)) == [". t.json.gz"]
+
+
+def test_a_gzip_bomb_is_inflated_no_further_than_it_is_sniffed(tmp_path: Path) -> None:
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 50_000_000))
+    assert len(logdir._first_bytes(str(tmp_path / "bomb.json.gz"))) == logdir.SNIFFED_BYTES
+
+
+def test_an_unchanged_file_is_sniffed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(tmp_path / "t.json")
+    read: list[str] = []
+    first_bytes: Callable[[str], bytes] = logdir._first_bytes
+    monkeypatch.setattr(logdir, "_first_bytes", lambda path: read.append(path) or first_bytes(path))
+    for _ in range(3):
+        scan(tmp_path)
+    assert len(read) == 1
+    put(path, TRACE + " ")
+    scan(tmp_path)
+    assert len(read) == 2
+
+
+def test_a_file_is_a_recording_by_itself_whatever_it_is_called(tmp_path: Path) -> None:
+    path = put(tmp_path / "sub" / "export.bin", "anything")
+    assert names(scan(path)) == [". export.bin"]
+
+
+def test_links_are_followed_and_each_directory_is_entered_once(tmp_path: Path) -> None:
+    """latest -> run5 must not hide run5, and a link to the top must not go round for ever."""
+    put(tmp_path / "run5" / "t.pt.trace.json")
+    (tmp_path / "latest").symlink_to(tmp_path / "run5")
+    (tmp_path / "run5" / "loop").symlink_to(tmp_path)
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    put(elsewhere / "t.pt.trace.json")
+    (tmp_path / "linked").symlink_to(elsewhere)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
+    (tmp_path / "circle.json").symlink_to(tmp_path / "circle.json")
+    assert names(scan(tmp_path)) == ["linked t.pt.trace.json", "run5 t.pt.trace.json"]
+
+
+def test_a_linked_logdir_is_its_target(tmp_path: Path) -> None:
+    put(tmp_path / "real" / "run" / "t.pt.trace.json")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert names(scan(tmp_path / "link")) == ["run t.pt.trace.json"]
+
+
+@pytest.mark.parametrize("skipped", ["node_modules", ".git"])
+def test_directories_of_other_tools_are_skipped(tmp_path: Path, skipped: str) -> None:
+    put(tmp_path / "a" / skipped / "t.pt.trace.json")
+    assert scan(tmp_path).recordings == ()
+
+
+def test_pipes_and_directories_named_like_traces_are_no_recordings(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pt.trace.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    put(tmp_path / "dir.pt.trace.json" / "t.pt.trace.json")
+    assert names(scan(tmp_path)) == ["dir.pt.trace.json t.pt.trace.json"]
+
+
+def test_an_unreadable_directory_is_a_problem_and_the_rest_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "fine" / "t.pt.trace.json")
+    put(tmp_path / "locked" / "t.pt.trace.json")
+    scandir = os.scandir
+
+    def guarded(path: str) -> object:
+        if path.endswith("locked"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    found = scan(tmp_path)
+    assert names(found) == ["fine t.pt.trace.json"]
+    assert found.problems == (f"{tmp_path.resolve()}/locked: this directory could not be read (Permission denied).",)
+
+
+def test_what_vanishes_during_the_walk_is_not_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "gone" / "t.pt.trace.json")
+    put(tmp_path / "t.pt.trace.json")
+    put(tmp_path / "gone.pt.trace.json")
+    stat = os.stat
+
+    def vanishing(path: str, **options: bool) -> os.stat_result:
+        if "gone" in str(path):
+            raise FileNotFoundError(2, "No such file or directory")
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", vanishing)
+    found = scan(tmp_path)
+    assert (names(found), found.problems) == ([". t.pt.trace.json"], ())
+
+
+def test_a_logdir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    (problem,) = scan(tmp_path / "absent").problems
+    assert problem == f"{tmp_path}/absent: nothing could be read here (No such file or directory)."
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/runs", "gs://bucket", "memory://x"])
+def test_a_remote_logdir_is_a_problem_with_a_way_out(url: str) -> None:
+    assert scan(url).problems == (f"{url}: only local directories are read today; copy the traces to one.",)
+
+
+def test_names_that_are_not_unicode_are_shown_and_still_opened(tmp_path: Path) -> None:
+    put(tmp_path / os.fsdecode(b"run\xff") / "t.pt.trace.json")
+    (found,) = scan(tmp_path).recordings
+    assert found.run == "run\N{REPLACEMENT CHARACTER}"
+    assert Path(found.path).exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "roots"),
+    [
+        ("", ()),
+        ("/p", (Root("/p"),)),
+        ("a:/p,b:/q", (Root("/p", "a"), Root("/q", "b"))),
+        ("/foo:bar/baz", (Root("/foo:bar/baz"),)),
+        ("name:/path:with/colon", (Root("/path:with/colon", "name"),)),
+        ("s3://b/p,n:gs://c", (Root("s3://b/p"), Root("gs://c", "n"))),
+        ("a:rel/p,~/q", (Root("rel/p", "a"), Root("~/q"))),
+        ("a:/p,", (Root("/p", "a"),)),
+    ],
+)
+def test_a_logdir_spec_is_read_as_tensorboard_reads_it(spec: str, roots: tuple[Root, ...]) -> None:
+    assert parse_logdir_spec(spec) == roots
+
+
+def test_named_roots_put_their_name_before_the_run(tmp_path: Path) -> None:
+    put(tmp_path / "p" / "t.pt.trace.json")
+    put(tmp_path / "q" / "deep" / "t.pt.trace.json")
+    found = scan_all([Root(f"{tmp_path}/q", "b"), Root(f"{tmp_path}/p", "a"), Root("s3://x")])
+    assert names(found) == ["a t.pt.trace.json", "b/deep t.pt.trace.json"]
+    assert len(found.problems) == 1
