@@ -18,6 +18,9 @@ from tb_bottleneck.trace.trace import Trace
 # An operator whose own time is shorter than this spends most of it on being called: dispatching one costs 1 to 5 us.
 DISPATCH_SIZED_NS = 5_000
 
+# Setting gradients to None gives their memory back, which takes milliseconds for large models and records no operator.
+_FREES_GRADIENTS = "Optimizer.zero_grad"
+
 _REGIME_OF_WORK = {"contraction": "compute", "collective": "communication"}
 _REGIME_OF_DOING = {
     Doing.LOAD: "input",
@@ -51,8 +54,9 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[s
 
 def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, int]:
     """Own time of the operators that begin in `dispatching`, by regime, in ns."""
-    events, rows = trace.events, trace.rows(Kind.CPU_OP)
-    rows = rows[events.thread[rows] == thread]
+    events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(_FREES_GRADIENTS)))
+    rows = rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))]
     own = self_times(events.start[rows], events.end[rows])
     worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)
     rows, own = rows[worked], own[worked]

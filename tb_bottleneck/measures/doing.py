@@ -87,7 +87,8 @@ class HostTimeline:
         mine = calls.take(calls.thread == thread)
         blocking = mine.end - mine.start > BLOCKING_CALL_NS
         rows = self._rows_of(thread)
-        dispatch = np.isin(events.kind[rows], (Kind.CPU_OP, Kind.CALL)) & ~self._is_mark[events.name[rows]]
+        recorded = np.isin(events.kind[rows], (Kind.CPU_OP, Kind.CALL)) & ~self._is_mark[events.name[rows]]
+        dispatch = recorded | self._is_optimizer[events.name[rows]]
         return {
             Doing.LOAD: self._told(rows, "load"),
             Doing.INTERRUPT: self._told(rows, "interrupt"),
@@ -113,8 +114,13 @@ class HostTimeline:
     @cached_property
     def _is_mark(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Names that torch before 1.12 wrote as operators though they mark a phase."""
-        marks = ("ProfilerStep", "enumerate(Data", "Optimizer.")
+        marks = ("ProfilerStep", "enumerate(Data")
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
+
+    @cached_property
+    def _is_optimizer(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Names of the optimizer's own annotations: between their operators torch is at work, not the user's Python."""
+        return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property
     def _says(self) -> dict[str, dict[Kind, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
