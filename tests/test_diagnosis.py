@@ -12,9 +12,9 @@ from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.report.jsonform import as_dict
 
 STARVED = """
-    step    aaaaaaaaaabbbbbbbbbbcccccccccc
-    loader  ####......####......####......
-    gpu     ....aabbcc....aabbcc....aabbcc
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    loader  ####......####......####......####......
+    gpu     ....aabbcc....aabbcc....aabbcc....aabbcc
 """
 
 

@@ -36,7 +36,7 @@ def busy_by_owner(ops: DeviceOps, multiprocessors: int | None, begin: int, end: 
         "underfilled": small,
         "unknown": (ops.work == Work.UNKNOWN) & ~small,
         "communication": np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY)),
-        "transfer": ops.work == Work.HOST_COPY,
+        "transfer": np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)),
     }
     owned, taken = {}, EMPTY
     for owner, rows in claims.items():

@@ -84,7 +84,8 @@ class HostTimeline:
     def _claims(self, thread: int) -> dict[Doing, Spans]:
         """What the rows of a thread say by themselves, overlapping."""
         events, calls = self._trace.events, self._trace.calls
-        mine = calls.take(calls.thread == thread)
+        own = calls.thread == thread
+        mine, reads = calls.take(own), self._trace.reads[own]
         blocking = mine.end - mine.start > BLOCKING_CALL_NS
         rows = self._rows_of(thread)
         recorded = np.isin(events.kind[rows], (Kind.CPU_OP, Kind.CALL)) & ~self._is_mark[events.name[rows]]
@@ -93,8 +94,8 @@ class HostTimeline:
             Doing.LOAD: self._told(rows, "load"),
             Doing.INTERRUPT: self._told(rows, "interrupt"),
             Doing.ALLOCATE: _spans(mine.take(mine.role == Role.ALLOCATE)),
-            Doing.WAIT: _spans(mine.take(mine.role == Role.WAIT)),
-            Doing.COPY: _spans(mine.take((mine.role == Role.COPY) & blocking)),
+            Doing.WAIT: _spans(mine.take((mine.role == Role.WAIT) | ((mine.role == Role.COPY) & reads))),
+            Doing.COPY: _spans(mine.take((mine.role == Role.COPY) & blocking & ~reads)),
             Doing.START: merge(self._told(rows, "start"), _spans(mine.take((mine.role == Role.INITIALIZE) & blocking))),
             Doing.DISPATCH: union(events.start[rows[dispatch]], events.end[rows[dispatch]]),
         }

@@ -62,13 +62,13 @@ def host_copies(recording: Recording) -> Measure | Missing:
     """Bytes per step copied between host and device."""
     if not recording.on_device:
         return _NO_DEVICE
-    ops = _ops(recording, Work.HOST_COPY)
+    ops = _ops(recording, Work.UPLOAD, Work.DOWNLOAD)
     return Measure(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", len(ops))
 
 
 def pageable_copies(recording: Recording) -> Measure | Missing:
     """Bytes per step copied to the device from memory that is not pinned. ROCm does not tell which memory is."""
-    ops = _ops(recording, Work.HOST_COPY)
+    ops = _ops(recording, Work.UPLOAD, Work.DOWNLOAD)
     names = recording.trace.names
     told = [any(word in names[name] for word in ("Pageable", "Pinned")) for name in ops.name.tolist()]
     if not any(told):

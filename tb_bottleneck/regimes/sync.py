@@ -1,8 +1,8 @@
 """sync: the device ran dry because the host waited for it, until the queue is full again.
 
-Signal: idle device time at the return of a blocking call, and the idle dispatching time behind it.
-Formula: at most the length of each wait, until two operations are queued again / the window. A wait over a busy device
-costs nothing.
+Signal: idle device time inside blocking calls, and the idle dispatching time behind them.
+Formula: that time, behind each call at most as much idle time as the call waited / the window. A wait over a busy
+device costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
 one line of code, and worth naming earlier.

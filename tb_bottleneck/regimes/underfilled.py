@@ -8,9 +8,10 @@ Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks 
 window such kernels outweigh what a device-bound run loses elsewhere.
 """
 
+from tb_bottleneck.measures.measure import Missing
 from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.working import kernel_time, kernels, underfilled_share
-from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.measures.working import kernel_time, kernels, multiprocessors, underfilled_share
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.30
 
@@ -19,6 +20,9 @@ def judge(measures: Measures) -> Judgement:
     """A bigger batch or fused kernels would fill the device; by how much takes a replay, so no gain is stated."""
     share = measures.account.share("underfilled")
     if share < FIRES_AT:
+        known = measures(multiprocessors)
+        if measures.on_device and isinstance(known, Missing):
+            return Judgement(ABSTAINS, share, missing=f"Not all small kernels can be told: {known.because}.")
         return Judgement(CLEAR, share)
     cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels), bounded=False)
     return Judgement(FIRES, share, causes=(cause,))

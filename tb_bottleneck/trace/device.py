@@ -23,9 +23,10 @@ class Work(IntEnum):
     CONTRACTION = 1
     STREAMING = 2
     COLLECTIVE = 3
-    HOST_COPY = 4  # between host and device
-    DEVICE_COPY = 5  # inside a device, or a fill
-    PEER_COPY = 6  # between devices
+    UPLOAD = 4  # host to device
+    DOWNLOAD = 5  # device to host
+    DEVICE_COPY = 6  # inside a device, or a fill
+    PEER_COPY = 7  # between devices
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,8 @@ def _work(rows: Events, names: tuple[str, ...]) -> Ints:
 
 def _copy_direction(name: str) -> Work:
     """From names such as "Memcpy HtoD (Pageable -> Device)"."""
-    if "HtoD" in name or "DtoH" in name or "HtoH" in name:
-        return Work.HOST_COPY
+    if "DtoH" in name:
+        return Work.DOWNLOAD
+    if "HtoD" in name or "HtoH" in name:
+        return Work.UPLOAD
     return Work.PEER_COPY if "PtoP" in name or "P2P" in name else Work.DEVICE_COPY

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.trace.calls import Role
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.period import find_period
 from tb_bottleneck.trace.table import Ints, Rows
@@ -17,7 +18,9 @@ from tb_bottleneck.trace.trace import Trace
 
 _PROFILER_STEP = re.compile(r"^ProfilerStep")
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+_BACKWARD = re.compile(r"evaluate_function|[a-z0-9]Backward\d*$")
 MIN_INFERRED_STEPS = 3
+MIN_STEPS_TO_LOSE_ONE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ def find_steps(trace: Trace) -> Steps | None:
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
         return _with_device_ends(trace, "profiler_step", np.append(starts, ends.max()))
-    optimizer = _outermost_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
+    optimizer = _last_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
     if len(optimizer) > MIN_INFERRED_STEPS:
         return _with_device_ends(trace, "inferred", optimizer)
     period = find_period(trace)
@@ -72,13 +75,18 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
     return rows[np.isin(trace.events.name[rows], wanted)]
 
 
-def _outermost_ends(trace: Trace, rows: Rows) -> Ints:
-    """Ends of the last optimizer call of each step: calls that follow within a tenth of the step are one."""
-    ends = np.sort(trace.events.end[rows])
-    if len(ends) < 2:
+def _last_ends(trace: Trace, rows: Rows) -> Ints:
+    """Ends of the last optimizer call of each step: calls without a backward pass between them are of one step.
+
+    Where no backward pass was recorded (a replayed graph has none), any launch stands for one.
+    """
+    starts, ends = trace.events.start[rows], trace.events.end[rows]
+    if len(rows) < 2:
         return ends
-    pauses = np.diff(ends)
-    return np.append(ends[:-1][pauses > pauses.max() / 10], ends[-1])
+    backward = trace.events.start[_rows_named(trace, _BACKWARD)]
+    between = backward if len(backward) else trace.calls.of(Role.LAUNCH).start
+    passes = np.searchsorted(between, starts[1:]) - np.searchsorted(between, ends[:-1])
+    return np.append(ends[:-1][passes > 0], ends[-1])
 
 
 def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
@@ -91,6 +99,9 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
         inside = (step >= 0) & (step < len(host) - 1)
         np.maximum.at(edges, step[inside] + 1, ops.end[inside])
         edges = np.maximum.accumulate(edges)
+        if len(host) > MIN_STEPS_TO_LOSE_ONE:
+            # The profiler drains the device when it starts: the first step finds an empty queue, as no later one does.
+            return Steps(basis, edges[1:], host[1:])
     return Steps(basis, edges, host)
 
 

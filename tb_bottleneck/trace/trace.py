@@ -9,11 +9,11 @@ import numpy as np
 
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.calls import Calls, calls_of
-from tb_bottleneck.trace.device import DeviceOps, device_ops_of
+from tb_bottleneck.trace.device import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder, Thread
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Rows
+from tb_bottleneck.trace.table import Bools, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,14 @@ class Trace:
     def all_device_ops(self) -> DeviceOps:
         """Work on every device, sorted by start."""
         return device_ops_of(self.events, self.names, self.calls)
+
+    @cached_property
+    def reads(self) -> Bools:
+        """For each call whether it copies from a device to the host: the host waits for the value."""
+        reads = np.zeros(len(self.calls), np.bool_)
+        ops = self.all_device_ops
+        reads[ops.call[ops.launched & (ops.work == Work.DOWNLOAD)]] = True
+        return reads
 
     @cached_property
     def device_index(self) -> int:

@@ -21,7 +21,7 @@ def test_each_operation_knows_its_call():
     ops = trace.device_ops
     assert ops.launched.all()
     assert (trace.calls.start[ops.call] / 1e5).tolist() == [0, 2, 4]
-    assert ops.work.tolist() == [Work.CONTRACTION, Work.COLLECTIVE, Work.HOST_COPY]
+    assert ops.work.tolist() == [Work.CONTRACTION, Work.COLLECTIVE, Work.UPLOAD]
     assert trace.calls.role.tolist() == [Role.LAUNCH, Role.LAUNCH, Role.COPY]
 
 

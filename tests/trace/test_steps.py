@@ -37,6 +37,22 @@ def test_a_step_ends_with_the_host_where_that_is_later():
     assert (steps.durations / 1e6).tolist() == [10, 10]
 
 
+def test_the_first_of_many_steps_is_left_out_since_the_profiler_drained_the_device_before_it():
+    """A loader of 3 ms hides behind the queue from the second step on; only in front of the first is it exposed."""
+    steps = find_steps(
+        drawn_trace(
+            """
+        step    aaaabbbbcccc................
+        loader  ###.###.###.................
+        launch  ...|...|...|................
+        gpu     ....aaaaaaaabbbbbbbbcccccccc
+    """,
+            unit_us=1000,
+        )
+    )
+    assert (steps.edges / 1e6).tolist() == [12, 20, 28]
+
+
 def loop(tmp_path, iterations: int, backward: bool, warmup: int = 0):
     """A training loop that nobody annotated: five operators per iteration, the last a backward one."""
     events, now = [], 0.0
@@ -57,6 +73,36 @@ def test_iterations_are_inferred_from_operators_that_come_once_each(tmp_path):
     assert steps.basis == "inferred"
     assert len(steps) == 7  # the last iteration has no successor that ends it
     assert np.allclose(steps.durations, 6e6)
+
+
+def optimizer_loop(tmp_path, begins, calls_per_step=1):
+    events = []
+    for begin in begins:
+        name = "autograd::engine::evaluate_function: AddmmBackward0"
+        events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": begin, "dur": 90})
+        for call in range(calls_per_step):
+            at = begin + 100 + 50 * call
+            row = {"ph": "X", "cat": "user_annotation", "name": "Optimizer.step#SGD.step", "pid": 1, "tid": 1}
+            events.append({**row, "ts": at, "dur": 40})
+    path = tmp_path / "optimizer.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return find_steps(load(str(path)))
+
+
+def test_optimizer_calls_end_steps(tmp_path):
+    steps = optimizer_loop(tmp_path, range(0, 6000, 1000))
+    assert (steps.basis, len(steps)) == ("inferred", 5)
+
+
+def test_several_optimizers_of_one_step_are_one_step(tmp_path):
+    steps = optimizer_loop(tmp_path, range(0, 6000, 1000), calls_per_step=3)
+    assert np.allclose(steps.durations, 1e6)
+
+
+def test_steps_that_come_in_bursts_are_not_merged(tmp_path):
+    """Workers deliver in bursts, so steps do too: pauses of 0.3 ms and of 30 ms stand side by side."""
+    bursts = [burst + step for burst in (0, 30_000, 60_000) for step in (0, 300, 600)]
+    assert len(optimizer_loop(tmp_path, bursts)) == 8
 
 
 def test_leading_slow_iterations_are_left_out(tmp_path):
