@@ -54,12 +54,13 @@ def _judge(trace: Trace, report: pb.Report) -> None:
     build.set_window(report, recording)
     build.set_account(report, recording)
     fatal = warmup_defect(recording)
-    build.set_health(report, [fatal] if fatal is not None else defects(trace, steps))
+    found = [fatal] if fatal is not None else list(defects(trace, steps))
+    build.set_health(report, found)
     if fatal is None:
-        _give_verdict(recording, report)
+        _give_verdict(recording, report, confidence_of(recording, found))
 
 
-def _give_verdict(recording: Recording, report: pb.Report) -> None:
+def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> None:
     measures = Measures(recording)
     verdicts = judge_all(measures)
     answer = answer_of(verdicts)
@@ -69,4 +70,4 @@ def _give_verdict(recording: Recording, report: pb.Report) -> None:
         verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
         build.set_unused_device(report, recording.trace)
     build.set_verdicts(report, verdicts)
-    build.set_answer(report, answer, verdicts, confidence_of(recording))
+    build.set_answer(report, answer, verdicts, confidence)

@@ -24,7 +24,7 @@ class CauseAdvice:
 
     title: str
     summary: str
-    code: str
+    code: Template  # may use the figures of the evidence, as $measure
     confirm: str
     evidence: tuple[Line, ...]
     headline: Template | None  # where the cause says it better than the regime; may use its evidence, as $measure
@@ -75,7 +75,7 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
     return CauseAdvice(
         title=raw["title"],
         summary=raw["summary"],
-        code=raw["code"].strip(),
+        code=Template(raw["code"].strip()),
         confirm=raw["confirm"],
         evidence=tuple(Line(e["measure"], e["label"], e.get("compared_with", "")) for e in raw.get("evidence", ())),
         headline=Template(raw["headline"]) if "headline" in raw else None,

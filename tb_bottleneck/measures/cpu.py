@@ -11,7 +11,7 @@ from tb_bottleneck.intervals import Spans, clip, merge, subtract
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.doing import Doing, HostTimeline
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.nesting import self_times
+from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.trace import Trace
 
@@ -57,7 +57,7 @@ def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, int]:
     events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
     frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(_FREES_GRADIENTS)))
     rows = rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))]
-    own = self_times(events.start[rows], events.end[rows])
+    own = nest(events.start[rows], events.end[rows]).self_times()
     worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)
     rows, own = rows[worked], own[worked]
     by_name = np.bincount(events.name[rows], weights=own, minlength=len(trace.names))

@@ -13,7 +13,6 @@ behind the return of the call, up to the length of the wait, is the wait's. What
 length up; only dispatching is charged to the wait, the rest keeps its owner.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measures.doing import BLOCKING_CALL_NS, Doing, HostTimeline
 from tb_bottleneck.trace.calls import Calls, Role
 from tb_bottleneck.trace.device import DeviceOps
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
 # A wait and the end of what it waited for lie this close (the return of a synchronising call takes a few us).
@@ -39,6 +38,16 @@ NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
+class Waits(Table):
+    """Calls that blocked until a device had done something, in order of time."""
+
+    call: Ints = column("row of calls", "the blocking call")
+    over: Ints = column("ns", "when the host could go on: the return, or the end of the call's own copy")
+    length: Ints = column("ns", "how long the call took")
+    charged: Ints = column("ns", "idle dispatching behind the call that the wait caused")
+
+
+@dataclass(frozen=True, eq=False)
 class Gaps:
     """The idle gaps of a window, in ns per gap and owner: they sum to end - begin.
 
@@ -52,7 +61,8 @@ class Gaps:
     latency: Ints  # from the return of the launching call to the begin of the operation, as far as a launch takes
     stalled: Ints  # what is longer than that
     queued: Ints  # the operation had been launched before the gap began
-    sync_bubble: Ints  # the part of dispatching and latency that a wait caused; contained in those
+    sync_bubble: Ints  # the part of dispatching and latency that waits caused
+    waits: Waits
 
 
 def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
@@ -65,20 +75,22 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
     until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
     fallback = -1 if host.main_thread is None else host.main_thread
     thread = np.where(known, calls.thread[ops.call[first]] if len(calls) else 0, fallback)
+    by_doing = _split(idle.starts, until, thread, host)
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
-    gaps = Gaps(
+    bubbles = _Bubbles(idle, until, thread, by_doing[:, Doing.DISPATCH], latency, host)
+    waits = bubbles.charge(*_waits(trace.all_device_ops, calls, trace.reads))
+    return Gaps(
         begin=idle.starts,
         end=idle.ends,
         thread=thread,
-        by_doing=_split(idle.starts, until, thread, host),
+        by_doing=by_doing,
         latency=latency,
         stalled=late - latency,
         queued=np.where(queued, idle.ends - idle.starts, 0),
-        sync_bubble=np.zeros(len(idle), np.int64),
+        sync_bubble=bubbles.charged,
+        waits=waits,
     )
-    _charge_bubbles(gaps, _waits(trace.all_device_ops, calls), host)
-    return gaps
 
 
 def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
@@ -93,8 +105,8 @@ def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
     return parts
 
 
-def _waits(ops: DeviceOps, calls: Calls) -> Iterator[tuple[int, int]]:
-    """When each wait was over and how long it was, in ns and in order of time.
+def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints]:
+    """The calls that waited, when each was over, and how long it was. `reads` are those that copy to the host.
 
     A synchronising call waited if an operation of any device ended inside it; that end may seem to lie a little behind
     the return, as inexact as the device's clock and whole-microsecond stamps are. A copying call waited if its own copy
@@ -107,32 +119,43 @@ def _waits(ops: DeviceOps, calls: Calls) -> Iterator[tuple[int, int]]:
     ended_inside = (latest >= 0) & (ends[np.maximum(latest, 0)] > calls.start) if len(ends) else np.zeros(0, np.bool_)
     length = calls.end - calls.start
     synced = (calls.role == Role.WAIT) & (length > SHORTEST_WAIT_NS) & ended_inside
-    copied = (calls.role == Role.COPY) & (length > BLOCKING_CALL_NS) & (own_start < calls.end)
+    shortest = np.where(reads, SHORTEST_WAIT_NS, BLOCKING_CALL_NS)
+    copied = (calls.role == Role.COPY) & (length > shortest) & (own_start < calls.end)
     over = np.where(copied, np.maximum(calls.end, own_end), calls.end)
     rows = np.flatnonzero(synced | copied)
-    yield from zip(over[rows].tolist(), length[rows].tolist(), strict=True)
+    return rows.astype(np.int64), over[rows], length[rows]
 
 
-def _charge_bubbles(gaps: Gaps, waits: Iterator[tuple[int, int]], host: HostTimeline) -> None:
-    """Fills `sync_bubble`, wait by wait in order of time; a gap's time is charged once."""
-    for over, length in waits:
-        gap = int(np.searchsorted(gaps.end, over, side="right"))
-        if gap < len(gaps.begin) and gaps.begin[gap] > over + RETURN_LAG_NS:
-            continue  # the device was still busy when the host went on: the wait cost nothing
-        budget = length
-        while gap < len(gaps.begin) and budget > 0:
-            budget = _charge(gaps, gap, max(over, int(gaps.begin[gap])), budget, host)
-            gap += 1
+class _Bubbles:
+    """Charges waits with the idle dispatching behind them; `charged` is what each gap was charged, once."""
 
+    def __init__(
+        self, idle: Spans, until: Ints, thread: Ints, dispatching: Ints, latency: Ints, host: HostTimeline
+    ) -> None:
+        self.charged = np.zeros(len(idle), np.int64)
+        self._idle, self._until, self._thread, self._latency, self._host = idle, until, thread, latency, host
+        self._room = dispatching + latency
 
-def _charge(gaps: Gaps, gap: int, begin: int, budget: int, host: HostTimeline) -> int:
-    """Charges what the host dispatched within `budget` ns from `begin` on, and returns what is left of the budget."""
-    until = int(gaps.begin[gap] + gaps.by_doing[gap].sum())
-    stop = max(min(until, begin + budget), begin)
-    thread = int(gaps.thread[gap])
-    dispatched = int(host.doings(thread)[Doing.DISPATCH].covered(begin, stop)) if thread >= 0 else 0
-    left = budget - (stop - begin)
-    latency = min(left, int(gaps.latency[gap]))
-    room = int(gaps.by_doing[gap, Doing.DISPATCH] + gaps.latency[gap])
-    gaps.sync_bubble[gap] = min(gaps.sync_bubble[gap] + dispatched + latency, room)
-    return left - latency
+    def charge(self, call: Ints, over: Ints, length: Ints) -> Waits:
+        """Charges wait by wait, in order of time."""
+        charged = np.zeros(len(call), np.int64)
+        for row, (end, budget) in enumerate(zip(over.tolist(), length.tolist(), strict=True)):
+            gap = int(np.searchsorted(self._idle.ends, end, side="right"))
+            if gap < len(self._idle) and self._idle.starts[gap] > end + RETURN_LAG_NS:
+                continue  # the device was still busy when the host went on: the wait cost nothing
+            while gap < len(self._idle) and budget > 0:
+                before = int(self.charged[gap])
+                budget = self._charge(gap, max(end, int(self._idle.starts[gap])), budget)
+                charged[row] += int(self.charged[gap]) - before
+                gap += 1
+        return Waits(call=call, over=over, length=length, charged=charged)
+
+    def _charge(self, gap: int, begin: int, budget: int) -> int:
+        """Charges what the host dispatched within `budget` ns from `begin` on; returns what is left of the budget."""
+        stop = max(min(int(self._until[gap]), begin + budget), begin)
+        thread = int(self._thread[gap])
+        dispatched = int(self._host.doings(thread)[Doing.DISPATCH].covered(begin, stop)) if thread >= 0 else 0
+        left = budget - (stop - begin)
+        latency = min(left, int(self._latency[gap]))
+        self.charged[gap] = min(self.charged[gap] + dispatched + latency, self._room[gap])
+        return left - latency

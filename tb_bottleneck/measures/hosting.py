@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.intervals import Spans, complement, merge
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
-from tb_bottleneck.measures.doing import BLOCKING_CALL_NS, Doing
+from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.measure import Measure, Missing, words
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.trace.calls import Calls, Role
@@ -21,14 +21,6 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     if not len(calls):
         return _CPU_RUN
     return Measure(recording.account.window / len(calls), "ns", "call", len(calls))
-
-
-def blocking_waits(recording: Recording) -> Measure | Missing:
-    """Calls per step that wait for the device or a copy, longer than 30 us."""
-    if not recording.on_device:
-        return _CPU_RUN
-    calls = _calls(recording, Role.WAIT, Role.COPY)
-    return _per_step(recording, calls.take(calls.end - calls.start > BLOCKING_CALL_NS))
 
 
 def driver_allocations(recording: Recording) -> Measure | Missing:

@@ -6,9 +6,9 @@ Threshold: fires at 5 % of the window.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py).
 """
 
-from tb_bottleneck.measures.loading import loader_fetch, loader_idle, loader_iterator
+from tb_bottleneck.measures.loading import loader_fetch, loader_idle, loader_iterator, workers_needed
 from tb_bottleneck.measures.measure import Measure
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.measures import MeasureFunction, Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
@@ -23,7 +23,10 @@ def judge(measures: Measures) -> Judgement:
         "_MultiProcessingDataLoaderIter": "too_few_workers",
     }.get(kind, "slow_loader")
     share = measures.account.share("input")
-    cause = Cause(name, share, (loader_idle, loader_fetch, loader_iterator))
+    evidence: tuple[MeasureFunction, ...] = (loader_idle, loader_fetch, loader_iterator)
+    if name == "loader_in_main_process":
+        evidence = (*evidence, workers_needed)
+    cause = Cause(name, share, evidence)
     return idle_judgement(measures, "input", FIRES_AT, (cause,))
 
 

@@ -8,16 +8,20 @@ Source: half of traceml's warning level for overheads, 10 % of the step (diagnos
 one line of code, and worth naming earlier.
 """
 
-from tb_bottleneck.measures.hosting import blocking_waits
 from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.waiting import costly_waits, idle_in_waits, scalar_reads, waiting_lines, waiting_operators
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
+MOSTLY = 0.5
 
 
 def judge(measures: Measures) -> Judgement:
-    """Any blocking call will do as evidence; which line made it, only recorded stacks can tell."""
-    cause = Cause("blocking_waits", measures.account.share("sync"), (blocking_waits,))
+    """Waits that mostly read single values are named as such; which line it was, only recorded stacks can tell."""
+    reads = measures.value(scalar_reads, otherwise=0.0)
+    name = "scalar_reads" if reads > MOSTLY else "blocking_waits"
+    evidence = (costly_waits, waiting_operators, waiting_lines, idle_in_waits)
+    cause = Cause(name, measures.account.share("sync"), evidence)
     return idle_judgement(measures, "sync", FIRES_AT, (cause,))
 
 

@@ -143,7 +143,9 @@ def _finding(verdict: Verdict, cause: Cause) -> pb.Finding:
         cost_share=cause.cost_share,
         speedup=_speedup(verdict, cause),
         evidence=_evidence(words, verdict.facts),
-        fix=pb.Fix(summary=words.summary, code=words.code, confirm=words.confirm),
+        fix=pb.Fix(
+            summary=words.summary, code=words.code.safe_substitute(_figures(verdict.facts)), confirm=words.confirm
+        ),
         title=words.title,
     )
 

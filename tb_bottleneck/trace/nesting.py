@@ -1,26 +1,52 @@
 """Which row called which, on one thread: rows nest as calls do."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Bools, Ints
 
 # Children end up to a few ns after their parents in recordings with ns resolution (pytorch/pytorch#122425).
 OVERHANG_NS = 10
 
 
-def self_times(start: Ints, end: Ints) -> Ints:
-    """Time of each row that no row nested in it takes, in ns; never negative.
+@dataclass(frozen=True, eq=False)
+class Nesting:
+    """Rows of one thread, sorted by start, then the longest first. `parent[i]` is the row around i; a root is its own."""
 
-    Rows are of one thread, sorted by start, then the longest first.
-    """
-    remaining = (end - start).astype(np.int64)
+    start: Ints
+    end: Ints
+    parent: Ints
+
+    def self_times(self) -> Ints:
+        """Time of each row that no row nested in it takes, in ns; never negative."""
+        own = (self.end - self.start).astype(np.int64)
+        nested = np.flatnonzero(self.parent != np.arange(len(self.parent)))
+        around = self.parent[nested]
+        np.subtract.at(own, around, np.minimum(self.end[nested], self.end[around]) - self.start[nested])
+        return np.maximum(own, 0)
+
+    def innermost(self, times: Ints) -> tuple[Bools, Ints]:
+        """For each time whether a row runs then, and the innermost one that does (meaningless where none does)."""
+        row = np.searchsorted(self.start, times, side="right") - 1
+        found, row = row >= 0, np.maximum(row, 0)
+        while True:
+            over = found & (self.end[row] <= times) if len(self.start) else np.zeros(len(times), np.bool_)
+            if not over.any():
+                return found & (len(self.start) > 0), row
+            rooted = over & (self.parent[row] == row)
+            found, row = found & ~rooted, np.where(over, self.parent[row], row)
+
+
+def nest(start: Ints, end: Ints) -> Nesting:
+    """Finds the parents. Rows are of one thread, sorted by start, then the longest first."""
+    parent = np.arange(len(start))
     begins, ends = start.tolist(), end.tolist()
     open_rows: list[int] = []
     for row, begin in enumerate(begins):
         while open_rows and ends[open_rows[-1]] <= begin + OVERHANG_NS and ends[open_rows[-1]] < ends[row]:
             open_rows.pop()
         if open_rows:
-            parent = open_rows[-1]
-            remaining[parent] -= max(min(ends[row], ends[parent]) - begin, 0)
+            parent[row] = open_rows[-1]
         open_rows.append(row)
-    return np.maximum(remaining, 0)
+    return Nesting(start, end, parent)

@@ -26,7 +26,7 @@ def test_the_answer_comes_first_and_the_cure_is_code(tmp_path):
     lines = text.splitlines()
     assert lines[0] == "run.pt.trace.json"
     assert lines[2] == "The GPU waits for the next batch during 40 % of each step."
-    assert "       DataLoader(dataset, batch_size=..., num_workers=4" in text
+    assert "       DataLoader(dataset, batch_size=..., num_workers=1" in text
     assert "at best 1.67x faster (a bound, not simulated)" in text
     assert "  Waiting for data    40 %    4.00 ms  ████████████" in text
 

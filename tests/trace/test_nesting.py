@@ -1,10 +1,10 @@
-"""Own times, against asking for each unit of time which row is innermost."""
+"""Own times and innermost rows, against asking for each unit of time which row is innermost."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.trace.nesting import self_times
+from tb_bottleneck.trace.nesting import nest
 
 
 @st.composite
@@ -32,9 +32,11 @@ def test_own_time_is_where_no_nested_row_runs(rows):
     for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
         innermost[start:end] = row
     expected = [int((innermost == row).sum()) for row in range(len(starts))]
-    assert self_times(starts, ends).tolist() == expected
+    assert nest(starts, ends).self_times().tolist() == expected
+    found, row = nest(starts, ends).innermost(np.arange(2100))
+    assert np.where(found, row, -1).tolist() == innermost.tolist()
 
 
 def test_a_child_that_outlives_its_parent_by_nanoseconds_is_still_its_child():
     """Recordings with ns resolution end children up to 3 ns after their parents."""
-    assert self_times(np.array([0, 600]), np.array([1000, 1003])).tolist() == [600, 403]
+    assert nest(np.array([0, 600]), np.array([1000, 1003])).self_times().tolist() == [600, 403]
