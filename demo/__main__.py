@@ -1,0 +1,20 @@
+"""`python -m demo [serve] …` shows the recorded pairs; `python -m demo record …` records them anew."""
+
+import sys
+from collections.abc import Sequence
+
+from demo import record, serve
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status of the command that the arguments name; `serve` where they name none."""
+    match arguments:
+        case ["record", *rest]:
+            return record.main(rest)
+        case ["serve", *rest]:
+            return serve.main(rest)
+    return serve.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

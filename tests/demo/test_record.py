@@ -1,0 +1,124 @@
+"""The recorder, end to end on one pair, and what it does with what is there already."""
+
+import gzip
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo import __main__ as command
+from demo import record
+from demo.pairs import PAIRS, RECORDED
+
+torch_is_here = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="recording needs torch")
+
+
+def trace_of(folder: Path) -> tuple[Path, dict[str, Any]]:
+    (path,) = folder.iterdir()
+    return path, json.loads(gzip.decompress(path.read_bytes()))
+
+
+@pytest.mark.slow
+@torch_is_here
+def test_one_pair_from_the_training_to_the_published_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["record", "checkpointing", "--out", str(tmp_path), "--steps", "3", "--repeats", "1"]
+    assert command.main(arguments) == 0
+
+    path, slow = trace_of(tmp_path / "checkpointing" / "slow")
+    assert path.name.startswith("demo.")
+    assert slow["tb_bottleneck"]["context"]["torch_threads"] >= 1
+    assert "host_name" not in slow
+    steps = [event for event in slow["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+    saves = [event for event in slow["traceEvents"] if is_save(event)]
+    assert len(steps) == PAIRS["checkpointing"].active_steps
+    assert len(saves) == len(steps) // 2
+    _, fixed = trace_of(tmp_path / "checkpointing" / "fixed")
+    assert not any(is_save(event) for event in fixed["traceEvents"])
+
+    index = record.read_index(tmp_path)["pairs"]["checkpointing"]
+    assert index["slow"]["trace"] == path.name
+    assert index["fixed"]["unprofiled"]["ns_per_step"] > 0
+    assert index["slow_over_fixed"] > 0
+    assert "without a profiler" in capsys.readouterr().err
+
+    monkeypatch.setattr(record, "run_half", lambda *_: pytest.fail("it recorded what is recorded already"))
+    assert command.main(arguments) == 0
+    assert path.exists()
+
+
+def is_save(event: dict[str, Any]) -> bool:
+    name = str(event["name"])
+    return name.startswith("torch/serialization.py(") and name.endswith("): save")
+
+
+@torch_is_here
+def test_a_training_that_fails_leaves_the_older_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    older = tmp_path / "checkpointing" / "slow" / "demo.1.pt.trace.json.gz"
+    older.parent.mkdir(parents=True)
+    older.write_bytes(b"older")
+    monkeypatch.setattr(sys, "executable", "false")  # the command of that name: it fails, and says nothing
+    assert command.main(["record", "checkpointing", "--out", str(tmp_path), "--again"]) == 1
+    assert older.read_bytes() == b"older"
+
+
+def test_a_new_recording_takes_the_place_of_the_older_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made_up(trace: str, ns: int) -> None:
+        def run_half(_name: str, _half: str, folder: Path, *_: int) -> list[dict[str, Any]]:
+            (folder / trace).write_bytes(gzip.compress(b'{"traceEvents": []}'))
+            told = {"trace": trace, "context": {"cores": 2, "omp_num_threads": 1}}
+            return [{"steps_ns": [ns, ns, 4 * ns]}, {"steps_ns": [9 * ns, 9 * ns, 9 * ns]}, told]
+
+        monkeypatch.setattr(record, "run_half", run_half)
+
+    made_up("demo.1.pt.trace.json.gz", 100)
+    record.record(tmp_path, "checkpointing", "slow", 3, 1)
+    record.record(tmp_path, "checkpointing", "fixed", 3, 1)
+    made_up("demo.2.pt.trace.json.gz", 150)
+    record.record(tmp_path, "checkpointing", "slow", 3, 1)
+
+    assert [path.name for path in (tmp_path / "checkpointing" / "slow").iterdir()] == ["demo.2.pt.trace.json.gz"]
+    pair = record.read_index(tmp_path)["pairs"]["checkpointing"]
+    assert pair["slow"]["unprofiled"] == {
+        "steps": 3,
+        "ns_per_step": 300,
+        "step_ns_median": 150,
+        "ns_per_step_of_each_training": [300, 1350],
+    }
+    assert pair["slow"]["cores"] == 2
+    assert pair["slow_over_fixed"] == 1.5
+    assert record.exists(tmp_path, "checkpointing", "slow")
+    (tmp_path / "checkpointing" / "slow" / "demo.2.pt.trace.json.gz").unlink()
+    assert not record.exists(tmp_path, "checkpointing", "slow")
+
+
+def test_without_torch_it_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    assert command.main(["record"]) == 2
+    assert "pip install '.[demo]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--steps", "2"], ["--repeats", "0"], ["--steps", "x"]])
+def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["record", *arguments])
+    assert ended.value.code == 2
+    assert "usage: python -m demo record" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_pair_is_recorded_and_published_with_the_truth(name: str) -> None:
+    pair = record.read_index(RECORDED)["pairs"][name]
+    assert pair["slow_over_fixed"] > 1
+    for half in ("slow", "fixed"):
+        path, trace = trace_of(RECORDED / name / half)
+        assert path.name == pair[half]["trace"]
+        assert path.stat().st_size < 200_000
+        assert trace["tb_bottleneck"]["context"]["cores"] == pair[half]["cores"]
+        assert "host_name" not in trace
