@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+START_SECONDS, END_SECONDS = 60, 10
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 
 
@@ -39,17 +42,30 @@ def chromium() -> Iterator[Browser]:
 
 def start_tensorboard(stack: ExitStack, *flags: str) -> str:
     """Starts TensorBoard on a free port and returns its address, without a slash at the end."""
+    # Its words go to a file: a pipe that nobody reads would fill up and stop it, and a closed one breaks its exit.
+    said = stack.enter_context(tempfile.TemporaryFile("w+"))
     command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--host", "localhost", *flags]
-    process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-    stack.callback(process.terminate)
-    said = ""
-    assert process.stderr is not None
-    for line in process.stderr:
-        said += line
-        address = re.search(r"at (http://\S+?)/? \(Press", line)
+    process = subprocess.Popen(command, stderr=said)
+    stack.callback(end, process)
+    give_up = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < give_up:
+        said.seek(0)
+        address = re.search(r"at (http://\S+?)/? \(Press", said.read())
         if address:
             return address[1]
-    raise AssertionError(f"TensorBoard did not start:\n{said}")
+        time.sleep(0.1)
+    said.seek(0)
+    raise AssertionError(f"TensorBoard did not start:\n{said.read()}")
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Asks a process to end, and makes it end where it does not."""
+    process.terminate()
+    try:
+        process.wait(timeout=END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture(scope="session")
