@@ -12,7 +12,7 @@ OVERHANG_NS = 10
 
 @dataclass(frozen=True, eq=False)
 class Nesting:
-    """Rows of one thread, sorted by start, then the longest first. `parent` is the row around each; a root is its own."""
+    """Rows of one thread, sorted by start, then the longest first; `parent` is the row around each, a root its own."""
 
     start: Ints
     end: Ints

@@ -43,7 +43,7 @@ def chromium() -> Iterator[Browser]:
 def start_tensorboard(stack: ExitStack, *flags: str) -> str:
     """Starts TensorBoard on a free port and returns its address, without a slash at the end."""
     # Its words go to a file: a pipe that nobody reads would fill up and stop it, and a closed one breaks its exit.
-    said = stack.enter_context(tempfile.TemporaryFile("w+"))
+    said = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # the stack is its context manager
     command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--host", "localhost", *flags]
     process = subprocess.Popen(command, stderr=said)
     stack.callback(end, process)
