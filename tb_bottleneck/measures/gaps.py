@@ -13,7 +13,7 @@ behind the return of the call, up to the length of the wait, is the wait's. What
 length up; only dispatching is charged to the wait, the rest keeps its owner.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -67,9 +67,15 @@ class Gaps:
     sync_bubble: Ints  # the part of dispatching and latency that waits caused
     waits: Waits
 
+    def since(self, begin: int) -> "Gaps":
+        """The gaps from a time on; the waits stay whole."""
+        rows = self.begin >= begin
+        arrays = {item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "waits"}
+        return Gaps(**arrays, waits=self.waits)
+
 
 def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
-    """Splits the idle time of the trace's device."""
+    """Splits the idle time of the trace's device. The spans need only be sorted and disjoint."""
     ops, calls = trace.device_ops, trace.calls
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
     known = (ops.start[first] == idle.ends) & ops.launched[first]
@@ -81,7 +87,7 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
     by_doing = _split(idle.starts, until, thread, host)
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
-    bubbles = _Bubbles(idle, until, thread, by_doing[:, Doing.DISPATCH], latency, host)
+    bubbles = _Bubbles(idle, until, thread, by_doing[:, Doing.DISPATCH], latency, host, _frees(trace))
     waits = bubbles.charge(*_waits(trace.all_device_ops, calls, trace.reads))
     return Gaps(
         begin=idle.starts,
@@ -129,12 +135,27 @@ def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints
     return rows.astype(np.int64), over[rows], np.maximum(length[rows] - USUAL_CALL_NS, 0)
 
 
+def _frees(trace: Trace) -> Ints:
+    """Begins of the calls that give memory back, sorted: they wait for the device too, whatever waited before."""
+    calls = trace.calls.of(Role.ALLOCATE)
+    frees = trace.names_where(lambda name: "Free" in name or "Unmap" in name or "Release" in name)
+    return calls.start[np.isin(calls.name, frees)]
+
+
 class _Bubbles:
     """Charges waits with the idle dispatching behind them; `charged` is what each gap was charged, once."""
 
     def __init__(
-        self, idle: Spans, until: Ints, thread: Ints, dispatching: Ints, latency: Ints, host: HostTimeline
+        self,
+        idle: Spans,
+        until: Ints,
+        thread: Ints,
+        dispatching: Ints,
+        latency: Ints,
+        host: HostTimeline,
+        frees: Ints,
     ) -> None:
+        self._frees = frees
         self.charged = np.zeros(len(idle), np.int64)
         self._idle, self._until, self._thread, self._latency, self._host = idle, until, thread, latency, host
         self._room = dispatching + latency
@@ -146,7 +167,9 @@ class _Bubbles:
             gap = int(np.searchsorted(self._idle.ends, end, side="right"))
             if gap < len(self._idle) and self._idle.starts[gap] > end + RETURN_LAG_NS:
                 continue  # the device was still busy when the host went on: the wait cost nothing
-            while gap < len(self._idle) and budget > 0:
+            free = int(np.searchsorted(self._frees, end))
+            limit = int(self._frees[free]) if free < len(self._frees) else NEVER
+            while gap < len(self._idle) and budget > 0 and self._idle.starts[gap] < limit:
                 before = int(self.charged[gap])
                 budget = self._charge(gap, max(end, int(self._idle.starts[gap])), budget)
                 charged[row] += int(self.charged[gap]) - before

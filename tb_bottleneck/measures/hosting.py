@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.intervals import Spans, complement, merge
+from tb_bottleneck.intervals import Spans, clip, complement, merge, union
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.measure import Measure, Missing, words
@@ -79,10 +79,10 @@ def _interruption(recording: Recording, wanted: tuple[str, ...]) -> Measure | Mi
     rows = [row for row in _interrupting_rows(recording) if any(word in names[events.name[row]] for word in wanted)]
     if not rows and not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True records them")
-    total = float(events.duration[rows].sum()) if rows else 0.0
+    spans = clip(union(events.start[rows], events.end[rows]), recording.steps.begin, recording.steps.end)
     typical = rows[len(rows) // 2] if rows else None
     return Measure(
-        total,
+        float(spans.total()),
         "ns",
         "window",
         len(rows),
@@ -100,7 +100,7 @@ def _interrupting_rows(recording: Recording) -> "np.ndarray[tuple[int], np.dtype
         name: first_match(patterns, trace.names[name]) == "interrupt" for name in np.unique(events.name[rows]).tolist()
     }
     rows = rows[np.array([says[name] for name in events.name[rows].tolist()], np.bool_)] if len(rows) else rows
-    rows = rows[recording.in_window(events.start[rows])]
+    rows = rows[(events.end[rows] > recording.steps.begin) & (events.start[rows] < recording.steps.end)]
     reach = np.maximum.accumulate(np.append(np.int64(-(2**62)), events.end[rows]))[:-1]
     return rows[events.start[rows] >= reach]
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from tb_bottleneck.intervals import Spans, complement, merge
+import numpy as np
+
+from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.measures.account import Account, account_of, device_time_by_regime
 from tb_bottleneck.measures.busy import busy_by_owner
 from tb_bottleneck.measures.cpu import cpu_time_by_regime
@@ -45,8 +47,14 @@ class Recording:
 
     @cached_property
     def gaps(self) -> Gaps:
-        """The idle time, split by owner."""
-        return find_gaps(self.trace, self.idle, self.host)
+        """The idle time of the window, split by owner."""
+        # What lies before the window is looked at too: a wait there may be why the window begins with idle time.
+        ops = self.trace.device_ops
+        before = complement(union(ops.start, ops.end), min(int(ops.start[0]), self.steps.begin), self.steps.begin)
+        starts, ends = (
+            np.concatenate(pair) for pair in ((before.starts, self.idle.starts), (before.ends, self.idle.ends))
+        )
+        return find_gaps(self.trace, Spans(starts, ends), self.host).since(self.steps.begin)
 
     @cached_property
     def account(self) -> Account:

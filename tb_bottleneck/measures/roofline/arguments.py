@@ -1,0 +1,127 @@
+"""The arguments of an operator as a trace records them: shapes, type names, and the texts of plain values."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Shape = tuple[int, ...]
+
+# c10/util/typeid and torch's scalar types: bytes of one element, by the name that "Input type" shows.
+ITEMSIZES = {
+    "float": 4,
+    "double": 8,
+    "c10::Half": 2,
+    "c10::BFloat16": 2,
+    "c10::Float8_e4m3fn": 1,
+    "c10::Float8_e5m2": 1,
+    "c10::Float8_e4m3fnuz": 1,
+    "c10::Float8_e5m2fnuz": 1,
+    "c10::Float8_e8m0fnu": 1,
+    "c10::Float4_e2m1fn_x2": 1,
+    "bool": 1,
+    "signed char": 1,
+    "unsigned char": 1,
+    "short": 2,
+    "short int": 2,
+    "unsigned short": 2,
+    "short unsigned int": 2,
+    "int": 4,
+    "unsigned int": 4,
+    "long": 8,
+    "long int": 8,
+    "long long": 8,
+    "long long int": 8,
+    "unsigned long": 8,
+    "long unsigned int": 8,
+    "c10::complex<c10::Half>": 4,
+    "c10::complex<float>": 8,
+    "c10::complex<double>": 16,
+    "c10::qint8": 1,
+    "c10::quint8": 1,
+    "c10::qint32": 4,
+}
+# c10/core/ScalarType.h: bytes of one element, by the number that a dtype argument is recorded as.
+DTYPE_ITEMSIZES = {
+    0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 8: 4, 9: 8, 10: 16, 11: 1, 15: 2, 23: 1, 24: 1, 25: 1, 26: 1,
+}  # fmt: skip
+
+_WHOLE = re.compile(r"-?\d{1,18}")
+
+
+def itemsize(type_name: str) -> int | None:
+    """Bytes of one element of a type as traces name it; None for lists, plain values and unknown types."""
+    return ITEMSIZES.get(type_name)
+
+
+def shape_at(dims: Sequence[Any], index: int) -> Shape | None:
+    """The shape of one input; None where there is none, or where it is a list of tensors. A scalar's is ()."""
+    return as_shape(dims[index]) if 0 <= index < len(dims) else None
+
+
+def as_shape(raw: object) -> Shape | None:
+    """A recorded shape as a tuple, None where it is anything but a list of sizes."""
+    if not isinstance(raw, list | tuple):
+        return None
+    sizes = tuple(raw)
+    return sizes if all(isinstance(size, int) and size >= 0 for size in sizes) else None
+
+
+def numbers_at(concrete: Sequence[Any], index: int | None) -> Shape | None:
+    """The whole numbers of a plain argument: of "[1, 2]" and of "3"; None where it is missing or anything else."""
+    text = concrete[index] if index is not None and 0 <= index < len(concrete) else None
+    if not isinstance(text, str):
+        return None
+    if is_list(text):
+        words = [word.strip() for word in text[1:-1].split(",")] if text[1:-1].strip() else []
+    else:
+        words = [text]
+    return tuple(int(word) for word in words) if all(_WHOLE.fullmatch(word) for word in words) else None
+
+
+def is_list(text: str) -> bool:
+    """Whether a plain argument is a list."""
+    return text.startswith("[") and text.endswith("]")
+
+
+def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | None:
+    """The truth values of a plain argument: of "True" and of "[True, False]"; None where it is anything else."""
+    text = concrete[index] if index is not None and 0 <= index < len(concrete) else None
+    if not isinstance(text, str) or not text:
+        return None
+    words = [word.strip() for word in text.strip("[]").split(",")]
+    return tuple(word == "True" for word in words) if all(word in ("True", "False") for word in words) else None
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One operator's arguments. `list_itemsize` is the size of the elements in lists of tensors, which no trace tells."""
+
+    dims: Sequence[Any]
+    types: Sequence[str]
+    concrete: Sequence[Any]
+    list_itemsize: int | None = None
+
+    def type_at(self, index: int) -> str:
+        """The type's name; empty where there is no such argument."""
+        return self.types[index] if 0 <= index < len(self.types) else ""
+
+    def elements(self, index: int) -> int | None:
+        """How many elements a tensor has; None where there is no shape."""
+        shape = shape_at(self.dims, index)
+        return None if shape is None else math.prod(shape)
+
+    def bytes(self, index: int) -> int | None:
+        """The size of a tensor; 0 where the argument is absent or a plain value, None where its type is unknown."""
+        shape, size = shape_at(self.dims, index), itemsize(self.type_at(index))
+        if size is None or shape is None:
+            return None if shape else 0
+        return math.prod(shape) * size
+
+    def list_bytes(self, index: int) -> int | None:
+        """The size of all tensors of a list together; None where shapes or the element's size are not known."""
+        if self.list_itemsize is None or not 0 <= index < len(self.dims):
+            return None
+        shapes = [as_shape(raw) for raw in self.dims[index]]
+        return self.list_itemsize * sum(math.prod(shape) for shape in shapes if shape is not None)

@@ -1,0 +1,214 @@
+"""Measures how often the diagnosis is right: `python tests/accuracy.py [--runs N] [--write]`.
+
+Simulated trainings are judged first: random ones, ones with a planted illness, and healthy ones that look ill; their
+truth is known by construction (simulate/truth.py). Where the environment variable TB_BOTTLENECK_TRACES names a folder
+of labelled recordings, these are judged too. The table goes to stdout, and with --write to tests/ACCURACY.md; progress
+goes to stderr. Everything is drawn from seeds: the same code gives the same table.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from simulate.cases import Case, answer_of, plan  # noqa: E402
+from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
+from simulate.illnesses import HARD_NEGATIVES, ILLNESSES  # noqa: E402
+
+from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+
+REGIMES = (*RECOVERABLE, *BOUNDS)
+
+
+# --- Simulated trainings ---
+
+
+def simulated(runs: int) -> list[Case]:
+    """All runs of the plan, examined."""
+    cases = []
+    for number, (origin, seed, workload) in enumerate(plan(runs), 1):
+        progress(f"simulated run {number} of {runs}")
+        cases.append(Case(origin, seed, examine(workload, recorded(workload, seed))))
+    return cases
+
+
+def verdict_table(cases: list[Case]) -> Iterator[str]:
+    """Precision and recall of the verdict's regime. A run with several right answers counts for what was said."""
+    true, said, hit = Counter[str](), Counter[str](), Counter[str]()
+    for case in cases:
+        correct = case.said in case.right
+        true[case.said if correct else case.right[0]] += 1
+        said[case.said] += 1
+        hit[case.said] += correct
+    yield "| verdict | runs | said | right | precision | recall |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for regime in [*REGIMES, *sorted(set(said) - set(REGIMES))]:
+        precision, recall = _ratio(hit[regime], said[regime]), _ratio(hit[regime], true[regime])
+        yield f"| {regime} | {true[regime]} | {said[regime]} | {hit[regime]} | {precision} | {recall} |"
+    yield f"| **all** | {len(cases)} | {len(cases)} | {sum(hit.values())} | {_ratio(sum(hit.values()), len(cases))} | |"
+
+
+def cause_table(cases: list[Case]) -> Iterator[str]:
+    """Whether planted illnesses are named by the first finding, and healthy runs left alone."""
+    yield "| planted | runs | named | |"
+    yield "|---|---:|---:|---|"
+    for name, illness in ILLNESSES.items():
+        mine = [case.examination.report for case in cases if case.origin == name]
+        named = sum(bool(report.findings) and report.findings[0].cause == illness.cause for report in mine)
+        yield f"| {name} | {len(mine)} | {named} | first finding is `{illness.cause}` |"
+    for name in HARD_NEGATIVES:
+        mine = [case.examination.report for case in cases if case.origin == name]
+        clean = sum(report.verdict.severity == "none" for report in mine)
+        yield f"| *healthy:* {name} | {len(mine)} | {clean} | severity is `none` |"
+
+
+def account_table(cases: list[Case]) -> Iterator[str]:
+    """Errors of the account, in points: hundredths of the window."""
+    judged = [case for case in cases if case.examination.said]
+    yield "| regime | runs that have it | mean error | mean where it has ≥ 1 % | largest error | in run |"
+    yield "|---|---:|---:|---:|---:|---|"
+    for regime in judged[0].examination.said:
+        errors = [(abs(case.examination.errors[regime]), case) for case in judged]
+        having = [error for error, case in errors if case.examination.truth.share(regime) >= 0.01]
+        largest, case = max(errors, key=lambda pair: pair[0])
+        where = f"{case.origin} {case.seed}" if largest >= 0.005 else ""
+        mean, among = _points(fmean(error for error, _ in errors)), _points(fmean(having)) if having else ""
+        yield f"| {regime} | {len(having)} | {mean} | {among} | {_points(largest)} | {where} |"
+    within = sum(case.examination.worst() <= TOLERANCE for case in judged)
+    yield ""
+    yield f"Every regime within {_points(TOLERANCE)} points of the truth: {within} of {len(judged)} runs."
+
+
+def misses(cases: list[Case]) -> Iterator[str]:
+    """Every run whose verdict or first cause is wrong, or whose account is off."""
+    for case in cases:
+        wrong = "; ".join(_what_is_wrong(case))
+        if wrong:
+            yield f"- {case.origin}, seed {case.seed} ({case.examination.recording.dialect.name}): {wrong}"
+
+
+def _what_is_wrong(case: Case) -> Iterator[str]:
+    examination = case.examination
+    if case.said not in case.right:
+        yield f"said **{case.said}**, right: {' or '.join(case.right)}"
+    illness = ILLNESSES.get(case.origin)
+    causes = [finding.cause for finding in examination.report.findings]
+    if illness and causes[:1] != [illness.cause]:
+        yield f"planted `{illness.cause}`, found {', '.join(f'`{cause}`' for cause in causes) or 'nothing'}"
+    off = [
+        f"{regime} {_points(examination.truth.share(regime))} → {_points(share)}"
+        for regime, share in examination.said.items()
+        if abs(examination.errors[regime]) > TOLERANCE
+    ]
+    if off:
+        yield f"account (points, true → said): {', '.join(off)}"
+
+
+# --- Labelled recordings ---
+
+
+def labelled(folder: Path) -> Iterator[str]:
+    """A table of the labelled recordings in a folder, and the misses."""
+    labels = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
+    rows, hits, forbidden = [], 0, 0
+    for number, label in enumerate(labels, 1):
+        progress(f"labelled recording {number} of {len(labels)}")
+        said = answer_of(diagnose(str(folder / f"{label['name']}.json.gz")))
+        right = [label["truth"], *label["also"]]
+        hit, never = said in right, said in label["never"]
+        hits, forbidden = hits + hit, forbidden + never
+        mark = "yes" if hit else "**never**" if never else "**no**"
+        rows.append(f"| {label['name']} | {' or '.join(right)} | {said} | {mark} | {label['confidence']} |")
+    yield f"{hits} of {len(labels)} answers are right; {forbidden} are answers that the label rules out."
+    yield ""
+    yield "| recording | label | said | right | the label's own confidence |"
+    yield "|---|---|---|---|---|"
+    yield from rows
+
+
+# --- The page ---
+
+
+def page(runs: int) -> Iterator[str]:
+    """The whole page, line by line."""
+    cases = simulated(runs)
+    yield "# Accuracy"
+    yield ""
+    yield "Written by `python tests/accuracy.py --write`. Figures as they come; nothing is left out."
+    yield ""
+    yield "Read them with care. The simulator knows only what its authors know of trainings, and it defines the regimes"
+    yield "as the analyser does: it finds errors of the analysis, not of the definitions. Its seeds here are not those"
+    yield "that the analyser was mended by; the public recordings are: the rules were made with them at hand, and their"
+    yield "labels are judgements."
+    yield ""
+    yield f"## {len(cases)} simulated trainings"
+    yield ""
+    yield "What they are and how their truth is defined: `tests/simulate/`. Shares nearer to each other than"
+    yield f"{_points(TOLERANCE)} points, or to the limit from which on a cure is worth it, have several right answers."
+    yield ""
+    yield from verdict_table(cases)
+    yield ""
+    yield "### Planted illnesses, and healthy trainings that look ill"
+    yield ""
+    yield from cause_table(cases)
+    yield ""
+    yield "### The account: error of the shares, in points of the window"
+    yield ""
+    yield from account_table(cases)
+    yield ""
+    yield "### Misses"
+    yield ""
+    yield from list(misses(cases)) or ["None."]
+    yield ""
+    yield "## Labelled public recordings"
+    yield ""
+    folder = os.environ.get("TB_BOTTLENECK_TRACES", "")
+    if folder:
+        yield from labelled(Path(folder))
+    else:
+        yield "Not judged this time: TB_BOTTLENECK_TRACES names no folder."
+
+
+def progress(text: str) -> None:
+    """One line on stderr, written over where a person is watching."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+    elif text.split()[2].endswith("0"):
+        print(text, file=sys.stderr)
+
+
+def _ratio(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "-"
+
+
+def _points(share: float) -> str:
+    return f"{share * 100:.2f}"
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description="Measures how often the diagnosis is right.")
+    parser.add_argument("--runs", type=int, default=400, help="simulated trainings (default: 400)")
+    parser.add_argument("--write", action="store_true", help="write tests/ACCURACY.md as well")
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+    text = "\n".join(page(options.runs)) + "\n"
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    print(text, end="")
+    if options.write:
+        (HERE / "ACCURACY.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""Writes the program of a workload: the loop that torch trainings run, operator by operator.
+
+Kernel names are the examples of knowledge/kernels.toml; their grids fill the device or do not, as the workload says.
+"""
+
+import random
+from collections.abc import Iterator
+
+from simulate.pieces import PAGEABLE_BYTES_PER_NS, PINNED_BYTES_PER_NS, Pieces, due
+from simulate.program import (
+    COMM_STREAM,
+    COMPUTE_STREAM,
+    INTERRUPT,
+    LOAD,
+    PYTHON,
+    Allocate,
+    Close,
+    Copy,
+    Fetch,
+    Follow,
+    Instruction,
+    Kernel,
+    Launch,
+    Open,
+    Program,
+    Record,
+    Spend,
+    Thread,
+    Wait,
+    Workers,
+)
+from simulate.workload import Workload
+
+# Steps before the recording: the loader's first batches were made ahead, and the profiler's own warm-up.
+UNRECORDED_STEPS = 3
+# What the driver takes for one call: 50 us to 1 ms.
+FREE_NS, MALLOC_NS = 300_000, 250_000
+
+_OPERATORS = {
+    "contraction": ("aten::linear", "aten::addmm", "AddmmBackward0", "aten::mm"),
+    "streaming": ("aten::gelu", "aten::gelu", "GeluBackward0", "aten::gelu_backward"),
+}
+_ITERATORS = {"main": "_SingleProcessDataLoaderIter", "workers": "_MultiProcessingDataLoaderIter"}
+
+
+def program_of(work: Workload) -> Program:
+    """The program; the same workload gives the same one."""
+    writer = _Writer(work)
+    steps = [*writer.steps(0, UNRECORDED_STEPS), Record(), *writer.steps(UNRECORDED_STEPS, work.steps)]
+    steps += [*writer.profiler_between_steps(), Wait("DeviceSynchronize", 3_000, 5_000)]
+    workers = None
+    if work.loader == "workers":
+        jitter = random.Random(work.seed + 1)
+        times = tuple(int(work.load_ns * jitter.uniform(0.9, 1.1)) for _ in range(97))
+        workers = Workers(work.workers, times)
+    return Program(tuple(steps), workers)
+
+
+class _Writer(Pieces):
+    # --- the loop ---
+
+    def steps(self, first: int, number: int) -> Iterator[Instruction]:
+        for step in range(first, first + number):
+            yield Open("annotation", f"ProfilerStep#{step}")
+            yield Open("python", "train.py(42): train_step")
+            yield from self._batch()
+            yield from self._update()
+            yield from self._afterwards(step)
+            yield Close()
+            yield Close()
+            yield from self.profiler_between_steps()
+
+    def profiler_between_steps(self) -> Iterator[Instruction]:
+        yield Spend(self.about(30_000))
+
+    def _batch(self) -> Iterator[Instruction]:
+        work = self.work
+        if not work.loader:
+            return
+        yield Open("python", "torch/utils/data/dataloader.py(701): __next__", LOAD)
+        yield Open("annotation", f"enumerate(DataLoader)#{_ITERATORS[work.loader]}.__next__", LOAD)
+        if work.loader == "main":
+            yield from self.op("aten::stack", [Spend(int(work.load_ns * self.rng.uniform(0.9, 1.1)))])
+        else:
+            yield Fetch(self.about(60_000))
+        yield from (Close(), Close())
+        for device in range(work.devices):
+            yield from self._to_device(device)
+
+    def _to_device(self, device: int) -> Iterator[Instruction]:
+        work = self.work
+        rate = PINNED_BYTES_PER_NS if work.pinned else PAGEABLE_BYTES_PER_NS
+        copy = Copy(
+            direction="HtoD",
+            bytes=work.batch_bytes,
+            ns=max(int(work.batch_bytes / rate), 1_500),
+            pinned=work.pinned,
+            in_call="" if work.pinned else "staging",
+            cost=self.about(8_000 if work.pinned else 20_000),
+            latency=self.latency(),
+            device=device,
+        )
+        inside: list[Instruction] = [Spend(self.about(10_000)), copy]
+        if not work.non_blocking:
+            inside.append(Wait("StreamSynchronize", 2_000, self.about(6_000), device))
+        yield from self.op("aten::to", [*self.op("aten::_to_copy", [*self.op("aten::copy_", inside)])])
+        yield Spend(self.about(10_000))
+
+    def _update(self) -> Iterator[Instruction]:
+        work = self.work
+        if work.graph:
+            for device in range(work.devices):
+                kernels = tuple(self.kernel(graph=True) for _ in range(3 * work.layers * work.accumulation))
+                yield Launch(kernels, self.about(40_000), self.latency() + 4_000, device=device, call="GraphLaunch")
+        else:
+            for _ in range(work.accumulation):
+                yield from self._forward()
+                yield from self._backward()
+        yield from self._optimizer()
+
+    def _forward(self) -> Iterator[Instruction]:
+        for layer in range(self.work.layers):
+            yield Open("python", "nn.Module: Linear_0")
+            for device in range(self.work.devices):
+                kernel = self.kernel()
+                outer, inner, _, _ = _OPERATORS[kernel.work]
+                yield from self.operator(kernel, outer, inner, device)
+            if due(self.work.read_every_layers, layer):
+                yield from self._scalar()
+            yield Close()
+
+    def _scalar(self) -> Iterator[Instruction]:
+        yield from self.op("aten::item", [*self.op("aten::_local_scalar_dense", [*self.read(4)])])
+
+    def _backward(self) -> Iterator[Instruction]:
+        work = self.work
+        yield Spend(self.about(30_000))
+        yield Thread("autograd")
+        for layer in range(work.layers):
+            for device in range(work.devices):
+                first = self.kernel()
+                _, _, node, inner = _OPERATORS[first.work]
+                launches: list[Instruction] = []
+                for kernel in (first, self.kernel(first.work)):
+                    launches += self.operator(kernel, inner, inner, device)
+                evaluate = f"autograd::engine::evaluate_function: {node}"
+                yield from self.op(evaluate, [*self.op(node, launches)])
+            if work.buckets and (layer + 1) % max(work.layers // work.buckets, 1) == 0:
+                yield from self._collective()
+        if work.buckets:
+            yield Follow(COMPUTE_STREAM, COMM_STREAM, 1_500, self.about(3_000))
+        yield Thread("main")
+        yield Spend(self.about(40_000))
+
+    def _collective(self) -> Iterator[Instruction]:
+        yield Open("op", "record_param_comms")
+        yield Follow(COMM_STREAM, COMPUTE_STREAM, 1_500, self.about(2_000))
+        name = self.rng.choice(self.names["collective"])
+        ns = max(self.about(self.work.bucket_ns), 5_000)
+        kernel = Kernel(name, "collective", ns, 24, self.gap())
+        yield Launch((kernel,), self.about(9_000), self.latency(), stream=COMM_STREAM, call="LaunchKernelExC")
+        yield Close()
+
+    def _optimizer(self) -> Iterator[Instruction]:
+        yield Open("annotation", "Optimizer.step#AdamW.step")
+        for _ in range(self.work.optimizer_kernels):
+            kernel = self.kernel("streaming")
+            yield from self.operator(kernel, "aten::_foreach_addcdiv_", "aten::_foreach_addcdiv_", 0)
+        yield Close()
+        yield Open("annotation", "Optimizer.zero_grad#AdamW.zero_grad")
+        yield Spend(self.about(20_000))
+        yield Close()
+
+    # --- what goes wrong ---
+
+    def _afterwards(self, step: int) -> Iterator[Instruction]:
+        work = self.work
+        for _ in range(work.scalar_reads):
+            yield from self._scalar()
+            yield Spend(self.about(15_000))
+        for _ in range(work.metric_reads):
+            yield from self.op("aten::to", [*self.op("aten::copy_", [*self.read(40_000)])])
+            yield Spend(self.about(25_000))
+        if due(work.print_every, step):
+            yield from self._scalar()
+            yield Spend(self.about(120_000))
+        for _ in range(work.pauses):
+            yield Spend(self.about(work.pause_ns), PYTHON)
+            yield from self.operator(self.kernel("streaming"), "aten::add_", "aten::add_", 0)
+        if due(work.save_every, step):
+            yield from self._phase("torch/serialization.py(943): save", self._save())
+        if due(work.collect_every, step):
+            yield from self._phase("Python GC", [Spend(self.about(work.collect_ns), PYTHON)])
+        if due(work.evaluate_every, step):
+            yield Open("annotation", "evaluate", INTERRUPT)
+            yield from self._forward()
+            yield from self._scalar()
+            yield Close()
+        if due(work.empty_every, step):
+            yield from self._empty_cache()
+
+    def _phase(self, frame: str, inside: list[Instruction]) -> Iterator[Instruction]:
+        """An interruption that only a Python frame shows: without frames it is Python like any other."""
+        yield Open("python", frame, INTERRUPT if self.work.stacks else "")
+        yield from inside
+        yield Close()
+
+    def _save(self) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        for _ in range(6):
+            instructions += self.op("aten::to", [*self.op("aten::copy_", [*self.read(400_000)])])
+            instructions.append(Spend(self.about(self.work.save_ns) // 6, PYTHON))
+        return instructions
+
+    def _empty_cache(self) -> Iterator[Instruction]:
+        for _ in range(max(self.work.mallocs // 2, 1)):
+            yield Allocate("Free", self.about(FREE_NS), drains=True)
+            yield Spend(3_000)
+        for _ in range(self.work.mallocs):
+            yield from self.op("aten::empty", [Allocate("Malloc", self.about(MALLOC_NS), drains=False)])
+            yield from self.operator(self.kernel("streaming"), "aten::fill_", "aten::fill_", 0)
