@@ -9,6 +9,7 @@ from tb_bottleneck.measures.measure import Measure, Missing, words
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.trace.calls import Calls, Role
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Rows
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 _CHECKPOINT_WORDS = ("serialization.py", "checkpoint", "safetensors", "save")
@@ -91,16 +92,15 @@ def _interruption(recording: Recording, wanted: tuple[str, ...]) -> Measure | Mi
     )
 
 
-def _interrupting_rows(recording: Recording) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+def _interrupting_rows(recording: Recording) -> Rows:
     """Rows that say `interrupt`, the outermost of nested ones."""
-    trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.ANNOTATION, Kind.PYTHON)
+    trace, events, steps = recording.trace, recording.trace.events, recording.steps
     patterns = (*doing_patterns("annotation"), *doing_patterns("python"))
-    says = {
-        name: first_match(patterns, trace.names[name]) == "interrupt" for name in np.unique(events.name[rows]).tolist()
-    }
-    rows = rows[np.array([says[name] for name in events.name[rows].tolist()], np.bool_)] if len(rows) else rows
-    rows = rows[(events.end[rows] > recording.steps.begin) & (events.start[rows] < recording.steps.end)]
+    rows = trace.rows(Kind.ANNOTATION, Kind.PYTHON)
+    says = np.zeros(len(trace.names), np.bool_)
+    for name in np.unique(events.name[rows]).tolist():
+        says[name] = first_match(patterns, trace.names[name]) == "interrupt"
+    rows = rows[says[events.name[rows]] & (events.end[rows] > steps.begin) & (events.start[rows] < steps.end)]
     reach = np.maximum.accumulate(np.append(np.int64(-(2**62)), events.end[rows]))[:-1]
     return rows[events.start[rows] >= reach]
 
