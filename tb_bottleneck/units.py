@@ -9,10 +9,6 @@ NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
-# Beyond this many microseconds (about the year 2001 as Unix time) a float64 no longer holds whole nanoseconds:
-# its spacing is 2^-3 us = 125 ns and more.
-COARSE_FLOAT_US = 1e15
-
 
 def us_to_ns(value: float | int | Decimal) -> int:
     """Microseconds to the nearest nanosecond.

@@ -1,1 +1,1 @@
-"""Finds recordings under a logdir; reads nothing of what they hold."""
+"""Finds and reads what was recorded: logdirs, traces. It counts what it dropped, and judges nothing."""

@@ -1,77 +1,122 @@
 """Reads a file as blocks of plain bytes, inflating gzip on the way, and says how the file ended.
 
 Gzip is recognised by its magic number, not by the name: people rename files. Several gzip members in a row are one
-stream (RFC 1952 §2.2). A member that ends early gives what it holds; `Blocks.truncated` then says so.
+stream (RFC 1952 §2.2); what follows the last one and is not gzip is left out, as gzip itself does. A member that ends
+early gives what it holds, and `truncated` says so.
 """
 
+import os
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from tb_bottleneck.errors import NotFound, TooLarge, Unreadable
+from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
+from tb_bottleneck.sources.bounds import BOUNDS, Bounds
 
-BLOCK_BYTES = 1 << 19
 GZIP_MAGIC = b"\x1f\x8b"
-# The largest trace seen reported by users is 10 GB (pytorch/kineto#622); beyond this a file is hostile or hopeless.
-MAX_INFLATED_BYTES = 16 << 30
+# What is inflated at once, as a multiple of what is read at once: traces are deflated about fifteenfold.
+_INFLATED_BLOCKS = 4
+# torch writes a `.gz` in place, block by block without a pause; a file older than this is not being written any more.
+SETTLED_S = 5.0
 
 
 class Blocks:
     """One pass over a file. Iterate it once; the attributes tell the progress, and afterwards the end."""
 
-    def __init__(self, path: str, max_bytes: int = MAX_INFLATED_BYTES) -> None:
+    def __init__(
+        self,
+        path: str,
+        bounds: Bounds = BOUNDS,
+        clock: Callable[[], float] = time.time,
+        stat: Callable[[int], os.stat_result] = os.fstat,
+    ) -> None:
         self.path = path
-        self.max_bytes = max_bytes
+        self.bounds = bounds
         self.bytes_read = 0
         self.bytes_total = 0
         self.inflated = 0
         self.truncated = ""
+        self._clock = clock
+        self._stat = stat
+        self._written_s_ago = float("inf")
+        self._grew = False
 
     def __iter__(self) -> Iterator[bytes]:
         """Blocks of at most a few megabytes. Raises NotFound, Unreadable, TooLarge."""
+        if "\0" in self.path:
+            raise NotFound(f"No file can have this name: {self.path!r}")
         try:
             with Path(self.path).open("rb") as file:
-                self.bytes_total = file.seek(0, 2)
+                before = self._stat(file.fileno())
+                self.bytes_total = before.st_size
+                zipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
                 file.seek(0)
-                first = file.read(BLOCK_BYTES)
-                raw = self._raw(first, file)
-                for block in self._inflate(raw) if first.startswith(GZIP_MAGIC) else raw:
-                    self.inflated += len(block)
-                    if self.inflated > self.max_bytes:
-                        raise TooLarge(
-                            f"The file inflates past {self.max_bytes >> 30} GiB, the most that is read; "
-                            "record fewer steps, or turn with_stack off."
-                        )
-                    yield block
+                try:
+                    yield from self._bounded(self._inflate(file) if zipped else self._raw(file))
+                finally:
+                    after = self._stat(file.fileno())
+                    self._grew = after.st_size != before.st_size
+                    # A clock that lags behind the file server's gives negative ages: as young as positive ones.
+                    self._written_s_ago = abs(self._clock() - after.st_mtime)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NotFound(f"No such file: {self.path}") from error
         except OSError as error:
             raise Unreadable(f"The file cannot be read: {error.strerror or error}.") from error
 
-    def _raw(self, first: bytes, file: BinaryIO) -> Iterator[bytes]:
-        block = first
-        while block:
+    def refuse_growing(self) -> None:
+        """For a reader that misses the end: raises StillGrowing where the file may still be getting it."""
+        if self._grew or self._written_s_ago < SETTLED_S:
+            how = "grew while it was read" if self._grew else f"was written to {self._written_s_ago:.0f} s ago"
+            raise StillGrowing(f"The file has no end yet and {how}: it is being written; read it again later.")
+
+    def _bounded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in filter(None, blocks):
+            self.inflated += len(block)
+            if self.inflated > self.bounds.inflated:
+                raise TooLarge(
+                    f"The file inflates past {self.bounds.inflated / (1 << 30):.3g} GiB, the most that is read; "
+                    "record fewer steps, or turn with_stack off."
+                )
+            yield block
+
+    def _raw(self, file: BinaryIO) -> Iterator[bytes]:
+        while block := file.read(self.bounds.block):
             self.bytes_read += len(block)
             yield block
-            block = file.read(BLOCK_BYTES)
 
-    def _inflate(self, raw: Iterator[bytes]) -> Iterator[bytes]:
-        inflater = zlib.decompressobj(wbits=31)
+    def _inflate(self, file: BinaryIO) -> Iterator[bytes]:
+        inflater = before = zlib.decompressobj(wbits=31)
+        rest = b""
         try:
-            for block in raw:
-                rest = block
+            for rest in self._raw(file):
                 while rest:
                     if inflater.eof:
-                        # Another member, or padding behind the last one; anything else is not gzip and ends the file.
-                        rest = rest.lstrip(b"\0")
+                        rest = rest.lstrip(b"\0")  # padding between or behind members
                         if not rest:
                             break
+                        if not GZIP_MAGIC.startswith(rest[: len(GZIP_MAGIC)]):
+                            return
                         inflater = zlib.decompressobj(wbits=31)
-                    yield inflater.decompress(rest, BLOCK_BYTES * 4)
+                    before = inflater.copy()
+                    yield inflater.decompress(rest, self.bounds.block * _INFLATED_BLOCKS)
                     rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         except zlib.error as error:
-            self.truncated = f"the gzip stream is damaged ({error})"
+            what = str(error).rpartition(": ")[2]
+            self.truncated = f"the gzip stream is damaged ({what})"
+            yield _inflated_before_error(before, rest)
             return
         if not inflater.eof:
             self.truncated = "the gzip stream ends early"
+            yield inflater.flush()
+
+
+def _inflated_before_error(inflater: "zlib._Decompress", data: bytes) -> bytes:
+    """What `data` inflates to before the byte at which zlib gives up; asked for all at once, it gives nothing."""
+    parts = []
+    with suppress(zlib.error):
+        for at in range(len(data)):
+            parts.append(inflater.decompress(data[at : at + 1]))
+    return b"".join(parts)

@@ -26,14 +26,14 @@ class Args(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event. `ts` and `dur` are microseconds."""
+    """One event. `ts` and `dur` are microseconds; a `ts` that is written with a fraction is a float, or text."""
 
     ph: str = ""
     cat: str | None = ""
     name: str | int | float | None = ""
     pid: int | float | str | None = 0
     tid: int | float | str | None = 0
-    ts: float | str | None = None
+    ts: Number = None
     dur: float | str | None = 0.0
     args: Args | None = None
 

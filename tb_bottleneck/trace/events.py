@@ -1,24 +1,26 @@
 """The table of everything that took time, and how it is built from a reader's batches."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.sources.event import Event, ExactEvent
-from tb_bottleneck.trace.kinds import kind_of
-from tb_bottleneck.trace.table import Floats, Ints, Table, column
+from tb_bottleneck.sources.event import Args, Event, ExactEvent
+from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind, kind_of
+from tb_bottleneck.trace.numbers import MAX_ID, narrow, times, whole_number, whole_numbers
+from tb_bottleneck.trace.table import Bools, Ints, Table, column
+from tb_bottleneck.units import NS_PER_US
 
 # A name longer than this is kept by its beginning: names are shown to people, and a trace may hold one of megabytes.
 MAX_NAME = 2_000
 # Longer than any recording; Kineto writes such durations on overflow (so does HolisticTraceAnalysis judge them).
 MAX_DURATION_US = 7 * 24 * 3600 * 1e6
-# Times beyond this do not fit into int64 nanoseconds.
-MAX_TIME_US = 9.2e15
+# Rows of a trace are a few thousand threads and streams; a file with more names than this is hostile.
+MAX_THREAD_NAMES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,35 +54,52 @@ class Thread:
     name: str
 
 
+class _Rows(dict[Any, int]):
+    """Row numbers of values as they stand in the file; a value seen for the first time is asked for its row."""
+
+    def __init__(self, row_of: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._row_of = row_of
+
+    def __missing__(self, value: Any) -> int:
+        row = self._row_of(value)
+        # The key keeps the whole value alive, of which the row may keep but the beginning.
+        if not isinstance(value, str) or len(value) <= MAX_NAME:
+            self[value] = row
+        return row
+
+
 class EventsBuilder:
     """Takes batches, gives the table. `lost` counts what could not be used, by the reason."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
-        self._names: defaultdict[str, int] = defaultdict(count().__next__)
-        self._threads: defaultdict[tuple[str, str], int] = defaultdict(count().__next__)
+        names: defaultdict[str, int] = defaultdict(count().__next__)
+        threads: defaultdict[tuple[str, str], int] = defaultdict(count().__next__)
+        self._names, self._threads = names, threads
+        self._name_rows = _Rows(lambda name: names[_clean(name)])
+        self._thread_rows = _Rows(lambda key: threads[_id_text(key[0]), _id_text(key[1])])
+        self._kinds = _Rows(lambda category: int(kind_of(category or "")))
         self._thread_names: dict[tuple[str, str], str] = {}
-        self._kinds: dict[str, int] = {}
-        self._parts: list[dict[str, Ints]] = []
+        self._parts: dict[str, list[Ints]] = {item.name: [] for item in fields(Events)}
 
     def add(self, batch: Sequence[Event] | Sequence[ExactEvent]) -> None:
         """Takes the complete events of a batch and the names of threads; leaves flows, instants and counters out."""
         whole = [event for event in batch if event.ph == "X"]
         if len(whole) < len(batch):
-            for event in batch:
-                if event.ph == "M" and event.name == "thread_name" and event.args is not None:
-                    self._thread_names[_key(event)] = _clean(event.args.name)
+            self._add_others(batch)
         if whole:
-            self._parts.append(self._columns(whole))
+            for name, values in self._columns(whole).items():
+                self._parts[name].append(narrow(values))
 
     def build(self) -> Events:
-        """The table of all batches."""
-        columns = {
-            item.name: np.concatenate([part[item.name] for part in self._parts] or [np.empty(0, np.int64)])
-            for item in fields(Events)
-        }
+        """The table of all batches. Empties the builder: a recording's columns are held once, not twice."""
+        columns = {name: self._joined(name) for name in ("start", "duration")}
         order = np.lexsort((-columns["duration"], columns["start"]))
-        return Events(**{name: values[order] for name, values in columns.items()})
+        for name in self._parts:
+            values = columns[name] if name in columns else self._joined(name)
+            columns[name] = values[order].astype(np.int64, copy=False)
+        return Events(**columns)
 
     def names(self) -> tuple[str, ...]:
         """The interned names; hostile text."""
@@ -90,58 +109,57 @@ class EventsBuilder:
         """The interned threads."""
         return tuple(Thread(*key, self._thread_names.get(key, "")) for key in self._threads)
 
+    def _joined(self, name: str) -> Ints:
+        parts, self._parts[name] = self._parts[name], []
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _add_others(self, batch: Sequence[Any]) -> None:
+        for event in batch:
+            if event.ph == "M" and event.name == "thread_name" and event.args is not None:
+                if len(self._thread_names) < MAX_THREAD_NAMES:
+                    self._thread_names[_id_text(event.pid), _id_text(event.tid)] = _clean(event.args.name)
+            elif not event.ph:
+                self.lost["no phase"] += 1
+
     def _columns(self, events: Sequence[Any]) -> dict[str, Ints]:
-        start, good = self._times([event.ts for event in events])
-        duration, measured = self._times([event.dur for event in events])
-        overlong = measured & (duration > MAX_DURATION_US * 1000)
-        self._count("time missing", ~(good & measured))
+        start, good = times([event.ts for event in events])
+        duration, measured = times([event.dur for event in events])
+        overlong = measured & (duration > MAX_DURATION_US * NS_PER_US)
+        self._count("time unusable", ~(good & measured))
         self._count("duration overflow", overlong)
         self._count("negative duration", good & measured & (duration < 0))
-        args = [event.args for event in events]
+        names, threads, kinds = self._name_rows, self._thread_rows, self._kinds
+        kind = np.array([kinds[event.cat] for event in events], np.int64)
         columns = {
             "start": start,
             "duration": np.maximum(duration, 0),
-            "kind": np.array([self._kind(event.cat) for event in events], np.int64),
-            "name": np.array([self._names[_clean(event.name)] for event in events], np.int64),
-            "thread": np.array([self._threads[_key(event)] for event in events], np.int64),
-            "correlation": _whole([a and a.correlation for a in args]),
-            "external": _whole([a and (a.external_id if a.external_id is not None else a.external_id_old) for a in args]),
-            "device": _whole([a and a.device for a in args]),
-            "stream": _whole([a and a.stream for a in args]),
-            "bytes": _whole([a and a.bytes for a in args]),
-            "blocks": np.array([_blocks(a.grid) if a and a.grid else 0 for a in args], np.int64),
+            "kind": kind,
+            "name": np.array([names[event.name] for event in events], np.int64),
+            "thread": np.array([threads[event.pid, event.tid] for event in events], np.int64),
+            **_arguments(events, kind),
         }
         keep = good & measured & ~overlong
         return columns if keep.all() else {name: values[keep] for name, values in columns.items()}
 
-    def _times(self, values: list[Any]) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Microseconds to nanoseconds, and which of them are usable."""
-        if any(isinstance(value, Decimal) for value in values):
-            values = [value if isinstance(value, Decimal) and value.is_finite() else None for value in values]
-            good = np.array([value is not None and abs(value) < MAX_TIME_US for value in values])
-            pairs = zip(values, good, strict=True)
-            return np.array([int(value * 1000) if fine else 0 for value, fine in pairs], np.int64), good
-        us = _floats(values)
-        good = np.isfinite(us) & (np.abs(us) < MAX_TIME_US)
-        us = np.where(good, us, 0.0)
-        # Split before scaling: microseconds since 1970 times 1000 are beyond float64's whole numbers.
-        whole = np.floor(us)
-        return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64), good
-
-    def _kind(self, category: str | None) -> int:
-        word = category or ""
-        if word not in self._kinds:
-            self._kinds[word] = int(kind_of(word))
-        return self._kinds[word]
-
-    def _count(self, reason: str, bad: Iterable[bool]) -> None:
-        number = int(np.count_nonzero(np.asarray(bad)))
-        if number:
+    def _count(self, reason: str, bad: Bools) -> None:
+        if number := int(np.count_nonzero(bad)):
             self.lost[reason] += number
 
 
-def _key(event: Any) -> tuple[str, str]:
-    return str(event.pid), str(event.tid)
+def _arguments(events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
+    """The columns that come from `args`; only the kinds that have a column's argument are asked for it."""
+    linked, on_device = np.flatnonzero(np.isin(kind, _LINKED_KINDS)), np.flatnonzero(np.isin(kind, DEVICE_KINDS))
+    columns = {name: np.zeros(len(events), np.int64) for name in _ARGUMENTS}
+    for rows, wanted in ((linked, _LINK_ARGUMENTS), (on_device, _DEVICE_ARGUMENTS)):
+        args = [events[row].args or _NO_ARGS for row in rows.tolist()]
+        for name, value_of in wanted.items():
+            columns[name][rows] = whole_numbers([value_of(each) or 0 for each in args])
+    return columns
+
+
+def _id_text(value: object) -> str:
+    """A process or thread id as text; the same for 7, 7.0 and "7"."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else _clean(value)
 
 
 def _clean(name: object) -> str:
@@ -149,33 +167,27 @@ def _clean(name: object) -> str:
     return str(name)[:MAX_NAME].encode("utf-8", "replace").decode("utf-8") if name is not None else ""
 
 
-def _blocks(grid: object) -> int:
-    if not isinstance(grid, list):
+def _external(args: Args) -> Any:
+    return args.external_id if args.external_id is not None else args.external_id_old
+
+
+def _blocks(args: Args) -> int:
+    if not isinstance(args.grid, list):
         return 0
+    # Some ROCm versions write [0, 0, 0] for a grid they do not know.
     product = 1
-    for size in grid:
-        # Some ROCm versions write [0, 0, 0] for a grid they do not know.
-        product *= max(int(size), 0)
-    return min(product, 2**62)
+    for size in args.grid:
+        product *= max(whole_number(size), 0)
+    return min(product, MAX_ID - 1) if args.grid else 0
 
 
-def _floats(values: list[Any]) -> Floats:
-    """Numbers, or text of numbers, as float64; NaN where there is none."""
-    try:
-        return np.array(values, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([_float(value) for value in values], np.float64)
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
-def _whole(values: list[Any]) -> Ints:
-    """Ids and sizes as int64; 0 where there is none."""
-    numbers = _floats(values)
-    usable = np.isfinite(numbers) & (np.abs(numbers) < 2**62)
-    return np.where(usable, numbers, 0).astype(np.int64)
+_NO_ARGS = Args()
+_LINK_ARGUMENTS: dict[str, Callable[[Args], Any]] = {"correlation": attrgetter("correlation"), "external": _external}
+_DEVICE_ARGUMENTS: dict[str, Callable[[Args], Any]] = {
+    "device": attrgetter("device"),
+    "stream": attrgetter("stream"),
+    "bytes": attrgetter("bytes"),
+    "blocks": _blocks,
+}
+_ARGUMENTS = (*_LINK_ARGUMENTS, *_DEVICE_ARGUMENTS)
+_LINKED_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL, *DEVICE_KINDS)

@@ -48,7 +48,7 @@ def read_header(raw: dict[str, Any]) -> Header:
         distributed=bool(about),
         rank=_whole(about.get("rank")),
         world_size=_whole(about.get("world_size")),
-        backend=str(about.get("backend", ""))[:40],
+        backend=_text(about.get("backend"), 40),
         shapes_recorded=raw.get("record_shapes") == 1,
         stacks_recorded=raw.get("with_stack") == 1,
         context=_context(raw.get("tb_bottleneck")),
@@ -62,11 +62,10 @@ def _devices(raw: object) -> list[DeviceFacts]:
     for position, entry in enumerate(raw[:MAX_DEVICES]):
         if isinstance(entry, dict):
             index = _whole(entry.get("id"))
-            name = entry.get("name")
             found.append(
                 DeviceFacts(
                     index=position if index is None else index,
-                    name=name[:200].encode("utf-8", "replace").decode() if isinstance(name, str) else "",
+                    name=_text(entry.get("name"), 200),
                     multiprocessors=_whole(entry.get("numSms")),
                 )
             )
@@ -86,3 +85,8 @@ def _context(raw: object) -> dict[str, Any]:
 
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+def _text(value: object, length: int) -> str:
+    """Text that can be encoded, kept by its beginning; empty where there is none."""
+    return value[:length].encode("utf-8", "replace").decode() if isinstance(value, str) else ""

@@ -47,7 +47,8 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
         return Defect("kernels_not_recorded", True, {"launches": launches})
     if not ops and _device_only_operators(trace):
         return Defect("kernels_not_recorded", True, {"launches": launches})
-    if steps is None or (0 < ops < MIN_DEVICE_OPS) or (not ops and operators < MIN_OPERATORS):
+    too_few = ops < MIN_DEVICE_OPS if ops else operators < MIN_OPERATORS
+    if steps is None or steps.end <= steps.begin or too_few:
         return Defect("insufficient_data", True, {"device_ops": ops, "operators": operators})
     return None
 

@@ -1,6 +1,7 @@
 """What is wrong with a recording is found before anything is judged."""
 
 import json
+from pathlib import Path
 
 import pytest
 from draw import drawn
@@ -81,3 +82,9 @@ def test_one_step_says_nothing_about_how_steps_differ(tmp_path):
 def test_many_short_operators_were_slowed_by_recording_them(tmp_path):
     crowd = [row("cpu_op", "aten::view", n, 1) for n in range(2000)]
     assert "profiler_inflated" in codes(trace_of(tmp_path, crowd + LAUNCHES + KERNELS))
+
+
+def test_a_step_of_no_length_is_too_little_to_take_shares_of():
+    """A recording whose only step took 0 us gave a window of 0 ns, and every share was a division by zero."""
+    trace = load(str(Path(__file__).parents[1] / "traces" / "step_of_no_length.json"))
+    assert fatal_defect(trace, find_steps(trace)).code == "insufficient_data"

@@ -1,0 +1,156 @@
+"""Reads events one by one where the typed decoder refused a stretch of them, mending what it can.
+
+What cannot be mended costs its own event and no other: reading goes on behind the next place where one event ends and
+another begins.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tb_bottleneck.sources.event import Event
+from tb_bottleneck.sources.repair import DECODER, repaired
+
+# Every top-level key of the Trace Event Format: an event begins with one of them.
+FIRST_KEYS = (
+    r'"(?:ph|cat|name|pid|tid|ts|dur|args|id2?|bp|s|sf|stack|esf|estack|tts|tdur|cname|scope|bind_id|flow_in|flow_out|v)"'
+    r"\s*:"
+)
+# The brace that closes an event: another event or the end of the list follows.
+_LAST_BRACE = re.compile(r"\}(?=(\s*(?:,\s*)?)(?:\{\s*" + FIRST_KEYS + r"|\]\s*(?:,\s*\"|\}|\Z)))")
+_NEXT_EVENT = re.compile(r"\{\s*" + FIRST_KEYS)
+_SEPARATORS = re.compile(r"[\s,]*")
+_END_OF_LIST = re.compile(r'\]\s*(?:,\s*"|\}|\Z)')
+_PHASE = re.compile(r'"ph"\s*:')
+# The decoder is given a window of this many characters, then eight times as many, and so on: its error messages count
+# the lines before the error, which would take quadratic time on a long text of broken events.
+_WINDOW = 1 << 12
+# An error this close to the end of the window may be due to the end: half a literal, half an escape.
+_LONGEST_TOKEN = 16
+# A whitespace run between a brace and the next event is shorter than this.
+_LOOKED_BACK = 256
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The events of a text, where the unread rest of it begins, and whether the list of events ended there."""
+
+    events: list[Event]
+    rest: int
+    ended: bool
+
+
+class _Broken(Exception):
+    """The text at hand is no JSON from `at` on. `early` where more text could make it so."""
+
+    def __init__(self, at: int, early: bool) -> None:
+        super().__init__()
+        self.at = at
+        self.early = early
+
+
+class LenientReader:
+    """Reads events from text; counts in `lost` what it could not."""
+
+    def __init__(self, lost: Counter[str]) -> None:
+        self._lost = lost
+
+    def read(self, text: str, following: str) -> Taken:
+        """The events of `text`, up to one that is not whole; `following` is the beginning of what comes behind it."""
+        return self._read(text, following, final=False)
+
+    def read_last(self, text: str) -> Taken:
+        """The events of `text`, with which the file ends: one that is not whole is lost."""
+        return self._read(text, "", final=True)
+
+    def _read(self, text: str, following: str, final: bool) -> Taken:
+        events: list[Event] = []
+        # A "]" with another event behind it is no end of the list, but what a broken event left behind.
+        may_end = not _PHASE.search(following)
+        at = 0
+        while True:
+            at = _SEPARATORS.match(text, at).end()  # type: ignore[union-attr]  # the pattern matches everywhere
+            if at >= len(text):
+                return Taken(events, at, False)
+            if may_end and _END_OF_LIST.match(text, at):
+                return Taken(events, at + 1, True)
+            try:
+                raw, end = self._one(text, at, final)
+            except _Broken:
+                if not final:
+                    return Taken(events, at, False)
+                self._lost["cut off"] += 1
+                return Taken(events, len(text), False)
+            event = self._event(raw)
+            if event is not None:
+                events.append(event)
+            at = end
+
+    def _one(self, text: str, at: int, final: bool) -> tuple[object, int]:
+        """The value at `at`, None where there is no mending it, and where it ends. Raises _Broken at the text's end."""
+        if text[at] != "{":
+            following = _NEXT_EVENT.search(text, at)
+            return None, following.start() if following else len(text)
+        try:
+            return self._decoded(text, at)
+        except _Broken as broken:
+            if broken.early and not final:
+                raise
+            brace = _last_brace(text, at, broken.at)
+            if brace is None and (final or not text.endswith("}")):
+                raise
+            end = brace.end() if brace else len(text)
+            return repaired(text[at:end]), end
+
+    def _decoded(self, text: str, at: int) -> tuple[object, int]:
+        size = _WINDOW
+        while True:
+            window = text[at : at + size]
+            whole = at + size >= len(text)
+            try:
+                found, length = DECODER.raw_decode(window)
+                return found, at + length
+            except json.JSONDecodeError as error:
+                early = error.msg.startswith("Unterminated string") or error.pos >= len(window) - _LONGEST_TOKEN
+                if whole or not early:
+                    raise _Broken(at + error.pos, early) from None
+            except (ValueError, RecursionError):  # thousands of digits, thousands of brackets
+                raise _Broken(at, False) from None
+            size *= 8
+
+    def _event(self, raw: object) -> Event | None:
+        """The event in a decoded value; without its arguments where only they are odd."""
+        event = _converted(raw)
+        if event is None and isinstance(raw, dict):
+            event = _converted({**raw, "args": None})
+            if event is not None:
+                self._lost["arguments"] += 1
+        if event is None:
+            self._lost["malformed"] += 1
+        return event
+
+
+def _converted(raw: object) -> Event | None:
+    if not isinstance(raw, dict):
+        return None
+    args = raw.get("args")
+    known = _with_plain_keys({**raw, "args": _with_plain_keys(args)} if isinstance(args, dict) else raw)
+    try:
+        return msgspec.convert(known, Event, strict=False)
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
+        return None
+
+
+def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """Without the keys that are none of ours: msgspec fails on those that were no UTF-8."""
+    return {key: value for key, value in raw.items() if key.isascii()}
+
+
+def _last_brace(text: str, begin: int, error: int) -> re.Match[str] | None:
+    """The brace that closes the event that begins at `begin`; what was read without an error lies before it."""
+    matches = _LAST_BRACE.finditer(text, max(begin, error - _LOOKED_BACK))
+    return next((match for match in matches if match.end() + len(match[1]) >= error), None)

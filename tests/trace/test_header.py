@@ -1,0 +1,82 @@
+"""The header keeps what is safe and of the right type, and nothing else."""
+
+import json
+
+import pytest
+
+from tb_bottleneck.trace.header import MAX_DEVICES, read_header
+
+WRONG = [None, True, 7, -1, 1.5, float("nan"), "x", "", [], [None], {}, {"a": 1}, [[]], 2**64]
+
+
+def test_what_is_read():
+    header = read_header({
+        "deviceProperties": [{"id": 1, "name": "NVIDIA H100", "numSms": 132}, {"id": 0, "name": "", "numSms": 0}],
+        "distributedInfo": {"rank": 3, "world_size": 8, "backend": "nccl"},
+        "record_shapes": 1,
+        "with_stack": 1,
+        "hip_runtime_version": 60200,
+        "tb_bottleneck": {"context": {"torch": "2.13"}},
+    })  # fmt: skip
+    assert [(device.index, device.name, device.multiprocessors) for device in header.devices] == [
+        (1, "NVIDIA H100", 132),
+        (0, "", 0),
+    ]
+    assert (header.rank, header.world_size, header.backend, header.distributed) == (3, 8, "nccl", True)
+    assert (header.shapes_recorded, header.stacks_recorded, header.rocm) == (True, True, True)
+    assert header.context == {"torch": "2.13"}
+
+
+def test_devices_are_found_by_their_index():
+    header = read_header({"deviceProperties": [{"id": 1, "name": "b"}, {"name": "by place"}]})
+    assert header.device(1) is header.devices[0]
+    assert header.device(7) is None
+
+
+def test_an_empty_header():
+    header = read_header({})
+    assert (header.devices, header.distributed, header.rank, header.world_size) == ((), False, None, None)
+    assert header.backend == ""
+    assert (header.shapes_recorded, header.stacks_recorded, header.rocm, header.context) == (False, False, False, {})
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("key", ["deviceProperties", "distributedInfo", "record_shapes", "with_stack", "tb_bottleneck"])
+def test_wrong_types_are_left_out(key, wrong):
+    header = read_header({key: wrong})
+    assert (header.rank, header.world_size, header.backend, header.context) == (None, None, "", {})
+    assert header.shapes_recorded is (key == "record_shapes" and wrong is True)
+    assert header.stacks_recorded is (key == "with_stack" and wrong is True)
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, "\ud800"], ids=repr)
+def test_wrong_types_one_level_down_are_left_out(wrong):
+    about = dict.fromkeys(("rank", "world_size", "backend"), wrong)
+    device = dict.fromkeys(("id", "name", "numSms"), wrong)
+    header = read_header({
+        "distributedInfo": about, "deviceProperties": [device, wrong], "tb_bottleneck": json.dumps({"context": wrong}),
+    })  # fmt: skip
+    good = 7 if wrong == 7 and wrong is not True else None
+    assert (header.rank, header.world_size) == (good, good)
+    assert header.backend == ("x" if wrong == "x" else "?" if wrong == "\ud800" else "")
+    assert header.context == (wrong if isinstance(wrong, dict) else {})
+    assert header.devices[0].multiprocessors == good
+    header.devices[0].name.encode()
+
+
+def test_endless_lists_and_names_are_cut():
+    devices = [{"name": "x" * 10_000}] * (MAX_DEVICES + 1)
+    header = read_header({"deviceProperties": devices, "distributedInfo": {"backend": "x" * 10_000}})
+    assert len(header.devices) == MAX_DEVICES
+    assert (len(header.devices[0].name), len(header.backend)) == (200, 40)
+
+
+def test_context_as_text():
+    assert read_header({"tb_bottleneck": '{"context": {"a": 1}}'}).context == {"a": 1}
+    assert read_header({"tb_bottleneck": "[" * 100_000}).context == {}
+
+
+def test_private_keys_are_nowhere_in_it():
+    secret = "hunter2"
+    raw = {"host_name": secret, "trace_id": secret, "user": {"x": secret}, "distributedInfo": {"pg_config": secret}}
+    assert secret not in repr(read_header(raw))
