@@ -36,9 +36,7 @@ class Recording:
     @cached_property
     def busy(self) -> dict[str, Spans]:
         """The accelerator's busy time in the window, by owner."""
-        facts = self.trace.header.device(self.trace.device_index)
-        multiprocessors = facts.multiprocessors if facts else None
-        return busy_by_owner(self.trace.device_ops, multiprocessors, self.steps.begin, self.steps.end)
+        return busy_by_owner(self.trace.device_ops, self.trace.multiprocessors, self.steps.begin, self.steps.end)
 
     @cached_property
     def idle(self) -> Spans:

@@ -45,17 +45,15 @@ def underfilled_share(recording: Recording) -> Measure | Missing:
     ops = _ops(recording, Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
     if not len(ops):
         return _NO_DEVICE
-    facts = recording.trace.header.device(recording.trace.device_index)
-    small = underfilled(ops, facts.multiprocessors if facts else None)
+    small = underfilled(ops, recording.trace.multiprocessors)
     return Measure(float(small.mean()), "share", "kernels", len(ops))
 
 
 def multiprocessors(recording: Recording) -> Measure | Missing:
     """Multiprocessors of the device."""
-    facts = recording.trace.header.device(recording.trace.device_index)
-    if facts is None or facts.multiprocessors is None:
+    if recording.trace.multiprocessors is None:
         return Missing("the recording does not tell how many multiprocessors the device has")
-    return Measure(float(facts.multiprocessors), "count", "device")
+    return Measure(float(recording.trace.multiprocessors), "count", "device")
 
 
 def host_copies(recording: Recording) -> Measure | Missing:

@@ -10,8 +10,11 @@ import msgspec
 Number = int | float | str | None
 
 
+_NOTHING = msgspec.Raw(b"")
+
+
 class Args(msgspec.Struct, gc=False):
-    """The arguments that are used. Torch before 1.12 writes `external id`, later ones `External id`."""
+    """The arguments that are used. Torch before 1.12 writes `external id` and `Input dims`, later ones in capitals."""
 
     correlation: Number = None
     external_id: Number = msgspec.field(default=None, name="External id")
@@ -23,6 +26,14 @@ class Args(msgspec.Struct, gc=False):
     blocks_per_sm: Number = msgspec.field(default=None, name="blocks per SM")
     warps_per_sm: Number = msgspec.field(default=None, name="warps per SM")
     name: str | int | float | None = None  # of a thread or process, on metadata events
+    dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
+    dims_old: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
+    types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
+    concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
+
+
+RAW_ARGUMENTS = ("Input Dims", "Input dims", "Input type", "Concrete Inputs")
+"""Arguments that stay as they stand in the file: few rules need them, and of few events."""
 
 
 class Event(msgspec.Struct, gc=False):

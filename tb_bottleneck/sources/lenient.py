@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tb_bottleneck.sources.event import Event
+from tb_bottleneck.sources.event import RAW_ARGUMENTS, Event
 from tb_bottleneck.sources.repair import DECODER, repaired
 
 # Every top-level key of the Trace Event Format: an event begins with one of them.
@@ -138,11 +138,17 @@ def _converted(raw: object) -> Event | None:
     if not isinstance(raw, dict):
         return None
     args = raw.get("args")
-    known = _with_plain_keys({**raw, "args": _with_plain_keys(args)} if isinstance(args, dict) else raw)
     try:
+        known = _with_plain_keys({**raw, "args": _with_raw(_with_plain_keys(args))} if isinstance(args, dict) else raw)
         return msgspec.convert(known, Event, strict=False)
-    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError, OverflowError):
         return None
+
+
+def _with_raw(args: dict[str, Any]) -> dict[str, Any]:
+    """With the arguments that stay as they are in the file written out again."""
+    raw = {key: msgspec.Raw(msgspec.json.encode(args[key])) for key in RAW_ARGUMENTS if key in args}
+    return {**args, **raw}
 
 
 def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:

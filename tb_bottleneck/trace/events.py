@@ -21,6 +21,9 @@ MAX_NAME = 2_000
 MAX_DURATION_US = 7 * 24 * 3600 * 1e6
 # Rows of a trace are a few thousand threads and streams; a file with more names than this is hostile.
 MAX_THREAD_NAMES = 1_000_000
+# Models repeat their shapes: a trace of 500 MB holds under 1 MB of distinct ones.
+MAX_SIGNATURE_BYTES = 64 << 20
+NO_SIGNATURE = (b"", b"", b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,10 @@ class Events(Table):
     stream: Ints = column("id", "stream of device work, else 0")
     bytes: Ints = column("bytes", "size of a copy or a fill, else 0")
     blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 where not recorded")
+    multiprocessors: Ints = column("count", "of the device, as a kernel's own arguments tell it; 0 where they do not")
+    signature: Ints = column(
+        "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
+    )
 
     @property
     def end(self) -> Ints:
@@ -79,6 +86,8 @@ class EventsBuilder:
         self._names, self._threads = names, threads
         self._name_rows = _Rows(lambda name: names[_clean(name)])
         self._thread_rows = _Rows(lambda key: threads[_id_text(key[0]), _id_text(key[1])])
+        self._signatures: dict[tuple[bytes, bytes, bytes], int] = {NO_SIGNATURE: 0}
+        self._signature_bytes = 0
         self._kinds = _Rows(lambda category: int(kind_of(category or "")))
         self._thread_names: dict[tuple[str, str], str] = {}
         self._parts: dict[str, list[Ints]] = {item.name: [] for item in fields(Events)}
@@ -104,6 +113,10 @@ class EventsBuilder:
     def names(self) -> tuple[str, ...]:
         """The interned names; hostile text."""
         return tuple(self._names)
+
+    def signatures(self) -> tuple[tuple[bytes, bytes, bytes], ...]:
+        """The interned signatures as JSON text: shapes, types, values."""
+        return tuple(self._signatures)
 
     def threads(self) -> tuple[Thread, ...]:
         """The interned threads."""
@@ -136,10 +149,34 @@ class EventsBuilder:
             "kind": kind,
             "name": np.array([names[event.name] for event in events], np.int64),
             "thread": np.array([threads[event.pid, event.tid] for event in events], np.int64),
+            "signature": self._signature_rows(events, kind),
             **_arguments(events, kind),
         }
         keep = good & measured & ~overlong
         return columns if keep.all() else {name: values[keep] for name, values in columns.items()}
+
+    def _signature_rows(self, events: Sequence[Any], kind: Ints) -> Ints:
+        """The signatures of operators. Past MAX_SIGNATURE_BYTES new ones are counted as lost instead of kept."""
+        rows = np.zeros(len(events), np.int64)
+        for row in np.flatnonzero(kind == Kind.CPU_OP).tolist():
+            args = events[row].args
+            if args is None:
+                continue
+            dims = bytes(args.dims) or bytes(args.dims_old)
+            if dims:
+                rows[row] = self._signature(dims, bytes(args.types), bytes(args.concrete))
+        return rows
+
+    def _signature(self, *parts: bytes) -> int:
+        key = (parts[0], parts[1], parts[2])
+        row = self._signatures.get(key)
+        if row is None:
+            self._signature_bytes += sum(map(len, parts))
+            if self._signature_bytes > MAX_SIGNATURE_BYTES:
+                self.lost["shapes"] += 1
+                return 0
+            row = self._signatures[key] = len(self._signatures)
+        return row
 
     def _count(self, reason: str, bad: Bools) -> None:
         if number := int(np.count_nonzero(bad)):
@@ -181,6 +218,12 @@ def _blocks(args: Args) -> int:
     return min(product, MAX_ID - 1) if args.grid else 0
 
 
+def _multiprocessors(args: Args) -> int:
+    """blocks / blocks per SM. Below one block per multiprocessor the ratio is printed with too few digits."""
+    ratio = args.blocks_per_sm if isinstance(args.blocks_per_sm, int | float) else 0
+    return round(_blocks(args) / ratio) if 1 <= ratio < MAX_ID else 0
+
+
 _NO_ARGS = Args()
 _LINK_ARGUMENTS: dict[str, Callable[[Args], Any]] = {"correlation": attrgetter("correlation"), "external": _external}
 _DEVICE_ARGUMENTS: dict[str, Callable[[Args], Any]] = {
@@ -188,6 +231,7 @@ _DEVICE_ARGUMENTS: dict[str, Callable[[Args], Any]] = {
     "stream": attrgetter("stream"),
     "bytes": attrgetter("bytes"),
     "blocks": _blocks,
+    "multiprocessors": _multiprocessors,
 }
 _ARGUMENTS = (*_LINK_ARGUMENTS, *_DEVICE_ARGUMENTS)
 _LINKED_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL, *DEVICE_KINDS)

@@ -24,6 +24,7 @@ class Trace:
     events: Events
     names: tuple[str, ...]
     threads: tuple[Thread, ...]
+    signatures: tuple[tuple[bytes, bytes, bytes], ...]
     lost: Counter[str]
     truncated: str
 
@@ -60,6 +61,15 @@ class Trace:
         return int(devices[np.argmax(counts)]) if len(devices) else 0
 
     @cached_property
+    def multiprocessors(self) -> int | None:
+        """Of that device: from its description, else from what its kernels tell, None where neither says."""
+        facts = self.header.device(self.device_index)
+        if facts is not None and facts.multiprocessors is not None:
+            return facts.multiprocessors
+        told = self.events.multiprocessors[(self.events.kind == Kind.KERNEL) & (self.events.multiprocessors > 0)]
+        return int(np.median(told)) if len(told) else None
+
+    @cached_property
     def device_ops(self) -> DeviceOps:
         """Work on that device, sorted by start."""
         ops = self.all_device_ops
@@ -79,6 +89,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         events=builder.build(),
         names=builder.names(),
         threads=builder.threads(),
+        signatures=builder.signatures(),
         lost=reader.lost + builder.lost,
         truncated=reader.truncated,
     )

@@ -96,7 +96,7 @@ def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | N
 
 @dataclass(frozen=True)
 class Arguments:
-    """One operator's arguments. `list_itemsize` is the size of the elements in lists of tensors, which no trace tells."""
+    """One operator's arguments. `list_itemsize` is the size of elements in lists of tensors, which no trace tells."""
 
     dims: Sequence[Any]
     types: Sequence[str]
@@ -121,7 +121,9 @@ class Arguments:
 
     def list_bytes(self, index: int) -> int | None:
         """The size of all tensors of a list together; None where shapes or the element's size are not known."""
-        if self.list_itemsize is None or not 0 <= index < len(self.dims):
+        raw = self.dims[index] if 0 <= index < len(self.dims) else None
+        if self.list_itemsize is None or not isinstance(raw, list | tuple):
             return None
-        shapes = [as_shape(raw) for raw in self.dims[index]]
-        return self.list_itemsize * sum(math.prod(shape) for shape in shapes if shape is not None)
+        shapes = [as_shape(entry) for entry in raw]
+        known = [math.prod(shape) for shape in shapes if shape is not None]
+        return self.list_itemsize * sum(known) if len(known) == len(shapes) else None

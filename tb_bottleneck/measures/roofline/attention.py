@@ -47,7 +47,7 @@ class Attention:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the arguments stand (native_functions.yaml). Shapes are batch, heads, length, width unless `length_first`."""
+    """Where the arguments stand (native_functions.yaml). Shapes are batch, heads, length, width by default."""
 
     query: int
     causal: int

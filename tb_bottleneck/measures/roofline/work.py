@@ -17,8 +17,6 @@ def flops(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> int | 
     the operator's: where it launches several kernels, they share it. Pointwise work is not counted at all.
     """
     found = (
-        product_of(operator, dims)
-        or convolution_of(operator, dims, concrete)
-        or attention_of(operator, dims, concrete)
+        product_of(operator, dims) or convolution_of(operator, dims, concrete) or attention_of(operator, dims, concrete)
     )
     return input_gradient_flops(operator, dims) if found is None else found.flops
