@@ -13,7 +13,7 @@ from tb_bottleneck.regimes.bench import Answer, answer_of, judge_all
 from tb_bottleneck.report import build
 from tb_bottleneck.report.confidence import confidence_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.health import defects, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.trace.health import damage, defects, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
@@ -48,13 +48,13 @@ def _judge(trace: Trace, report: pb.Report) -> None:
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     if steps is None or fatal is not None:
-        build.set_health(report, [fatal] if fatal is not None else [])
+        build.set_health(report, [*([fatal] if fatal is not None else []), *damage(trace)])
         return
     recording = Recording(trace, steps)
     build.set_window(report, recording)
     build.set_account(report, recording)
     fatal = warmup_defect(recording)
-    found = [fatal] if fatal is not None else list(defects(trace, steps))
+    found = [fatal, *damage(trace)] if fatal is not None else list(defects(trace, steps))
     build.set_health(report, found)
     if fatal is None:
         _give_verdict(recording, report, confidence_of(recording, found))

@@ -53,14 +53,19 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     return None
 
 
-def defects(trace: Trace, steps: Steps) -> Iterator[Defect]:
-    """What weakens a recording that can be judged."""
+def damage(trace: Trace) -> Iterator[Defect]:
+    """What of the file was lost."""
     if trace.truncated:
         yield Defect("truncated", False, {"how": trace.truncated})
     lost = sum(trace.lost.values())
     if lost:
         most = trace.lost.most_common(1)[0][0]
         yield Defect("events_lost", False, {"events": lost, "kept": len(trace.events), "reason": most})
+
+
+def defects(trace: Trace, steps: Steps) -> Iterator[Defect]:
+    """What weakens a recording that can be judged."""
+    yield from damage(trace)
     without = _launches_without_kernel(trace, steps)
     if without > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": without})
