@@ -82,3 +82,9 @@ def doing_patterns(on: str) -> tuple[NamePattern, ...]:
 def operator_patterns() -> tuple[NamePattern, ...]:
     """The kinds of work that operators do on the CPU."""
     return _patterns("operators.toml", "operator", "work", "")
+
+
+@cache
+def precision_patterns() -> tuple[NamePattern, ...]:
+    """The units and types of contraction kernels, as "UNIT [DTYPE]", in order of precedence."""
+    return _patterns("precisions.toml", "precision", "runs", "")
