@@ -11,7 +11,7 @@ from tb_bottleneck.measures.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.bench import Answer, answer_of, judge_all
 from tb_bottleneck.report import build
-from tb_bottleneck.report.confidence import confidence_of
+from tb_bottleneck.report.confidence import confidence_of, lowered
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.health import damage, defects, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps
@@ -69,5 +69,5 @@ def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> N
         # What the CPU's own account says is beside the point until the work is on the device.
         verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
         build.set_unused_device(report, recording.trace)
-    build.set_verdicts(report, verdicts)
-    build.set_answer(report, answer, verdicts, confidence)
+    build.set_verdicts(report, verdicts, answer)
+    build.set_answer(report, answer, verdicts, lowered(confidence, answer, verdicts))

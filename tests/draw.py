@@ -36,8 +36,8 @@ _HOST_ROWS = {
     "malloc": ("cuda_runtime", "cudaMalloc"),
 }
 _DEVICE_ROWS = {
-    "gpu": ("kernel", "ampere_sgemm_128x64_tn", STREAM, [1024, 1, 1]),
-    "small": ("kernel", "ampere_sgemm_128x64_tn", STREAM, [1, 1, 1]),
+    "gpu": ("kernel", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", STREAM, [1024, 1, 1]),
+    "small": ("kernel", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", STREAM, [1, 1, 1]),
     "stream": ("kernel", "void at::native::vectorized_elementwise_kernel<4>", STREAM, [1024, 1, 1]),
     "nccl": ("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", COMM_STREAM, [24, 1, 1]),
     "h2d": ("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", STREAM, None),

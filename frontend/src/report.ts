@@ -50,7 +50,7 @@ export interface Report {
   /** absent where health is incomplete or unreadable */
   readonly verdict?: Verdict;
   readonly regimes: readonly RegimeVerdict[];
-  /** dearest first */
+  /** the verdict's own first, then the dearest */
   readonly findings: readonly Finding[];
   readonly plan: readonly PlanStep[];
   /** absent where nothing was replayed */

@@ -8,33 +8,27 @@ several, are counted once.
 import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, clip, merge, subtract, union
+from tb_bottleneck.measures.roofs import Roof, Roofs
+from tb_bottleneck.measures.smallness import underfilled
 from tb_bottleneck.trace.device import DeviceOps, Work
-from tb_bottleneck.trace.table import Bools
 
-# Shorter kernels are bounded by neither arithmetic nor bandwidth but by starting and draining: a launch's latency alone
-# is 4.5 to 8 us (measured on seven public traces, V100 to H100).
-TOO_SHORT_NS = 5_000
-# A grid with fewer blocks than this share of the multiprocessors leaves most of the device's arithmetic and bandwidth
-# unused, whatever else bounds the kernel (torch-tb-profiler's estimated SM efficiency is this same ratio, capped at 1).
-FILLED_SHARE = 0.5
+STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
-def underfilled(ops: DeviceOps, multiprocessors: int | None) -> Bools:
-    """Which kernels cannot fill the device: too few blocks for its multiprocessors, or over at once."""
-    short = ops.end - ops.start < TOO_SHORT_NS
-    if multiprocessors is None:
-        return short
-    return short | ((ops.blocks > 0) & (ops.blocks < FILLED_SHARE * multiprocessors))
+def busy_by_owner(
+    ops: DeviceOps, roofs: Roofs, multiprocessors: int | None, begin: int, end: int
+) -> dict[str, Spans]:
+    """The busy time of the window as exclusive sets: compute, memory, underfilled, unknown, communication, transfer.
 
-
-def busy_by_owner(ops: DeviceOps, multiprocessors: int | None, begin: int, end: int) -> dict[str, Spans]:
-    """The busy time of the window as exclusive sets: compute, memory, underfilled, unknown, communication, transfer."""
+    A kernel whose roof is known from shapes belongs to it; any other goes by the kind of work that its name tells.
+    """
+    untold = roofs.roof == Roof.UNKNOWN
     small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
     claims = {
-        "compute": (ops.work == Work.CONTRACTION) & ~small,
-        "memory": np.isin(ops.work, (Work.STREAMING, Work.DEVICE_COPY)) & ~small,
+        "compute": ((roofs.roof == Roof.COMPUTE) | (untold & (ops.work == Work.CONTRACTION))) & ~small,
+        "memory": ((roofs.roof == Roof.MEMORY) | (untold & np.isin(ops.work, STREAMS))) & ~small,
         "underfilled": small,
-        "unknown": (ops.work == Work.UNKNOWN) & ~small,
+        "unknown": untold & (ops.work == Work.UNKNOWN) & ~small,
         "communication": np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY)),
         "transfer": np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)),
     }

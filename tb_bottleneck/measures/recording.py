@@ -11,6 +11,7 @@ from tb_bottleneck.measures.busy import busy_by_owner
 from tb_bottleneck.measures.cpu import cpu_time_by_regime
 from tb_bottleneck.measures.doing import HostTimeline
 from tb_bottleneck.measures.gaps import Gaps, find_gaps
+from tb_bottleneck.measures.roofs import Roofs, roofs_of
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -34,9 +35,15 @@ class Recording:
         return HostTimeline(self.trace)
 
     @cached_property
+    def roofs(self) -> Roofs:
+        """The roof of each device operation, where shapes tell it."""
+        return roofs_of(self.trace)
+
+    @cached_property
     def busy(self) -> dict[str, Spans]:
         """The accelerator's busy time in the window, by owner."""
-        return busy_by_owner(self.trace.device_ops, self.trace.multiprocessors, self.steps.begin, self.steps.end)
+        trace, steps = self.trace, self.steps
+        return busy_by_owner(trace.device_ops, self.roofs, trace.multiprocessors, steps.begin, steps.end)
 
     @cached_property
     def idle(self) -> Spans:

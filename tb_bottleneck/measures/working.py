@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tb_bottleneck.measures.busy import underfilled
 from tb_bottleneck.measures.measure import Measure, Missing, words
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.smallness import underfilled
 from tb_bottleneck.trace.device import DeviceOps, Work
 from tb_bottleneck.trace.table import Bools
 

@@ -1,19 +1,31 @@
 """compute: kernels run that the arithmetic units bound; on a CPU run, operators that do many operations per byte.
 
 Signal: device time of matrix products, convolutions and attention, by their names.
-Formula: that time / the window.
+Formula: that time / the window; where shapes were recorded, a kernel counts here if its arithmetic takes longer at the
+device's peak than its traffic at the device's bandwidth. Of what faster units or aligned shapes could save, half counts
+as recoverable: casts and the smaller kernels around keep the rest (an estimate, until replays measure it).
 Threshold: fires at 50 % of the window.
 Source: more than half of the window is where a device regime bounds the run; which kernels contract is in
 knowledge/kernels.toml. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
 from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.products import (
+    compute_reached,
+    full_precision_products,
+    misaligned_kernel,
+    misaligned_products,
+    roofs_known,
+)
 from tb_bottleneck.measures.working import cores, dearest_kernel, threads_per_core, torch_threads
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.
 OVERSUBSCRIBED = 1.0
+# A tenth of the window in such kernels is worth a sentence: traceml's warning level for overheads.
+WORTH_NAMING = 0.10
+RECOVERABLE = 0.5
 
 
 def judge(measures: Measures) -> Judgement:
@@ -24,7 +36,24 @@ def judge(measures: Measures) -> Judgement:
         at_stake = share + account.share("memory")
         cause = Cause("oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores), bounded=False)
         return Judgement(FIRES, share, at_stake, (cause,))
-    return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=(dearest_kernel,))
+    causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
+    recoverable = RECOVERABLE * sum(cause.cost_share for cause in causes)
+    status = FIRES if share >= FIRES_AT or causes else CLEAR
+    return Judgement(status, share, min(recoverable, share), causes, (dearest_kernel, compute_reached, roofs_known))
+
+
+def _full_precision(measures: Measures) -> Cause | None:
+    share = measures.value(full_precision_products, otherwise=0.0)
+    if share < WORTH_NAMING:
+        return None
+    return Cause("fp32_matmul", share, (full_precision_products, dearest_kernel), bounded=False)
+
+
+def _misaligned(measures: Measures) -> Cause | None:
+    share = measures.value(misaligned_products, otherwise=0.0)
+    if share < WORTH_NAMING:
+        return None
+    return Cause("misaligned_shapes", share, (misaligned_products, misaligned_kernel, compute_reached), bounded=False)
 
 
 RULE = Rule("compute", judge, FIRES_AT)

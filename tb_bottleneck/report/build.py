@@ -11,6 +11,7 @@ from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.regimes.bench import RULES, Answer
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Cause, Verdict
+from tb_bottleneck.report.confidence import TOLD_BY_SHAPES
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.header import Header
@@ -90,13 +91,13 @@ def set_account(report: pb.Report, recording: Recording) -> None:
         )
 
 
-def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...]) -> None:
-    """Every regime's judgement, and the findings of those that fire, dearest first."""
+def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answer) -> None:
+    """Every regime's judgement, and the findings of those that fire: the answer's own first, then the dearest."""
     findings = []
     for verdict in verdicts:
         report.regimes.append(_regime_verdict(report, verdict))
         findings += [_finding(verdict, cause) for cause in verdict.judgement.causes]
-    findings.sort(key=lambda finding: -finding.cost_share)
+    findings.sort(key=lambda finding: (finding.regime != answer.regime, -finding.cost_share))
     report.findings.extend(findings)
 
 
@@ -129,7 +130,11 @@ def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
         because = judgement.missing
     else:
         fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
-        because = words.because[judgement.status].safe_substitute(_common(report, judgement.share), fires_at=fires_at)
+        because = (
+            words.because[judgement.status]
+            .safe_substitute(_common(report, judgement.share), fires_at=fires_at, roofs=_roofs(verdict.facts))
+            .strip()
+        )
     return pb.RegimeVerdict(
         regime=verdict.regime, status=judgement.status, share=judgement.share, because=because, title=words.title
     )
@@ -191,10 +196,25 @@ def _shown(name: str, value: float | str) -> str:
 
 
 def _figures(facts: Mapping[str, Measure | Missing]) -> dict[str, str]:
-    """Counted facts, for templates."""
+    """Counts and shares among the facts, for templates."""
+    shown = {"count": lambda value: f"{value:,.0f}", "share": share_text}
     return {
-        name: f"{fact.value:,.0f}" for name, fact in facts.items() if isinstance(fact, Measure) and fact.unit == "count"
+        name: shown[fact.unit](fact.value)
+        for name, fact in facts.items()
+        if isinstance(fact, Measure) and fact.unit in shown
     }
+
+
+def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
+    """How the bound of kernels was told, and how near they come to it; empty where there are none."""
+    known = facts.get("roofs_known")
+    if not isinstance(known, Measure):
+        return ""
+    if known.value < TOLD_BY_SHAPES:
+        return "Told from kernel names; record_shapes=True would tell it from the work that the kernels do."
+    reached = facts.get("compute_reached") or facts.get("memory_reached")
+    near = f" They reach {share_text(reached.value)} of the roof." if isinstance(reached, Measure) else ""
+    return f"Told from shapes for {share_text(known.value)} of the kernels' time.{near}"
 
 
 def _common(report: pb.Report, share: float) -> dict[str, str]:

@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 
+from tb_bottleneck.measures.account import DEVICE_REGIMES
+from tb_bottleneck.measures.measure import Measure
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.regimes.bench import Answer
+from tb_bottleneck.regimes.rule import Verdict
 from tb_bottleneck.trace.health import Defect
 
 # Three steps let one be unlike the others and still be outvoted.
@@ -11,6 +15,8 @@ ENOUGH_STEPS = 3
 DOUBT, HEAVY_DOUBT = 0.10, 0.25
 
 
+# A bound that shapes tell for less of the kernels' time than this rests on their names.
+TOLD_BY_SHAPES = 0.5
 # Defects after which some of the idle time may not have been idle, or some of the steps not whole.
 DOUBTFUL = ("kernels_lost", "events_lost", "truncated")
 
@@ -24,3 +30,12 @@ def confidence_of(recording: Recording, defects: Sequence[Defect]) -> str:
     if unexplained > DOUBT or doubtful or len(recording.steps) < ENOUGH_STEPS:
         return "medium"
     return "high"
+
+
+def lowered(confidence: str, answer: Answer, verdicts: Sequence[Verdict]) -> str:
+    """The confidence in an answer about the device's own work: low where only kernel names tell what bounds them."""
+    if answer.regime not in DEVICE_REGIMES:
+        return confidence
+    facts = next(verdict.facts for verdict in verdicts if verdict.regime == answer.regime)
+    known = facts.get("roofs_known")
+    return "low" if isinstance(known, Measure) and known.value < TOLD_BY_SHAPES else confidence

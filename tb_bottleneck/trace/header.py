@@ -34,8 +34,13 @@ class Header:
     context: dict[str, Any]
 
     def device(self, index: int) -> DeviceFacts | None:
-        """The device with this index, None where the trace does not describe it."""
-        return next((device for device in self.devices if device.index == index), None)
+        """The device with this index, None where the trace does not describe it.
+
+        ROCm counts the devices it describes from those that are visible, and those that work from all of the machine:
+        where all that are described are alike, any description will do.
+        """
+        alike = self.devices[0] if len({device.name for device in self.devices}) == 1 else None
+        return next((device for device in self.devices if device.index == index), alike)
 
 
 def read_header(raw: dict[str, Any]) -> Header:

@@ -13,7 +13,8 @@ from tb_bottleneck.trace.device import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder, Thread
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Bools, Rows
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,22 @@ class Trace:
     def all_device_ops(self) -> DeviceOps:
         """Work on every device, sorted by start."""
         return device_ops_of(self.events, self.names, self.calls)
+
+    @cached_property
+    def calling_operators(self) -> tuple[Bools, Ints]:
+        """For each call whether an operator makes it, and the innermost one that does, as a row of the events.
+
+        By time and thread: the `External id` that should tell it is missing or wrong in many recordings.
+        """
+        called = np.zeros(len(self.calls), np.bool_)
+        operator = np.zeros(len(self.calls), np.int64)
+        operators = self.rows(Kind.CPU_OP)
+        for thread in np.unique(self.calls.thread).tolist():
+            rows = operators[self.events.thread[operators] == thread]
+            mine = np.flatnonzero(self.calls.thread == thread)
+            found, row = nest(self.events.start[rows], self.events.end[rows]).innermost(self.calls.start[mine])
+            called[mine], operator[mine] = found, rows[row] if len(rows) else 0
+        return called, operator
 
     @cached_property
     def reads(self) -> Bools:

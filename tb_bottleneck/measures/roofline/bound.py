@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.knowledge.gpus import GIGA, TERA, Gpu
 from tb_bottleneck.knowledge.precisions import Precision
-from tb_bottleneck.measures.busy import FILLED_SHARE, TOO_SHORT_NS
+from tb_bottleneck.measures.smallness import FILLED_SHARE, TOO_SHORT_NS
 
 # From this share of a roof on it is the roof that bounds. Nsight Compute draws the same line in its speed-of-light
 # section: below 60 % of both it sends its readers to look for latency instead.

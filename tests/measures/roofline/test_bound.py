@@ -7,9 +7,9 @@ import pytest
 
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.precisions import Precision
-from tb_bottleneck.measures.busy import FILLED_SHARE, TOO_SHORT_NS
 from tb_bottleneck.measures.roofline import bound
 from tb_bottleneck.measures.roofline.bound import IMPLAUSIBLE_FROM, Bound, bound_of, completed
+from tb_bottleneck.measures.smallness import FILLED_SHARE, TOO_SHORT_NS
 
 # 100 TFLOP/s of bf16, of which 80 can be reached; 1000 GB/s. In 1 ms: 80 GFLOP, 1 GB.
 GPU = replace(gpu_named("NVIDIA H200"), tflops={"bf16": 100.0, "fp32": 10.0}, bandwidth=1000.0, achievable=0.8)
