@@ -13,7 +13,7 @@ from tb_bottleneck.trace.trace import load
 FP32 = "ampere_sgemm_128x64_tn"
 BF16 = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
 ODD = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1>"
-POINTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3>>"
+POINTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>"
 
 
 def busy(tmp_path, *kernels, device="NVIDIA A100-SXM4-80GB", operator="aten::mm", dims=((4096, 4096), (4096, 4096))):
