@@ -69,5 +69,6 @@ def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> N
         # What the CPU's own account says is beside the point until the work is on the device.
         verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
         build.set_unused_device(report, recording.trace)
+        confidence = "high"  # that nothing ran on the device is seen, not inferred
     build.set_verdicts(report, verdicts, answer)
     build.set_answer(report, answer, verdicts, lowered(confidence, answer, verdicts))

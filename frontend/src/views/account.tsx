@@ -5,19 +5,25 @@ import { colourOf, LABEL_COLOUR } from "../colours";
 import { duration, share, shortShare } from "../format";
 import type { AccountRow } from "../report";
 
-export function Account({ account }: { account: readonly AccountRow[] }) {
+interface AccountProps {
+  readonly account: readonly AccountRow[];
+  /** Whether the window was cut into steps; else its time is told as a whole. */
+  readonly inSteps: boolean;
+}
+
+export function Account({ account, inSteps }: AccountProps) {
   const [pointed, point] = useState<string>();
   const { shown, empty } = folded(account);
   return (
     <section class="account">
-      <h2>Where each step’s time goes</h2>
+      <h2>{inSteps ? "Where each step’s time goes" : "Where the recorded time goes"}</h2>
       <Bar rows={shown} pointed={pointed} point={point} />
       <table>
         <thead>
           <tr>
             <th scope="col">Regime</th>
             <th scope="col" class="figure">Share</th>
-            <th scope="col" class="figure">Per step</th>
+            <th scope="col" class="figure">{inSteps ? "Per step" : "Time"}</th>
             <th scope="col">What it means</th>
           </tr>
         </thead>
@@ -59,13 +65,13 @@ interface BarProps {
 function Bar({ rows, pointed, point }: BarProps) {
   const spoken = rows.map((row) => `${nameOf(row)} ${shortShare(row.share)}`).join(", ");
   return (
-    <div class={pointed === undefined ? "bar" : "bar pointing"} role="img" aria-label={`Of each step: ${spoken}`}>
+    <div class={pointed === undefined ? "bar" : "bar pointing"} role="img" aria-label={`Of the time: ${spoken}`}>
       {rows.map((row) => (
         <div
           key={row.regime}
           class={`segment ${row.regime === "unexplained" ? "hatched" : ""} ${pointed === row.regime ? "pointed" : ""}`}
           style={{ flexGrow: row.share, backgroundColor: colourOf(row.regime), color: LABEL_COLOUR }}
-          title={`${nameOf(row)}: ${share(row.share)}, ${duration(row.ns_per_step)} per step`}
+          title={`${nameOf(row)}: ${share(row.share)}, ${duration(row.ns_per_step)}`}
           onPointerEnter={() => point(row.regime)}
           onPointerLeave={() => point(undefined)}
         >

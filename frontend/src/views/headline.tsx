@@ -39,7 +39,14 @@ function Badge({ said: { text, icon, tone } }: { said: Said }) {
 
 function Facts({ report: { window, device, rank, world_size, witness: saw } }: { report: Report }) {
   const facts = [
-    window?.step_ns && <Fact key="time" name="Median step" value={duration(window.step_ns.median)} note={spread(window.step_ns)} />,
+    window?.step_ns && window.basis !== "whole" && (
+      <Fact
+        key="time"
+        name={window.steps > 1 ? "Median step" : "Step"}
+        value={duration(window.step_ns.median)}
+        note={window.steps > 1 ? spread(window.step_ns) : ""}
+      />
+    ),
     window && <Fact key="steps" name="Steps" value={count(window.steps)} note={basis(window.basis)} />,
     device && <Fact key="device" name="Device" value={device.name || numbered(device)} note={deviceNote(device)} />,
     rank !== undefined && world_size !== 1 && (

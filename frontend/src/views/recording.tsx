@@ -40,7 +40,7 @@ function Sections({ report, again }: Props) {
       )}
       <Headline report={report} />
       {report.health && <Health health={report.health} />}
-      {report.account.length > 0 && <Account account={report.account} />}
+      {report.account.length > 0 && <Account account={report.account} inSteps={report.window?.basis !== "whole"} />}
       <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} />
       {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} />}
       {report.regimes.length > 0 && <Regimes regimes={report.regimes} />}
