@@ -8,6 +8,7 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 2.13 with 80 small layers, every combination of the profiler's options against none.
 """
 
+from tb_bottleneck.measures.fusing import optimizer_launches, optimizer_share
 from tb_bottleneck.measures.hosting import operators, time_per_launch
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.working import kernel_time, kernels
@@ -15,16 +16,22 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
 RECOVERABLE = 0.5
+# A foreach or fused optimizer launches a handful of kernels per step, one that loops several for each parameter;
+# torch's foreach has been the default on CUDA since 2.0.
+LOOPING_LAUNCHES = 100
 
 
 def judge(measures: Measures) -> Judgement:
     """Small kernels: the device finishes each one before the host has launched the next. On a CPU run, operators."""
     share = measures.account.share("launch")
     if measures.on_device:
-        cause = Cause("small_kernels", share, (kernels, kernel_time, time_per_launch, operators))
+        causes = [Cause("small_kernels", share, (kernels, kernel_time, time_per_launch, operators))]
+        if measures.value(optimizer_launches, otherwise=0.0) >= LOOPING_LAUNCHES:
+            part = share * measures.value(optimizer_share, otherwise=0.0)
+            causes.append(Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share)))
     else:
-        cause = Cause("small_operators", share, (operators,))
-    return idle_judgement(measures, "launch", FIRES_AT, (cause,), RECOVERABLE)
+        causes = [Cause("small_operators", share, (operators,))]
+    return idle_judgement(measures, "launch", FIRES_AT, tuple(causes), RECOVERABLE)
 
 
 RULE = Rule("launch", judge, FIRES_AT)

@@ -2,26 +2,35 @@
 
 Signal: device time of kernels that do few operations per byte, by shapes or names.
 Formula: that time / the window; where shapes were recorded, a kernel counts here if its traffic takes longer at the
-device's bandwidth than its arithmetic at the device's peak.
+device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels that each do one operator, half counts
+as recoverable: two that follow one another, fused, read and write half as much.
 Threshold: fires at 50 % of the window.
 Source: more than half of the window is where a device regime bounds the run; which kernels stream is in
 knowledge/kernels.toml.
 """
 
+from tb_bottleneck.measures.fusing import pointwise_kernels, pointwise_share
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.products import memory_reached, roofs_known
 from tb_bottleneck.measures.working import dearest_kernel
-from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule
+from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
+# A fifth of the window in unfused kernels is worth a sentence: traceml's critical level for overheads.
+WORTH_NAMING = 0.20
+RECOVERABLE = 0.5
 
 
 def judge(measures: Measures) -> Judgement:
-    """Nothing is stated to be recoverable: how near the kernels are to the roof takes shapes and peaks."""
+    """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
     share = measures.account.share("memory")
-    return Judgement(
-        FIRES if share >= FIRES_AT else CLEAR, share, evidence=(dearest_kernel, memory_reached, roofs_known)
-    )
+    evidence = (dearest_kernel, memory_reached, roofs_known)
+    pointwise = min(measures.value(pointwise_share, otherwise=0.0), share)
+    if pointwise < WORTH_NAMING:
+        return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=evidence)
+    shown = (pointwise_share, pointwise_kernels, memory_reached)
+    cause = Cause("unfused_pointwise", pointwise, shown, bounded=False)
+    return Judgement(FIRES, share, RECOVERABLE * pointwise, (cause,), evidence)
 
 
 RULE = Rule("memory", judge, FIRES_AT)
