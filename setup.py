@@ -178,6 +178,7 @@ setup(
         "protobuf>=6.31.1,<8",
         "numpy>=1.26",
         "msgspec>=0.19",
+        "platformdirs>=3",
         "rich>=13",
         "tomli>=2; python_version < '3.11'",
     ],

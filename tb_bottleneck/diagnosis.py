@@ -1,6 +1,7 @@
 """The whole story on one page: a file becomes a trace, the trace a recording with steps, the recording a report."""
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import PurePath
 
@@ -27,7 +28,8 @@ def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] 
     read has the health `unreadable`, one that cannot be judged `incomplete`, both with the reason and what mends it.
     Only MemoryError is raised.
     """
-    report = build.empty_report(run, PurePath(path).name)
+    source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file's name need not be Unicode
+    report = build.empty_report(run, source)
     try:
         _judge(load(path, progress), report)
     except StillGrowing as error:
@@ -38,7 +40,7 @@ def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] 
         raise  # whoever bounds our memory has the better words for it
     except Exception as error:  # the border of one file: it costs its own report only
         _log.exception("the diagnosis of one recording failed")
-        report = build.empty_report(run, PurePath(path).name)
+        report = build.empty_report(run, source)
         build.set_unreadable(report, "broken", f"{type(error).__name__}: {error}"[:300])
     return report
 

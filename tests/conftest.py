@@ -1,4 +1,4 @@
-"""What holds for every test: no thread and no process is left behind."""
+"""What holds for every test: no thread and no process is left behind, and the user's own cache is left alone."""
 
 import threading
 from collections.abc import Iterator
@@ -23,6 +23,23 @@ def child_processes() -> set[str]:
             if "multiprocessing.resource_tracker" not in words:
                 children.add(f"{pid} {words}")
     return children
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Also what lives longer than one test, such as a server, keeps its reports in a scratch directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Each test has a cache of its own, outside of its tmp_path, which many tests take for a logdir."""
+    directory = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:  # not the test's own, which must end before its tmp_path does
+        patch.setenv("TB_BOTTLENECK_CACHE", str(directory))
+        yield directory
 
 
 @pytest.fixture(autouse=True)

@@ -157,3 +157,10 @@ def test_no_rule_breaks_on_a_run_that_is_mostly_python(report):
     assert found["verdict"]["regime"] == "host"
     assert "broken" not in {row["status"] for row in found["regimes"]}
     assert found["findings"][0]["evidence"][0]["value"] == pytest.approx(8e6)
+
+
+def test_a_file_whose_name_is_no_unicode_is_told_with_what_can_be_read_of_it(tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"host\xff.pt.trace.json")
+    with open(path, "w") as file:
+        json.dump(drawn(STARVED), file)
+    assert diagnose(os.fsdecode(path)).source == "host\ufffd.pt.trace.json"

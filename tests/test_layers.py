@@ -18,7 +18,7 @@ ALLOWED = {
     "measures": {"trace", "knowledge"},
     "regimes": {"measures"},
     "replay": {"trace", "measures", "knowledge"},
-    "report": {"schema", "knowledge", "trace", "measures", "regimes", "replay"},
+    "report": {"schema", "sources", "knowledge", "trace", "measures", "regimes", "replay"},
     "diagnosis": {"schema", "sources", "trace", "measures", "regimes", "replay", "report"},
     "plugin": {"schema", "sources", "report", "diagnosis"},
     "__main__": {"schema", "sources", "report", "diagnosis"},
@@ -35,6 +35,7 @@ DOORS = {
     "werkzeug": {"plugin"},
     "tensorboard": {"plugin", "monitor"},
     "msgspec": {"sources"},
+    "platformdirs": {"report"},
 }
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.endswith("_pb2.py"))

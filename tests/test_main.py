@@ -8,6 +8,7 @@ import sys
 import pytest
 from draw import drawn
 
+import tb_bottleneck.diagnosis
 from tb_bottleneck.__main__ import main
 
 TRACE = drawn("step aaaabbbbcccc\nloader ##..##..##..\ngpu ..ab..ab..ab", 1000)
@@ -68,3 +69,54 @@ def test_importing_the_package_imports_neither_torch_nor_tensorboard():
     code = "import tb_bottleneck, sys; tb_bottleneck.diagnose; print({'torch', 'tensorboard'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def judged(monkeypatch):
+    """The paths that are really judged, from now on."""
+    paths = []
+    real = tb_bottleneck.diagnosis.diagnose
+
+    def counting(path, **options):
+        paths.append(path)
+        return real(path, **options)
+
+    monkeypatch.setattr(tb_bottleneck.diagnosis, "diagnose", counting)
+    return paths
+
+
+def output(capsys, *arguments):
+    assert main(["diagnose", *map(str, arguments), "--json"]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_second_look_reads_what_is_unreadable_only_and_says_the_same(logdir, capsys, monkeypatch):
+    first = output(capsys, logdir)
+    paths = judged(monkeypatch)
+    assert output(capsys, logdir) == first
+    assert [os.path.basename(path) for path in paths] == ["broken.pt.trace.json"]
+
+
+def test_no_cache_neither_asks_nor_keeps(logdir, capsys, monkeypatch, cache_directory):
+    paths = judged(monkeypatch)
+    assert output(capsys, logdir, "--no-cache") == output(capsys, logdir, "--no-cache")
+    assert len(paths) == 6
+    assert list(cache_directory.iterdir()) == []
+
+
+def test_write_puts_readable_reports_beside_their_traces_and_they_are_used(logdir, capsys, monkeypatch):
+    first = output(capsys, logdir, "--write", "--no-cache")
+    written = sorted(path.relative_to(logdir).as_posix() for path in logdir.rglob("*.bottlenecks.json"))
+    assert written == [f"{run}/host_1.17.pt.trace.json.bottlenecks.json" for run in ("a", "b/c")]
+    monkeypatch.setenv("TB_BOTTLENECK_CACHE", "off")
+    paths = judged(monkeypatch)
+    assert output(capsys, logdir) == first
+    assert [os.path.basename(path) for path in paths] == ["broken.pt.trace.json"]
+
+
+def test_a_report_that_cannot_be_written_is_told_and_1(logdir, capsys):
+    beside = logdir / "a" / "host_1.17.pt.trace.json.bottlenecks.json"
+    beside.mkdir()
+    assert main(["diagnose", str(logdir / "a"), "--write", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert len(json.loads(out)["reports"]) == 1
+    assert err == f"tb-bottleneck: {beside} could not be written: Is a directory\n"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from tb_bottleneck.plugin.cache import Cache
 from tb_bottleneck.plugin.failures import as_report
@@ -52,6 +53,8 @@ class State:
     name: str
     progress: float
 
+
+_AGE = attrgetter("mtime_ns", "path")  # thousands may wait, and each that is taken compares them all
 
 WAITING = State("waiting", 0.0)
 DONE = State("done", 1.0)
@@ -142,7 +145,8 @@ class Analyses:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
             if self._closed or not self._waiting:
                 return None
-            recording = max(self._waiting, key=lambda one: (self._asked.get(one, 0.0), one.mtime_ns, one.path))
+            asked = self._asked.keys() & self._waiting
+            recording = max(asked, key=self._asked.__getitem__) if asked else max(self._waiting, key=_AGE)
             self._waiting.remove(recording)
             self._running[recording] = State("analysing", 0.0)
             return recording

@@ -8,11 +8,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 from tensorboard.backend import http_util
+from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 
 from tb_bottleneck.plugin import static_files
 from tb_bottleneck.plugin.analyses import Analyses
-from tb_bottleneck.plugin.answers import report_answer, run_list
+from tb_bottleneck.plugin.answers import RunLists, report_answer
 from tb_bottleneck.plugin.runs import Runs
 from tb_bottleneck.report.jsonform import as_json
 from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer
@@ -34,6 +35,16 @@ class Answer:
     code: int = 200
 
 
+class _Unchanged(Response):
+    """A 304 that keeps its media type: werkzeug drops it, and TensorBoard then logs two lines for each."""
+
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
+        """The headers as they are sent."""
+        headers = super().get_wsgi_headers(environ)
+        headers["Content-Type"] = self.headers["Content-Type"]
+        return headers
+
+
 def _sentence(code: int, text: str) -> Answer:
     return Answer(text.encode(), "text/plain", code)
 
@@ -46,9 +57,9 @@ class Routes:
     """The handlers and what they answer from."""
 
     def __init__(self, logdir: str, runs: Runs, analyses: Analyses) -> None:
-        self._logdir = logdir
         self._runs = runs
         self._analyses = analyses
+        self._lists = RunLists(logdir, analyses)
 
     def apps(self) -> dict[str, App]:
         """The one table of routes, as WSGI applications."""
@@ -63,7 +74,7 @@ class Routes:
         look = self._runs.latest()
         if look is not None:
             self._analyses.want(look.listing.recordings)
-        return _message(run_list(self._logdir, look, self._analyses))
+        return Answer(self._lists.text(look).encode(), "application/json")
 
     def report(self, request: Request) -> Answer:
         """One recording's report."""
@@ -119,4 +130,4 @@ def _respond(request: Request, answer: Answer) -> Response:
         if request.if_none_match.contains_weak(tag):
             code, content = 304, b""
     response: Response = http_util.Respond(request, content, answer.media_type, code=code, headers=headers)
-    return response
+    return _Unchanged.force_type(response) if code == 304 else response

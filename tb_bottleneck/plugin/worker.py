@@ -11,18 +11,18 @@ import pkgutil
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import BinaryIO
 
 from tb_bottleneck.plugin.frames import Kind, pack_share, read_frame, write_frame
 from tb_bottleneck.report.jsonform import as_json
-from tb_bottleneck.schema import bottleneck_pb2
+from tb_bottleneck.report.remembered import Analyse, remembered
+from tb_bottleneck.report.stored import Store
 
 PROGRESS_SECONDS = 0.1  # at most this often is progress told
 PARENT_SECONDS = 1.0  # this often the parent is looked for; the end of stdin normally tells sooner
 DETAIL_CHARACTERS = 500  # of an error that nobody foresaw
 NICENESS = 10  # the training that runs on this machine goes first
-
-Analyse = Callable[..., bottleneck_pb2.Report]
 
 
 def main(analyse: str, memory_bytes: int, parent: int) -> None:
@@ -30,7 +30,7 @@ def main(analyse: str, memory_bytes: int, parent: int) -> None:
     jobs, answers = _take_pipes()
     threading.Thread(target=_leave_with, args=(parent,), name="parent-watch", daemon=True).start()
     _bound(memory_bytes)
-    function: Analyse = pkgutil.resolve_name(analyse)
+    function = partial(remembered, pkgutil.resolve_name(analyse), Store.from_environment(os.environ))
     with contextlib.suppress(BrokenPipeError):  # the server left while we worked
         while (frame := read_frame(jobs)) is not None:
             kind, payload = _answer(function, json.loads(frame[1]), answers)

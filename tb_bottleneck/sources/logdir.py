@@ -20,6 +20,9 @@ SNIFFED_BYTES = 64 * 1024
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules"})
 
+SIDECAR_ENDING = ".bottlenecks.json"
+"""What a report is called that lies beside its trace, behind the trace's whole name; it is no trace itself."""
+
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
@@ -132,7 +135,7 @@ def _files(top: str, problems: list[str]) -> Iterator[str]:
             if _is_directory(entry):
                 if entry.name not in SKIPPED_DIRECTORIES:
                     (links if entry.is_symlink() else directories).append(entry.path)
-            elif _POSSIBLE_NAME.search(entry.name):
+            elif _POSSIBLE_NAME.search(entry.name) and not entry.name.endswith(SIDECAR_ENDING):
                 yield entry.path
 
 

@@ -105,6 +105,16 @@ def test_an_unchanged_answer_is_a_304_without_a_body(tenant: Tenant) -> None:
         assert tenant.get(route, headers={"If-None-Match": 'W/"other"'}).status_code == 200
 
 
+def test_an_unchanged_answer_leaves_no_line_in_the_log(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+    """TensorBoard's own check warned of a 304 without a media type, two lines each time that a tab asked."""
+    tenant.done(TRACE)
+    caplog.clear()
+    for route, media_type in (("runs", "application/json"), ("static/index.js", "text/javascript")):
+        again = tenant.get(route, headers={"If-None-Match": tenant.get(route).headers["ETag"]})
+        assert (again.status_code, again.mimetype) == (304, media_type)
+    assert caplog.text == ""
+
+
 def test_the_tag_changes_with_the_answer(tenant: Tenant, tmp_path: Path) -> None:
     tenant.done(TRACE)
     tag = tenant.get("runs").headers["ETag"]

@@ -208,3 +208,24 @@ def _is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def test_a_report_outlives_the_server(move_in: MoveIn, tmp_path: Path) -> None:
+    """The next TensorBoard takes it from the disk: the recording is read by one process only, that of the first."""
+    record(tmp_path / "t.pt.trace.json")
+    record(tmp_path / "ill.pt.trace.json", "growing ")
+    first = move_in(tmp_path)
+    reader = first.report("t.pt.trace.json")["device"]["name"]
+    first.done("ill.pt.trace.json")
+    first.plugin.close()
+    record(tmp_path / "ill.pt.trace.json", "settled ")  # as long and as old as before
+    second = move_in(tmp_path)
+    assert second.report("t.pt.trace.json")["device"]["name"] == reader
+    assert second.done("ill.pt.trace.json")["health"] == "ok"
+
+
+def test_no_cache_is_no_trouble(move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    record(tmp_path / "runs" / "t.pt.trace.json")
+    monkeypatch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path / "file"))
+    assert move_in(tmp_path / "runs").done("t.pt.trace.json")["health"] == "ok"

@@ -77,6 +77,8 @@ def test_json_that_looks_like_a_trace_is_taken(tmp_path: Path, name: str, conten
         ("t.pt.trace.json.tmp", TRACE),
         ("trace.txt", TRACE),
         ("events.out.tfevents.1", TRACE),
+        ("t.pt.trace.json.bottlenecks.json", TRACE),
+        ("t.pt.trace.json.gz.bottlenecks.json", TRACE),
     ],
 )
 def test_other_files_are_left_alone(tmp_path: Path, name: str, content: str | bytes) -> None:

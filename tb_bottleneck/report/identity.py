@@ -1,0 +1,41 @@
+"""Says which file a report is about and which code made it: a report is used again only where both are the same."""
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tb_bottleneck import __version__
+
+PACKAGE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A file as it was at one moment; `path` is real and absolute."""
+
+    path: str
+    size: int  # bytes
+    mtime_ns: int
+
+
+def identity_of(path: str) -> Identity | None:
+    """The file as it is now; None where it is no regular file, or nothing can be learnt of it."""
+    try:
+        real = os.path.realpath(path)
+        status = os.stat(real)
+    except (OSError, ValueError):
+        return None
+    return Identity(real, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+@cache
+def code_version() -> str:
+    """The package's version and a hash of its code and its facts, so that a change of either makes reports anew."""
+    digest = hashlib.sha256()
+    for path in sorted(path for ending in ("*.py", "*.toml") for path in PACKAGE.rglob(ending)):
+        digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode(errors="surrogateescape"))
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return f"{__version__}-{digest.hexdigest()[:16]}"
