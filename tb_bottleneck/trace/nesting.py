@@ -39,14 +39,17 @@ class Nesting:
 
 
 def nest(start: Ints, end: Ints) -> Nesting:
-    """Finds the parents. Rows are of one thread, sorted by start, then the longest first."""
-    parent = np.arange(len(start))
-    begins, ends = start.tolist(), end.tolist()
-    open_rows: list[int] = []
-    for row, begin in enumerate(begins):
-        while open_rows and ends[open_rows[-1]] <= begin + OVERHANG_NS and ends[open_rows[-1]] < ends[row]:
-            open_rows.pop()
-        if open_rows:
-            parent[row] = open_rows[-1]
-        open_rows.append(row)
-    return Nesting(start, end, parent)
+    """Finds the parents. Rows are of one thread, sorted by start, then the longest first.
+
+    The row around one is the last before it that still runs when it begins. Each row points at the one before it at
+    first; where that one is over, whatever it has passed over is over too, so the row takes over its pointer. Pointers
+    double their reach each time round, so there are about log2(rows) rounds.
+    """
+    around = np.arange(-1, len(start) - 1)
+    open_rows = np.arange(len(start))
+    while len(open_rows):
+        found = around[open_rows]
+        over = (found >= 0) & (end[found] <= start[open_rows] + OVERHANG_NS) & (end[found] < end[open_rows])
+        open_rows = open_rows[over]
+        around[open_rows] = around[found[over]]
+    return Nesting(start, end, np.where(around < 0, np.arange(len(start)), around))
