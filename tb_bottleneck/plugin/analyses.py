@@ -3,7 +3,7 @@
     want(recordings) ──▶ waiting ──▶ running (a thread and its process, per slot) ──▶ digest (kept) + report (cached)
 
 The recording that was asked for last goes first, then the newest. A slot starts when there is work and ends when
-there was none for a while.
+there was none for a while. Where nobody asks any more, what runs is finished and nothing else is begun.
 """
 
 import threading
@@ -75,6 +75,7 @@ class Analyses:
         self._retry_at: dict[Recording, float] = {}
         self._reports: Cache[Recording, Report] = Cache(REPORTS_KEPT)
         self._slots: dict[threading.Thread, WorkerProcess] = {}
+        self._last_asked = time.monotonic()
         self._closed = False
 
     def want(self, recordings: Iterable[Recording]) -> None:
@@ -85,7 +86,7 @@ class Analyses:
                 for gone in known.keys() - wanted:
                     del known[gone]
             self._reports.keep(wanted.__contains__)
-            now = time.monotonic()
+            self._last_asked = now = time.monotonic()
             due = {recording for recording, at in self._retry_at.items() if at <= now}
             self._waiting = (self._waiting | wanted - self._digests.keys() | due) & wanted - self._running.keys()
             self._start_slots()
@@ -96,7 +97,7 @@ class Analyses:
             report = self._reports.get(recording)
             if report is not None:
                 return DONE, report
-            self._asked[recording] = time.monotonic()
+            self._asked[recording] = self._last_asked = time.monotonic()
             if recording not in self._running:
                 self._waiting.add(recording)
                 self._start_slots()
@@ -123,7 +124,7 @@ class Analyses:
         self._changed.notify_all()
         idle = len(self._slots) - len(self._running)
         missing = min(len(self._waiting) - idle, self._limits.processes - len(self._slots))
-        for _ in range(0 if self._closed else missing):
+        for _ in range(0 if self._closed or self._is_forsaken() else missing):
             worker = WorkerProcess(self._analyse, self._limits)
             thread = threading.Thread(target=self._serve, args=(worker,), name="tb_bottleneck-slot", daemon=True)
             self._slots[thread] = worker
@@ -139,11 +140,14 @@ class Analyses:
             del self._slots[threading.current_thread()]
             self._start_slots()  # work may have come while the process ended
 
+    def _is_forsaken(self) -> bool:
+        return time.monotonic() - self._last_asked > self._limits.forsaken_seconds
+
     def _take(self) -> Recording | None:
         """The next recording; None where there was none for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
-            if self._closed or not self._waiting:
+            if self._closed or not self._waiting or self._is_forsaken():
                 return None
             asked = self._asked.keys() & self._waiting
             recording = max(asked, key=self._asked.__getitem__) if asked else max(self._waiting, key=_AGE)

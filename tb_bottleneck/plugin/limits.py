@@ -22,6 +22,7 @@ class Limits:
     memory_bytes: int = 4 * GIB  # address space of one process; a trace of 284 MB needs about 1.4 GB at its worst
     seconds_per_file: float = 900.0  # a trace of 284 MB takes some seconds; a full disk or a lock may take for ever
     idle_seconds: float = 60.0  # a process without work ends after this long
+    forsaken_seconds: float = 120.0  # nobody asked for this long (the tab asks every 30 s): nothing new is begun
     retry_seconds: float = 5.0  # a file that was still being written is read again after this long
 
     @classmethod

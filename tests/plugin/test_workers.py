@@ -67,6 +67,23 @@ def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: 
     assert tenant.done("other.pt.trace.json")["health"] == "ok"
 
 
+def test_where_nobody_asks_any_more_nothing_new_is_begun(move_in: MoveIn, tmp_path: Path) -> None:
+    """Somebody opens the tab on a logdir of thousands, looks, and closes it: the rest must not be read for nobody."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    record(tmp_path / "held.pt.trace.json", f"gate {gate}")
+    record(tmp_path / "other.pt.trace.json", age=1)
+    tenant = move_in(tmp_path)
+    tenant.listed()
+    until(lambda: tenant.entry("held.pt.trace.json"), lambda entry: entry["progress"] > 0)
+    analyses = tenant.plugin._analyses
+    analyses._last_asked = float("-inf")
+    gate.write_text("go on")
+    until(lambda: analyses._slots, lambda slots: not slots)
+    assert len(analyses._digests) == 1
+    assert tenant.done("other.pt.trace.json")["health"] == "ok", "whoever comes back is served"
+
+
 def test_a_worker_killed_while_it_has_no_work_costs_no_recording(move_in: MoveIn, tmp_path: Path) -> None:
     record(tmp_path / "first.pt.trace.json")
     tenant = move_in(tmp_path)
