@@ -59,6 +59,9 @@ def _about(report: pb.Report) -> Iterator[str]:
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
         spread = f" (p10 {duration_text(step.p10)}, p90 {duration_text(step.p90)})" if window.steps > 1 else ""
+        if window.basis == "whole":
+            yield f"Window: {duration_text(window.end_ns - window.begin_ns)}, {_BASIS['whole']}"
+            return
         steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.median)}{spread}"
         yield f"Window: {steps}, {_BASIS.get(window.basis, window.basis)}"
 
