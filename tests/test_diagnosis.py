@@ -137,7 +137,9 @@ def test_on_a_run_without_an_accelerator_the_cpu_is_the_device(report):
     assert found["device"]["kind"] == "cpu"
     assert found["verdict"]["regime"] == "input"
     assert found["verdict"]["headline"].startswith("The CPU waits for the next batch during 50 %")
-    assert {row["status"] for row in found["regimes"]} == {"fires", "clear"}
+    status = {row["regime"]: row["status"] for row in found["regimes"]}
+    assert status["input"] == "fires"
+    assert status["interruption"] == "abstains", "no Python frames were recorded: a checkpoint would not have been seen"
 
 
 def test_more_threads_than_cores_are_named_from_the_runs_context(report):
@@ -164,3 +166,15 @@ def test_a_file_whose_name_is_no_unicode_is_told_with_what_can_be_read_of_it(tmp
     with open(path, "w") as file:
         json.dump(drawn(STARVED), file)
     assert diagnose(os.fsdecode(path)).source == "host\ufffd.pt.trace.json"
+
+
+def test_what_was_not_recorded_is_not_called_clear(report):
+    """A run without a DataLoader row was told that its loader is fine, one without stacks that nothing interrupts."""
+    busy = "step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd"
+    blind = {row["regime"]: row for row in report(drawn(busy, 1000))["regimes"]}
+    assert blind["input"]["status"] == "abstains"
+    assert blind["input"]["because"].startswith("Cannot tell: no DataLoader iteration was recorded")
+    assert "with_stack=True" in blind["interruption"]["because"]
+    seen = busy + "\nloader ....#...............\npython ....#..............."
+    status = {row["regime"]: row["status"] for row in report(drawn(seen, 1000))["regimes"]}
+    assert (status["input"], status["interruption"]) == ("clear", "clear")

@@ -2,7 +2,8 @@
 
 Signal: idle device time while the training thread is inside DataLoader.__next__.
 Formula: that time / the window.
-Threshold: fires at 5 % of the window.
+Threshold: fires at 5 % of the window; abstains below it where no DataLoader was recorded, since a loader of another
+kind shows as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py).
 """
 
@@ -27,7 +28,7 @@ def judge(measures: Measures) -> Judgement:
     if name == "loader_in_main_process":
         evidence = (*evidence, workers_needed)
     cause = Cause(name, share, evidence)
-    return idle_judgement(measures, "input", FIRES_AT, (cause,))
+    return idle_judgement(measures, "input", FIRES_AT, (cause,), seen_by=loader_fetch)
 
 
 RULE = Rule("input", judge, FIRES_AT)

@@ -3,7 +3,8 @@
 Signal: idle device time inside checkpointing, logging, evaluation, garbage collection, or code that runs for the first
 time.
 Formula: that time / the window.
-Threshold: fires at 5 % of the window.
+Threshold: fires at 5 % of the window; abstains below it where Python frames were not recorded, since most of these show
+only there.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): an
 interruption is one call, and worth naming earlier.
 """
@@ -26,7 +27,8 @@ def judge(measures: Measures) -> Judgement:
     name = max(costs, key=lambda suspect: costs[suspect])
     share = measures.account.share("interruption")
     found = (name, suspects[name]) if costs[name] > 0 else ("other_interruption", what_interrupts)
-    return idle_judgement(measures, "interruption", FIRES_AT, (Cause(found[0], share, (found[1], what_interrupts)),))
+    cause = Cause(found[0], share, (found[1], what_interrupts))
+    return idle_judgement(measures, "interruption", FIRES_AT, (cause,), seen_by=checkpoints)
 
 
 RULE = Rule("interruption", judge, FIRES_AT)

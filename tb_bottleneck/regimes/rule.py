@@ -57,10 +57,22 @@ class Verdict:
 
 
 def idle_judgement(
-    measures: Measures, regime: str, fires_at: float, causes: tuple[Cause, ...] = (), recoverable: float = 1.0
+    measures: Measures,
+    regime: str,
+    fires_at: float,
+    causes: tuple[Cause, ...] = (),
+    recoverable: float = 1.0,
+    seen_by: MeasureFunction | None = None,
 ) -> Judgement:
-    """The judgement of a regime that keeps the device from working: it fires by its share of the account."""
+    """The judgement of a regime that keeps the device from working: it fires by its share of the account.
+
+    `seen_by` is the measure without which the regime's time would not have been seen: where it is missing, a low share
+    says nothing, and the rule abstains.
+    """
     share = measures.account.share(regime)
     if share < fires_at:
+        seen = measures(seen_by) if seen_by is not None else None
+        if isinstance(seen, Missing):
+            return Judgement(ABSTAINS, share, share * recoverable, missing=seen.because)
         return Judgement(CLEAR, share, share * recoverable)
     return Judgement(FIRES, share, share * recoverable, causes)

@@ -22,7 +22,7 @@ def judge(measures: Measures) -> Judgement:
     if share < FIRES_AT:
         known = measures(multiprocessors)
         if measures.on_device and isinstance(known, Missing):
-            return Judgement(ABSTAINS, share, missing=f"Not all small kernels can be told: {known.because}.")
+            return Judgement(ABSTAINS, share, missing=known.because)
         return Judgement(CLEAR, share)
     cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels), bounded=False)
     return Judgement(FIRES, share, causes=(cause,))

@@ -127,7 +127,7 @@ def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
     if judgement.status == BROKEN:
         because = "This rule failed on this recording; that is our fault, and the other rules are unharmed."
     elif judgement.status == ABSTAINS:
-        because = judgement.missing
+        because = words.because[ABSTAINS].safe_substitute(missing=judgement.missing)
     else:
         fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
         because = (
