@@ -8,7 +8,7 @@ from tb_bottleneck.report.jsonform import as_dict, as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 ROOT = Path(__file__).parent.parent.parent
-PROTO = "tb_bottleneck/schema/bottleneck.proto"
+PROTOS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tb_bottleneck/schema").glob("*.proto"))
 
 
 def test_generated_code_is_current(tmp_path):
@@ -19,12 +19,11 @@ def test_generated_code_is_current(tmp_path):
         "-I.",
         f"--python_out={tmp_path}",
         f"--pyi_out={tmp_path}",
-        PROTO,
+        *PROTOS,
     ]
     subprocess.run(command, cwd=ROOT, check=True)
-    for suffix in ("py", "pyi"):
-        name = f"tb_bottleneck/schema/bottleneck_pb2.{suffix}"
-        mend = "python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. " + PROTO
+    mend = "python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tb_bottleneck/schema/*.proto"
+    for name in (proto.replace(".proto", f"_pb2.{suffix}") for proto in PROTOS for suffix in ("py", "pyi")):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text(), f"stale: run `{mend}`"
 
 
