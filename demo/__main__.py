@@ -1,4 +1,4 @@
-"""`python -m demo [serve] …` shows the recorded pairs; `python -m demo record …` records them anew."""
+"""`python -m demo [serve] …` shows the recorded pairs, `record …` records them anew, `table` judges the judgements."""
 
 import sys
 from collections.abc import Sequence
@@ -11,6 +11,10 @@ def main(arguments: Sequence[str]) -> int:
     match arguments:
         case ["record", *rest]:
             return record.main(rest)
+        case ["table", *rest]:
+            from demo import table  # it diagnoses, which serving leaves to TensorBoard
+
+            return table.main(rest)
         case ["serve", *rest]:
             return serve.main(rest)
     return serve.main(arguments)

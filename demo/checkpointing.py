@@ -23,12 +23,12 @@ def make_model() -> nn.Sequential:
     return nn.Sequential(nn.Linear(FEATURES, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None]) -> None:
+def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
     """Train for `steps` steps and call `on_step` after each."""
     torch.manual_seed(0)
-    model = make_model()
+    model = make_model().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    features, labels = torch.randn(BATCH, FEATURES), torch.randint(10, (BATCH,))
+    features, labels = torch.randn(BATCH, FEATURES, device=device), torch.randint(10, (BATCH,), device=device)
     with tempfile.TemporaryDirectory() as folder:
         for step in range(1, steps + 1):
             optimizer.zero_grad()

@@ -54,7 +54,7 @@ def make_model() -> nn.Sequential:
     return nn.Sequential(*convolutions, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10))
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None]) -> None:
+def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
     """Train for `steps` steps and call `on_step` after each. Both halves compute on one thread."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -62,11 +62,11 @@ def train(cured: bool, steps: int, on_step: Callable[[], None]) -> None:
         batches = DataLoader(Photos(steps * BATCH), BATCH, num_workers=2, persistent_workers=True)
     else:
         batches = DataLoader(Photos(steps * BATCH), BATCH)
-    model = make_model()
+    model = make_model().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for pictures, labels in batches:
         optimizer.zero_grad()
-        loss = functional.cross_entropy(model(pictures), labels)
+        loss = functional.cross_entropy(model(pictures.to(device)), labels.to(device))
         loss.backward()
         optimizer.step()
         on_step()

@@ -33,8 +33,8 @@ class Classifier(nn.Module):
         return logits
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None]) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Train for `steps` steps on the CPU, whatever the device is, and call `on_step` after each."""
     cores = max(1, int(usable_cores()))
     torch.set_num_threads(cores if cured else THREADS_PER_CORE * cores)
     torch.manual_seed(0)

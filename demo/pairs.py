@@ -6,6 +6,11 @@ from pathlib import Path
 RECORDED = Path(__file__).parent / "recorded"
 HALVES = {"slow": False, "fixed": True}  # the folder of a half, and the value of its switch `cured`
 
+CPU = "any machine"
+COMPILER = "a C++ compiler"
+GPU = "a GPU"
+TWO_GPUS = "two GPUs"
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -13,15 +18,48 @@ class Pair:
 
     name: str
     shows: str  # what the training does wrong, and what cures it; words for people
+    expected: str  # the regime that the slow half's verdict should name; more than one are parted by " or "
+    needs: str = GPU  # what a machine must have for the illness to mean something
+    work: float = 1.0  # samples in a step of the fixed half, over samples in a step of the slow one
     active_steps: int = 6
     with_stack: bool = False  # Python frames cost time and space: only where the illness is visible in nothing else
+    on_cpu: bool = False  # it trains on the CPU where there is a GPU, too
 
 
-PAIRS = {
-    pair.name: pair
-    for pair in (
-        Pair("loader_in_main_process", "batches made in the training process; cured by two DataLoader workers"),
-        Pair("checkpointing", "a checkpoint every second step; cured by writing them seldom", with_stack=True),
-        Pair("oversubscribed_threads", "16 threads for each core; cured by one for each", active_steps=5),
-    )
-}
+_ALL = (
+    Pair("loader_in_main_process", "batches made in the training process; cured by two workers", "input", CPU),
+    Pair("slow_storage", "a file for each sample on slow storage; cured by packing", "input", CPU, active_steps=12),
+    Pair("heavy_augmentation", "pictures augmented by the workers; cured by the GPU's doing it", "input"),
+    Pair("checkpointing", "a checkpoint every second step; cured by writing them seldom", "interruption", CPU,
+         with_stack=True),
+    Pair("tensorboard_logging", "histograms logged in every step; cured by logging seldom", "interruption or sync", CPU,
+         with_stack=True),
+    Pair("garbage_collection", "the collector walks over a large cache; cured by freezing it", "interruption", CPU,
+         with_stack=True),
+    Pair("oversubscribed_threads", "16 threads for each core; cured by one for each", "compute or memory", CPU,
+         active_steps=5, on_cpu=True),
+    Pair("crowded_processes", "three trainings with all threads each; cured by sharing them", "compute or memory", CPU,
+         on_cpu=True),
+    Pair("for_loop_optimizer", "Adam in a loop over the weights; cured by the fused one", "launch", CPU,
+         active_steps=4),
+    Pair("gradient_accumulation", "portions of one sample each; cured by larger ones", "launch or underfilled", CPU,
+         active_steps=4),
+    Pair("small_batch", "two samples in a step; cured by thirty-two", "launch or underfilled", CPU, work=16,
+         active_steps=4),
+    Pair("synced_portions", "DDP talks after every portion; cured by no_sync", "communication", CPU),
+    Pair("unfused_pointwise", "a chain of elementwise operators; cured by torch.compile", "memory", COMPILER),
+    Pair("activation_heavy", "nothing to mend: cheap layers over much memory, against 7x7 filters", "memory", CPU),
+    Pair("healthy_transformer", "nothing to mend: a busy device; reading a loss costs nothing", "compute", CPU),
+    Pair("scalar_reads", "loss.item() in every step; cured by keeping it on the device", "sync or compute or launch"),
+    Pair("metric_reads", "a dozen metrics read one by one; cured by one read in ten steps", "sync"),
+    Pair("printed_loss", "print(loss) in every step; cured by printing seldom", "sync"),
+    Pair("blocking_copies", "pageable, blocking copies; cured by pinned ones beside the work", "transfer or sync"),
+    Pair("empty_cache", "empty_cache() after each batch; cured by leaving it out", "allocator"),
+    Pair("small_kernels", "an activation of many small operators; cured by a CUDA graph", "launch"),
+    Pair("fp32_matmul", "products in full fp32; cured by bf16", "compute"),
+    Pair("misaligned_shapes", "widths that keep tensor cores away; cured by padding", "compute"),
+    Pair("model_on_cpu", "the model was left on the CPU; cured by moving it", "gpu_unused"),
+    Pair("gloo_backend", "DDP over gloo; cured by nccl", "communication", TWO_GPUS),
+    Pair("data_parallel", "DataParallel; cured by one GPU", "host or launch or communication or sync", TWO_GPUS),
+)  # fmt: skip
+PAIRS = {pair.name: pair for pair in _ALL}

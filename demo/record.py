@@ -3,27 +3,22 @@
 import argparse
 import importlib.util
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
+from demo.deadline import Deadline
+from demo.index import Half, describe, exists, write_index
+from demo.needs import count_gpus, missing_for
 from demo.pairs import HALVES, PAIRS, RECORDED
 from demo.scrub import scrub_file, words_of_this_machine
 
-SCHEMA = 1
-INDEX = "recorded.json"
 STEPS = 24  # of each timed training; an even number, so that checkpoints are counted in whole periods
 REPEATS = 10
-
-_FACTS = ("torch", "torch_threads", "cores", "machine_cores", "device_kind", "device_name")
-
-Half = dict[str, Any]
+PYTHON = sys.executable
 
 
 class HalfFailed(Exception):
@@ -39,17 +34,33 @@ def main(arguments: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    for name in options.names or PAIRS:
-        for half in HALVES:
-            if not options.again and exists(options.out, name, half):
-                print(f"{name}/{half}: recorded already (--again records it anew)", file=sys.stderr)
-                continue
-            try:
-                record(options.out, name, half, options.steps, options.repeats)
-            except HalfFailed as failure:
-                print(f"demo record: {failure}", file=sys.stderr)
-                return 1
-    return 0
+    wanted = _wanted(options)
+    due = [(name, half) for name in wanted for half in HALVES if options.again or not exists(options.out, name, half)]
+    print(f"{len(due)} of {len(wanted) * len(HALVES)} halves are to be recorded", file=sys.stderr)
+    clock = Deadline(options.minutes)
+    failed = 0
+    for number, (name, half) in enumerate(due):
+        if clock.is_near():
+            print(
+                f"time is up: {len(due) - number} halves are left; the same command goes on with them", file=sys.stderr
+            )
+            break
+        try:
+            record(options.out, name, half, options.steps, options.repeats)
+        except HalfFailed as failure:
+            print(f"demo record: {failure}", file=sys.stderr)
+            failed = 1
+    return failed
+
+
+def _wanted(options: argparse.Namespace) -> list[str]:
+    """The pairs that were asked for, or all; those that this machine cannot run are told of and left out."""
+    gpus = count_gpus()
+    lacking = {name: missing_for(PAIRS[name], gpus) for name in options.names or PAIRS}
+    for name, missing in lacking.items():
+        if missing:
+            print(f"{name}: left out, it takes {missing}", file=sys.stderr)
+    return [name for name, missing in lacking.items() if not missing]
 
 
 def record(out: Path, name: str, half: str, steps: int, repeats: int) -> None:
@@ -70,7 +81,7 @@ def record(out: Path, name: str, half: str, steps: int, repeats: int) -> None:
 
 def run_half(name: str, half: str, folder: Path, steps: int, repeats: int) -> list[Half]:
     """What `demo.half` told in a process of its own: one entry per timed training, then one for the trace."""
-    command = [sys.executable, "-m", "demo.half", name, half, str(folder), str(steps), str(repeats)]
+    command = [PYTHON, "-m", "demo.half", name, half, str(folder), str(steps), str(repeats)]
     told: list[Half] = []
     # The profiler chats on stderr; it is kept aside and shown only where the training fails.
     with (
@@ -88,55 +99,6 @@ def run_half(name: str, half: str, folder: Path, steps: int, repeats: int) -> li
     return told
 
 
-def describe(last: Half, timed: list[list[int]]) -> Half:
-    """The entry of a half in recorded.json. Times are in ns and taken without a profiler.
-
-    Told of is the fastest training, because other programs on the machine only ever slow one down. `ns_per_step` is its
-    mean step, which counts what strikes some steps only; `step_ns_median` is its median step.
-    """
-    means = [statistics.fmean(steps) for steps in timed]
-    fastest = min(timed, key=statistics.fmean)
-    return {
-        "trace": last["trace"],
-        "recorded": datetime.now(timezone.utc).date().isoformat(),
-        **{fact: last["context"][fact] for fact in _FACTS if fact in last["context"]},
-        "unprofiled": {
-            "steps": len(fastest),
-            "ns_per_step": round(statistics.fmean(fastest)),
-            "step_ns_median": round(statistics.median(fastest)),
-            "ns_per_step_of_each_training": [round(mean) for mean in means],
-        },
-    }
-
-
-def write_index(out: Path, name: str, half: str, entry: Half) -> None:
-    """Put the entry into recorded.json, and how many times slower the slow half is where both are there."""
-    index = read_index(out)
-    pair = index["pairs"].setdefault(name, {})
-    pair[half] = entry
-    if HALVES.keys() <= pair.keys():
-        slow, fixed = (pair[each]["unprofiled"]["ns_per_step"] for each in ("slow", "fixed"))
-        pair["slow_over_fixed"] = round(slow / fixed, 3)
-    growing = out / f"{INDEX}.tmp"
-    growing.write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
-    os.replace(growing, out / INDEX)
-
-
-def read_index(out: Path) -> dict[str, Any]:
-    """What recorded.json says, or an empty one where there is none yet."""
-    try:
-        index: dict[str, Any] = json.loads((out / INDEX).read_text())
-    except FileNotFoundError:
-        return {"schema": SCHEMA, "command": "python -m demo record", "pairs": {}}
-    return index
-
-
-def exists(out: Path, name: str, half: str) -> bool:
-    """Whether this half is recorded: the index tells of a trace, and the trace is there."""
-    entry = read_index(out)["pairs"].get(name, {}).get(half)
-    return entry is not None and (out / name / half / entry["trace"]).is_file()
-
-
 def _progress(told: Half, count: int, repeats: int) -> str:
     if "trace" in told:
         return "profiled"
@@ -144,14 +106,20 @@ def _progress(told: Half, count: int, repeats: int) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    pairs = "\n".join(f"  {pair.name:<24}{pair.shows}" for pair in PAIRS.values())
+    pairs = "\n".join(f"  {pair.name:<24}{pair.shows} ({pair.needs})" for pair in PAIRS.values())
     parser = argparse.ArgumentParser(
         prog="python -m demo record",
         description="Run each pair on this machine, ill and cured: first without a profiler, for the true times, then\n"
-        "with it, for the traces. Each half gets a process of its own; what is recorded already is kept.\n\n" + pairs,
+        "with it, for the traces. Each half gets a process of its own; what is recorded already is kept, so a call\n"
+        "that was cut off goes on where it was. `python -m demo table` then holds the verdicts against the truth.\n\n"
+        + pairs,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", type=_pair, metavar="NAME", help="the pairs to record (default: all)")
+    parser.add_argument(
+        "names", nargs="*", type=_pair, metavar="NAME", help="the pairs to record (default: all that can run here)"
+    )
+    parser.add_argument("--all", action="store_true", help="all that can run here, which is the default")
+    parser.add_argument("--minutes", type=float, metavar="N", help="begin no half that would not end within N minutes")
     parser.add_argument("--out", type=Path, default=RECORDED, metavar="DIR", help="where to (default: demo/recorded)")
     parser.add_argument("--steps", type=_whole(3), default=STEPS, metavar="N", help=f"timed steps ({STEPS})")
     parser.add_argument("--repeats", type=_whole(1), default=REPEATS, metavar="N", help=f"timed trainings ({REPEATS})")

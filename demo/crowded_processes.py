@@ -1,0 +1,49 @@
+"""The illness: several trainings share one machine, and each of them starts as many threads as the machine has cores.
+
+The cure: each takes its share of the cores, `torch.set_num_threads(cores // processes)`.
+"""
+# mypy: allow-untyped-calls
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from multiprocessing.synchronize import Barrier
+
+import torch
+from torch.nn import functional
+
+from demo.models import perceptron
+from demo.workers import SPAWN, beside
+from tb_bottleneck.monitor.context import usable_cores
+
+PROCESSES = 3
+THREADS_PER_CORE = 4  # what a container with a quota of sixteen cores sees on a machine with sixty-four
+BATCH = 64
+ENDLESS = 10**9
+SECONDS_TO_START = 120  # a process that did not come up in time has failed, and the others shall not wait for ever
+
+
+def steps_of(cured: bool, steps: int, together: Barrier, on_step: Callable[[], None] | None = None) -> None:
+    """One of the trainings; it begins when all of them are there."""
+    cores = max(1, int(usable_cores()))
+    torch.set_num_threads(max(1, cores // PROCESSES) if cured else THREADS_PER_CORE * cores)
+    torch.manual_seed(0)
+    model = perceptron(512, 1024, 512, 10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    inputs, labels = torch.randn(BATCH, 512), torch.randint(10, (BATCH,))
+    together.wait(SECONDS_TO_START)
+    for _ in range(steps):
+        loss = functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if on_step is not None:
+            on_step()
+
+
+def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Train for `steps` steps and call `on_step` after each, with two more trainings beside this one."""
+    together = SPAWN.Barrier(PROCESSES)
+    with ExitStack() as neighbours:
+        for _ in range(PROCESSES - 1):
+            neighbours.enter_context(beside(steps_of, cured, ENDLESS, together, seconds_to_end=0))
+        steps_of(cured, steps, together, on_step)

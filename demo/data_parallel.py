@@ -1,0 +1,32 @@
+"""The illness: `nn.DataParallel`, which copies the model to every GPU in every step, from one Python process.
+
+The cure: the same batch on one GPU is often faster already; `DistributedDataParallel` is the way to use several.
+"""
+# mypy: allow-untyped-calls
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from demo.models import Encoder
+
+BATCH = 32
+LENGTH = 64
+WIDTH = 1024
+
+
+def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Train for `steps` steps and call `on_step` after each."""
+    plain = Encoder(WIDTH, layers=6).to(device)
+    model: nn.Module = plain if cured else nn.DataParallel(plain)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    inputs, labels = torch.randn(BATCH, LENGTH, WIDTH, device=device), torch.randint(10, (BATCH,), device=device)
+    for _ in range(steps):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        on_step()

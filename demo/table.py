@@ -1,0 +1,101 @@
+"""`python -m demo table`: the verdicts and predicted gains of the recorded pairs, held against what was measured."""
+
+import argparse
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from demo.index import read_index
+from demo.pairs import PAIRS, RECORDED, Pair
+from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.schema.bottleneck_pb2 import Report
+
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- demo table: begin -->", "<!-- demo table: end -->"
+
+_HEAD = (
+    "| illness | on | expected | verdict, slow | verdict, fixed | before | predicted after | measured after | error |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pair. Times are in ns without a profiler, per step of the slow half's work."""
+
+    pair: Pair
+    device: str
+    slow: Report
+    fixed: Report
+    before_ns: float
+    after_ns: float
+
+    @property
+    def predicted_ns(self) -> float | None:
+        """The time after the cure, as replayed from the slow half alone; None where no gain was replayed."""
+        regimes = self.pair.expected.split(" or ")
+        for finding in self.slow.findings:
+            if finding.regime in regimes and finding.speedup.basis == "replay":
+                return self.before_ns / finding.speedup.expected
+        return None
+
+    @property
+    def error(self) -> float | None:
+        """Of the prediction: 0.1 where it is a tenth too long."""
+        return None if self.predicted_ns is None else self.predicted_ns / self.after_ns - 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the table, or puts it into README.md. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m demo table", description=__doc__)
+    parser.add_argument("--logdir", type=Path, default=RECORDED, metavar="DIR", help="other recordings of the pairs")
+    parser.add_argument("--write", action="store_true", help="put it into README.md, in place of the older one")
+    options = parser.parse_args(arguments)
+    text = "\n".join(lines_of(list(rows(options.logdir))))
+    if options.write:
+        before, rest = README.read_text(encoding="utf-8").split(BEGIN)
+        README.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    else:
+        print(text)
+    return 0
+
+
+def rows(logdir: Path) -> Iterator[Row]:
+    """One row for each pair of which both halves were recorded."""
+    index: dict[str, Any] = read_index(logdir)["pairs"]
+    for name, pair in PAIRS.items():
+        halves = index.get(name, {})
+        if not {"slow", "fixed"} <= halves.keys():
+            continue
+        slow, fixed = (diagnose(str(logdir / name / half / halves[half]["trace"])) for half in ("slow", "fixed"))
+        before, after = (halves[half]["unprofiled"]["ns_per_step"] for half in ("slow", "fixed"))
+        yield Row(pair, halves["slow"].get("device_name", ""), slow, fixed, before, after / pair.work)
+
+
+def lines_of(table: Iterable[Row]) -> list[str]:
+    """The table in Markdown, and a line on the errors."""
+    lines, errors = list(_HEAD), []
+    for row in table:
+        predicted = "none replayed" if row.predicted_ns is None else _ms(row.predicted_ns)
+        error = "" if row.error is None else f"{row.error:+.0%}"
+        errors += [abs(row.error)] if row.error is not None else []
+        cells = (row.pair.name, row.device, row.pair.expected, _verdict(row.slow), _verdict(row.fixed))
+        lines.append(f"| {' | '.join(cells)} | {_ms(row.before_ns)} | {predicted} | {_ms(row.after_ns)} | {error} |")
+    if errors:
+        lines += [
+            "",
+            f"Errors of {len(errors)} predictions: median {statistics.median(errors):.0%}, worst {max(errors):.0%}.",
+        ]
+    return lines
+
+
+def _verdict(report: Report) -> str:
+    if not report.HasField("verdict"):
+        return report.health.status
+    return f"{report.verdict.regime} {report.verdict.share:.0%} ({report.verdict.severity})"
+
+
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.1f} ms"
