@@ -179,14 +179,20 @@ setup(
         "numpy>=1.26",
         "msgspec>=0.19",
         "platformdirs>=3",
+        "zlib-ng>=0.5",
+        "nvidia-ml-py>=12.535",
+        "psutil>=5.9",
+        "threadpoolctl>=3.1",
         "rich>=13",
         "tomli>=2; python_version < '3.11'",
     ],
     extras_require={
         "dask": ["dask[distributed]"],
         "demo": ["torch", "numpy"],
+        "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [
             "grpcio-tools==1.74.0",
+            "fsspec",
             "hypothesis",
             "mypy",
             "playwright",

@@ -2,6 +2,7 @@
 
 BottleneckError              anything this package raises on purpose; str() is one sentence for the user
 ├── NotFound                 a path or an id that does not exist
+├── Unusable                 something that the user's own code gave or did, which we cannot work with
 └── Unreadable               a file that is there but gives no trace
     ├── NotATrace            readable, but not a torch.profiler trace
     ├── TooLarge             inflates past the stated bound
@@ -15,6 +16,10 @@ class BottleneckError(Exception):
 
 class NotFound(BottleneckError):
     """A path or an id that does not exist."""
+
+
+class Unusable(BottleneckError):
+    """Something that the user's own code gave or did, which we cannot work with."""
 
 
 class Unreadable(BottleneckError):

@@ -4,6 +4,7 @@ The format is the Trace Event Format (JSON) as Kineto writes it, libkineto/src/o
 """
 
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -22,6 +23,9 @@ class Args(msgspec.Struct, gc=False):
     device: Number = None
     stream: Number = None
     bytes: Number = None
+    elements_in: Number = msgspec.field(default=None, name="In msg nelems")  # of a collective, as is dtype
+    elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
+    dtype: Any = None
     grid: list[int | float] | str | None = None
     blocks_per_sm: Number = msgspec.field(default=None, name="blocks per SM")
     warps_per_sm: Number = msgspec.field(default=None, name="warps per SM")

@@ -27,6 +27,9 @@ Batch = list[Event] | list[ExactEvent]
 # Beyond this many microseconds (101 days) float64 no longer tells the nanoseconds apart: its spacing is 2^-9 us.
 EXACT_FLOAT_US = 2.0**43
 
+# One event of so many is asked how its time is written; asking all took 4 % of reading.
+_TOLD_BY = 16
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LIST_FORM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -219,6 +222,10 @@ def _last_boundary(data: bytes, begin: int) -> re.Match[bytes] | None:
 
 
 def _too_fine_for_floats(events: list[Event]) -> bool:
-    """Whether a time is written with a fraction that float64 rounds: absolute Unix times may be."""
-    times = [event.ts for event in events if type(event.ts) is float]
+    """Whether a time is written with a fraction that float64 rounds: absolute Unix times may be.
+
+    A recording has one clock, so of many events some tell.
+    """
+    some = events[::_TOLD_BY] if len(events) > _TOLD_BY**2 else events
+    times = [event.ts for event in some if type(event.ts) is float]
     return bool(times) and max(times) >= EXACT_FLOAT_US

@@ -41,16 +41,17 @@ class Calls(Table):
 
 def calls_of(events: Events, names: tuple[str, ...]) -> Calls:
     """The calls among the events."""
-    rows = events.take(events.kind == Kind.CALL)
+    rows = np.flatnonzero(events.kind == Kind.CALL)
+    name_of = events.name[rows]
     roles = np.zeros(len(names), np.int64)
-    for name in np.unique(rows.name):
+    for name in np.flatnonzero(np.bincount(name_of, minlength=len(names))).tolist():
         word = first_match(call_patterns(), names[name])
         roles[name] = Role[word.upper()] if word else Role.OTHER
     return Calls(
-        start=rows.start,
-        end=rows.end,
-        role=roles[rows.name],
-        name=rows.name,
-        thread=rows.thread,
-        correlation=rows.correlation,
+        start=events.start[rows],
+        end=events.end[rows],
+        role=roles[name_of],
+        name=name_of,
+        thread=events.thread[rows],
+        correlation=events.correlation[rows],
     )

@@ -39,7 +39,7 @@ class DeviceOps(Table):
     name: Ints = column("row of names", "kernel or copy name")
     device: Ints = column("id", "device index")
     queue: Ints = column("row of threads", "the stream, as an interned (device, stream) pair")
-    bytes: Ints = column("bytes", "size of a copy or a fill, else 0")
+    bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
     blocks: Ints = column("count", "thread blocks of the grid; 0 where not recorded")
     launched: Bools = column("flag", "whether the launching call was recorded")
     call: Ints = column("row of calls", "the launching call; meaningful only where launched")
@@ -47,7 +47,9 @@ class DeviceOps(Table):
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
     """The device operations among the events, of all devices."""
-    rows = events.take(np.isin(events.kind, DEVICE_KINDS))
+    on_device = np.zeros(len(Kind), np.bool_)
+    on_device[list(DEVICE_KINDS)] = True
+    rows = events.take(np.flatnonzero(on_device[events.kind]))
     launched, call = _launches(rows.correlation, calls)
     return DeviceOps(
         start=rows.start,

@@ -3,16 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import count
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.sources.event import Args, Event, ExactEvent
-from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind, kind_of
-from tb_bottleneck.trace.numbers import MAX_ID, narrow, times, whole_number, whole_numbers
-from tb_bottleneck.trace.table import Bools, Ints, Table, column
+from tb_bottleneck.sources.event import Event, ExactEvent
+from tb_bottleneck.trace.arguments import Signature, Signatures, argument_columns, signature_rows
+from tb_bottleneck.trace.kinds import kind_of
+from tb_bottleneck.trace.numbers import narrow, times
+from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
 
 # A name longer than this is kept by its beginning: names are shown to people, and a trace may hold one of megabytes.
@@ -21,9 +22,6 @@ MAX_NAME = 2_000
 MAX_DURATION_US = 7 * 24 * 3600 * 1e6
 # Rows of a trace are a few thousand threads and streams; a file with more names than this is hostile.
 MAX_THREAD_NAMES = 1_000_000
-# Models repeat their shapes: a trace of 500 MB holds under 1 MB of distinct ones.
-MAX_SIGNATURE_BYTES = 64 << 20
-NO_SIGNATURE = (b"", b"", b"")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +37,19 @@ class Events(Table):
     external: Ints = column("id", "the innermost operator around a call or of device work; 0 where not linked")
     device: Ints = column("id", "device of device work, else 0")
     stream: Ints = column("id", "stream of device work, else 0")
-    bytes: Ints = column("bytes", "size of a copy or a fill, else 0")
+    bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
     blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 where not recorded")
     multiprocessors: Ints = column("count", "of the device, as a kernel's own arguments tell it; 0 where they do not")
     signature: Ints = column(
         "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
     )
 
-    @property
+    @cached_property
     def end(self) -> Ints:
         """start + duration, in ns."""
-        return self.start + self.duration
+        end = self.start + self.duration
+        end.flags.writeable = False
+        return end
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,7 @@ class EventsBuilder:
         self._names, self._threads = names, threads
         self._name_rows = _Rows(lambda name: names[_clean(name)])
         self._thread_rows = _Rows(lambda key: threads[_id_text(key[0]), _id_text(key[1])])
-        self._signatures: dict[tuple[bytes, bytes, bytes], int] = {NO_SIGNATURE: 0}
-        self._signature_bytes = 0
+        self._signatures = Signatures()
         self._kinds = _Rows(lambda category: int(kind_of(category or "")))
         self._thread_names: dict[tuple[str, str], str] = {}
         self._parts: dict[str, list[Ints]] = {item.name: [] for item in fields(Events)}
@@ -104,7 +103,7 @@ class EventsBuilder:
     def build(self) -> Events:
         """The table of all batches. Empties the builder: a recording's columns are held once, not twice."""
         columns = {name: self._joined(name) for name in ("start", "duration")}
-        order = np.lexsort((-columns["duration"], columns["start"]))
+        order = _order(**columns)
         for name in self._parts:
             values = columns[name] if name in columns else self._joined(name)
             columns[name] = values[order].astype(np.int64, copy=False)
@@ -114,9 +113,9 @@ class EventsBuilder:
         """The interned names; hostile text."""
         return tuple(self._names)
 
-    def signatures(self) -> tuple[tuple[bytes, bytes, bytes], ...]:
+    def signatures(self) -> tuple[Signature, ...]:
         """The interned signatures as JSON text: shapes, types, values."""
-        return tuple(self._signatures)
+        return tuple(self._signatures.kept)
 
     def threads(self) -> tuple[Thread, ...]:
         """The interned threads."""
@@ -128,9 +127,11 @@ class EventsBuilder:
 
     def _add_others(self, batch: Sequence[Any]) -> None:
         for event in batch:
-            if event.ph == "M" and event.name == "thread_name" and event.args is not None:
+            if event.ph == "M" and event.name == "thread_name" and getattr(event, "args", None) is not None:
                 if len(self._thread_names) < MAX_THREAD_NAMES:
                     self._thread_names[_id_text(event.pid), _id_text(event.tid)] = _clean(event.args.name)
+                else:
+                    self.lost["thread names"] += 1
             elif not event.ph:
                 self.lost["no phase"] += 1
 
@@ -142,56 +143,24 @@ class EventsBuilder:
         self._count("duration overflow", overlong)
         self._count("negative duration", good & measured & (duration < 0))
         names, threads, kinds = self._name_rows, self._thread_rows, self._kinds
-        kind = np.array([kinds[event.cat] for event in events], np.int64)
+        kind: Any = np.array([kinds[event.cat] for event in events], np.int8)
         columns = {
             "start": start,
             "duration": np.maximum(duration, 0),
             "kind": kind,
             "name": np.array([names[event.name] for event in events], np.int64),
             "thread": np.array([threads[event.pid, event.tid] for event in events], np.int64),
-            "signature": self._signature_rows(events, kind),
-            **_arguments(events, kind),
+            "signature": signature_rows(self._signatures, events, kind),
+            **argument_columns(events, kind),
         }
+        if self._signatures.lost:
+            self.lost["shapes"] = self._signatures.lost
         keep = good & measured & ~overlong
         return columns if keep.all() else {name: values[keep] for name, values in columns.items()}
-
-    def _signature_rows(self, events: Sequence[Any], kind: Ints) -> Ints:
-        """The signatures of operators. Past MAX_SIGNATURE_BYTES new ones are counted as lost instead of kept."""
-        rows = np.zeros(len(events), np.int64)
-        for row in np.flatnonzero(kind == Kind.CPU_OP).tolist():
-            args = events[row].args
-            if args is None:
-                continue
-            dims = bytes(args.dims) or bytes(args.dims_old)
-            if dims:
-                rows[row] = self._signature(dims, bytes(args.types), bytes(args.concrete))
-        return rows
-
-    def _signature(self, *parts: bytes) -> int:
-        key = (parts[0], parts[1], parts[2])
-        row = self._signatures.get(key)
-        if row is None:
-            self._signature_bytes += sum(map(len, parts))
-            if self._signature_bytes > MAX_SIGNATURE_BYTES:
-                self.lost["shapes"] += 1
-                return 0
-            row = self._signatures[key] = len(self._signatures)
-        return row
 
     def _count(self, reason: str, bad: Bools) -> None:
         if number := int(np.count_nonzero(bad)):
             self.lost[reason] += number
-
-
-def _arguments(events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
-    """The columns that come from `args`; only the kinds that have a column's argument are asked for it."""
-    linked, on_device = np.flatnonzero(np.isin(kind, _LINKED_KINDS)), np.flatnonzero(np.isin(kind, DEVICE_KINDS))
-    columns = {name: np.zeros(len(events), np.int64) for name in _ARGUMENTS}
-    for rows, wanted in ((linked, _LINK_ARGUMENTS), (on_device, _DEVICE_ARGUMENTS)):
-        args = [events[row].args or _NO_ARGS for row in rows.tolist()]
-        for name, value_of in wanted.items():
-            columns[name][rows] = whole_numbers([value_of(each) or 0 for each in args])
-    return columns
 
 
 def _id_text(value: object) -> str:
@@ -204,34 +173,12 @@ def _clean(name: object) -> str:
     return str(name)[:MAX_NAME].encode("utf-8", "replace").decode("utf-8") if name is not None else ""
 
 
-def _external(args: Args) -> Any:
-    return args.external_id if args.external_id is not None else args.external_id_old
-
-
-def _blocks(args: Args) -> int:
-    if not isinstance(args.grid, list):
-        return 0
-    # Some ROCm versions write [0, 0, 0] for a grid they do not know.
-    product = 1
-    for size in args.grid:
-        product *= max(whole_number(size), 0)
-    return min(product, MAX_ID - 1) if args.grid else 0
-
-
-def _multiprocessors(args: Args) -> int:
-    """blocks / blocks per SM. Below one block per multiprocessor the ratio is printed with too few digits."""
-    ratio = args.blocks_per_sm if isinstance(args.blocks_per_sm, int | float) else 0
-    return round(_blocks(args) / ratio) if 1 <= ratio < MAX_ID else 0
-
-
-_NO_ARGS = Args()
-_LINK_ARGUMENTS: dict[str, Callable[[Args], Any]] = {"correlation": attrgetter("correlation"), "external": _external}
-_DEVICE_ARGUMENTS: dict[str, Callable[[Args], Any]] = {
-    "device": attrgetter("device"),
-    "stream": attrgetter("stream"),
-    "bytes": attrgetter("bytes"),
-    "blocks": _blocks,
-    "multiprocessors": _multiprocessors,
-}
-_ARGUMENTS = (*_LINK_ARGUMENTS, *_DEVICE_ARGUMENTS)
-_LINKED_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL, *DEVICE_KINDS)
+def _order(start: Ints, duration: Ints) -> Rows:
+    """Rows by start, then the longest first, then file order: the few that start together are sorted once more."""
+    order = np.argsort(start, kind="stable")
+    begins = start[order]
+    twins = begins[1:] == begins[:-1]
+    tied = np.flatnonzero(np.append(twins, False) | np.append(False, twins))
+    rows = order[tied]
+    order[tied] = rows[np.lexsort((-duration[rows], start[rows]))]
+    return order

@@ -4,10 +4,22 @@ Everything else up there (hosts, users, environment variables, tokens) is privat
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEVICES = 1024
+# No multiprocessor holds fewer threads (CUDA C++ Programming Guide, compute capabilities: 1024 and more).
+FEWEST_THREADS = 512
+# Numbers as the libraries spell them: CUDA's 12040 is 12.4.
+VERSIONS = (
+    "cuda_runtime_version",
+    "cuda_driver_version",
+    "cupti_version",
+    "hip_runtime_version",
+    "hip_driver_version",
+    "roctracer_version",
+)
 
 
 @dataclass(frozen=True)
@@ -17,6 +29,7 @@ class DeviceFacts:
     index: int
     name: str
     multiprocessors: int | None
+    capability: tuple[int, int] | None = None  # CUDA's; what ROCm writes there is no capability
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,7 @@ class Header:
     shapes_recorded: bool
     stacks_recorded: bool
     context: dict[str, Any]
+    versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
 
     def device(self, index: int) -> DeviceFacts | None:
         """The device with this index, None where the trace does not describe it.
@@ -57,6 +71,7 @@ def read_header(raw: dict[str, Any]) -> Header:
         shapes_recorded=raw.get("record_shapes") == 1,
         stacks_recorded=raw.get("with_stack") == 1,
         context=_context(raw.get("tb_bottleneck")),
+        versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},
     )
 
 
@@ -71,10 +86,24 @@ def _devices(raw: object) -> list[DeviceFacts]:
                 DeviceFacts(
                     index=position if index is None else index,
                     name=_text(entry.get("name"), 200),
-                    multiprocessors=_whole(entry.get("numSms")),
+                    multiprocessors=_multiprocessors(entry),
+                    capability=_capability(entry),
                 )
             )
     return found
+
+
+def _multiprocessors(entry: dict[str, Any]) -> int | None:
+    """numSms; torch's own exporter in Python writes it under another name (_chrome_trace_export.py of torch 2.13)."""
+    told = _whole(entry.get("numSms"))
+    if told is None and (misnamed := _whole(entry.get("maxThreadsPerMultiprocessor"))) is not None:
+        return misnamed if misnamed < FEWEST_THREADS else None
+    return told
+
+
+def _capability(entry: dict[str, Any]) -> tuple[int, int] | None:
+    major, minor = _whole(entry.get("computeMajor")), _whole(entry.get("computeMinor"))
+    return None if major is None or minor is None else (major, minor)
 
 
 def _context(raw: object) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 # Children end up to a few ns after their parents in recordings with ns resolution (pytorch/pytorch#122425).
 OVERHANG_NS = 10
+_PAST = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +29,33 @@ class Nesting:
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
         """For each time whether a row runs then, and the innermost one that does (meaningless where none does)."""
-        row = np.searchsorted(self.start, times, side="right") - 1
-        found, row = row >= 0, np.maximum(row, 0)
-        while True:
-            over = found & (self.end[row] <= times) if len(self.start) else np.zeros(len(times), np.bool_)
-            if not over.any():
-                return found & (len(self.start) > 0), row
-            rooted = over & (self.parent[row] == row)
-            found, row = found & ~rooted, np.where(over, self.parent[row], row)
+        return innermost(self.start, self.end, times)
+
+
+def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
+    """For each time whether a row runs then, and the innermost one that does (meaningless where none does).
+
+    Rows are of one thread, sorted by start. The innermost is the last that began and is not over yet. It is looked for
+    in blocks of rows that double: up, until a block has a row that is not over, and down again into its last such half.
+    So the work does not depend on how deep the rows nest.
+    """
+    latest = [end]  # per level: of 1, 2, 4, ... rows the end of the one that ends last
+    bound = np.searchsorted(start, times, side="right")  # of the level: nodes from here on began too late or are over
+    level, node = np.full(len(times), -1), np.zeros(len(times), np.int64)
+    left = np.flatnonzero(bound > 0)
+    while len(left):
+        # The last node is a pair's first, and looked at here, or the second, and looked at with its pair above.
+        last = bound[left] - 1
+        found = (last % 2 == 0) & (latest[-1][last] > times[left])
+        level[left[found]], node[left[found]] = len(latest) - 1, last[found]
+        bound[left] //= 2
+        left = left[~found & (bound[left] > 0)]
+        latest.append(np.maximum(latest[-1][::2], np.append(latest[-1][1::2], _PAST)[: (len(latest[-1]) + 1) // 2]))
+    for below in range(len(latest) - 2, -1, -1):
+        rows = np.flatnonzero(level > below)
+        second = np.minimum(2 * node[rows] + 1, len(latest[below]) - 1)
+        node[rows] = np.where(latest[below][second] > times[rows], second, 2 * node[rows])
+    return level >= 0, node
 
 
 def nest(start: Ints, end: Ints) -> Nesting:

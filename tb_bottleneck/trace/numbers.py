@@ -14,12 +14,13 @@ from tb_bottleneck.units import NS_PER_US, us_to_ns
 MAX_TIME_US = 9.2e15
 # Ids and sizes beyond this are no ids and sizes.
 MAX_ID = 2**62
+_PLAIN = {int, float, NoneType}
 _NARROW = (np.iinfo(np.int8), np.iinfo(np.int16), np.iinfo(np.int32))
 
 
 def times(values: list[Any]) -> tuple[Ints, Bools]:
     """Microseconds to nanoseconds, and which of them are usable."""
-    if not {int, float, NoneType}.issuperset(map(type, values)):
+    if not _PLAIN.issuperset(map(type, values)):
         return _exact_times(values)
     try:
         us = np.array(values, np.float64)  # nothing becomes NaN
@@ -69,6 +70,8 @@ def whole_number(value: Any) -> int:
 
 def narrow(values: Ints) -> Any:
     """The same numbers in fewer bytes: while the table is made, the parts of a column and all of it are held."""
+    if values.dtype == np.int8:
+        return values
     low, high = values.min(initial=0), values.max(initial=0)
     fitting = next((kind for kind in _NARROW if kind.min <= low and high <= kind.max), None)
     return values if fitting is None else values.astype(fitting.dtype)

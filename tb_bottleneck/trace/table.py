@@ -39,3 +39,11 @@ class Table:
     def take(self: T, rows: Any) -> T:
         """The table of just these rows: an index array, a mask or a slice."""
         return type(self)(*(getattr(self, item.name)[rows] for item in fields(self)))
+
+
+def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
+    """The rows of each thread, in their order; `thread` is the whole column. One pass for any number of threads."""
+    threads = thread[rows]
+    order = np.argsort(threads, kind="stable")
+    found, begins = np.unique(threads[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(rows[order], begins[1:]), strict=True)) if len(rows) else {}

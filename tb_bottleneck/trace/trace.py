@@ -13,8 +13,8 @@ from tb_bottleneck.trace.device import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder, Thread
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.nesting import nest
-from tb_bottleneck.trace.table import Bools, Ints, Rows
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,17 @@ class Trace:
 
     def rows(self, *kinds: Kind) -> Rows:
         """Row numbers of the events of these kinds, in order of start."""
-        return np.flatnonzero(np.isin(self.events.kind, kinds))
+        if kinds not in self._rows:
+            wanted = np.zeros(len(Kind), np.bool_)
+            wanted[list(kinds)] = True
+            self._rows[kinds] = np.flatnonzero(wanted[self.events.kind])
+            self._rows[kinds].flags.writeable = False
+        return self._rows[kinds]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[Kind, ...], Rows]:
+        """What was asked for so far: most measures begin with the same few kinds."""
+        return {}
 
     def names_where(self, test: Callable[[str], bool]) -> Rows:
         """Row numbers of the names that pass a test."""
@@ -55,12 +65,12 @@ class Trace:
         """
         called = np.zeros(len(self.calls), np.bool_)
         operator = np.zeros(len(self.calls), np.int64)
-        operators = self.rows(Kind.CPU_OP)
-        for thread in np.unique(self.calls.thread).tolist():
-            rows = operators[self.events.thread[operators] == thread]
-            mine = np.flatnonzero(self.calls.thread == thread)
-            found, row = nest(self.events.start[rows], self.events.end[rows]).innermost(self.calls.start[mine])
-            called[mine], operator[mine] = found, rows[row] if len(rows) else 0
+        operators = by_thread(self.rows(Kind.CPU_OP), self.events.thread)
+        for thread, mine in by_thread(np.arange(len(self.calls)), self.calls.thread).items():
+            rows = operators.get(thread)
+            if rows is not None:
+                called[mine], row = innermost(self.events.start[rows], self.events.end[rows], self.calls.start[mine])
+                operator[mine] = rows[row]
         return called, operator
 
     @cached_property

@@ -8,6 +8,7 @@ import pytest
 from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
 from tb_bottleneck.sources.blocks import SETTLED_S, Blocks
 from tb_bottleneck.sources.bounds import Bounds
+from tb_bottleneck.sources.places import Status
 
 TEXT = b"".join(b"line %d of some text\n" % number for number in range(200))
 NOW = 1_000_000.0
@@ -93,10 +94,8 @@ def grown(before, after):
     """A stat whose size changes between the first time it is asked and the second."""
     sizes = iter((before, after))
 
-    def stat(number):
-        found = list(os.fstat(number))
-        found[6] = next(sizes)
-        return os.stat_result(found)
+    def stat(file):
+        return Status("file", next(sizes), os.fstat(file.fileno()).st_mtime_ns)
 
     return stat
 

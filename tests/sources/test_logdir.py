@@ -193,9 +193,21 @@ def test_a_logdir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     assert problem == f"{tmp_path}/absent: nothing could be read here (No such file or directory)."
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/runs", "gs://bucket", "memory://x"])
-def test_a_remote_logdir_is_a_problem_with_a_way_out(url: str) -> None:
-    assert scan(url).problems == (f"{url}: only local directories are read today; copy the traces to one.",)
+def test_a_logdir_at_a_url_is_listed_alike(tmp_path: Path) -> None:
+    paths = ("b/h_1.3.pt.trace.json.gz", "t.json", "other.json", "b/c/x.json.bottlenecks.json", "a/events.tfevents.1")
+    for path in paths:
+        put(tmp_path / path, TRACE if path != "other.json" else '{"a": 1}')
+    local, url = scan(tmp_path, "one"), scan(f"local://{tmp_path}", "one")
+    assert names(url) == names(local) == ["one t.json", "one/b h_1.3.pt.trace.json.gz"]
+    assert [(one.size, one.mtime_ns // 1000) for one in url.recordings] == [
+        (one.size, one.mtime_ns // 1000) for one in local.recordings
+    ]
+    assert all(one.path.startswith(("file://", "local://")) for one in url.recordings)
+
+
+def test_a_url_that_is_not_there_is_a_problem() -> None:
+    (problem,) = scan("memory://absent/runs").problems
+    assert problem.startswith("memory://absent/runs: nothing could be read here (")
 
 
 def test_names_that_are_not_unicode_are_shown_and_still_opened(tmp_path: Path) -> None:

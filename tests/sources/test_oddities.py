@@ -41,6 +41,7 @@ KEPT = {
     "zero_length_events.json": (["first", "odd", "odd 2", "last"], {}, ""),
     "integers_beyond_64_bits.json": (ALL, {}, ""),
     "integer_of_thousands_of_digits.json": (ALL, {}, ""),
+    "device_beyond_32_bits.json": (ALL, {}, ""),
     "numbers_as_strings.json": (["odd"], {}, ""),
     "floats_for_ids.json": (["odd", "same row"], {}, ""),
     "absolute_times_with_nanoseconds.json": (["first", "text", "last"], {"time unusable": 1}, ""),
@@ -76,6 +77,7 @@ KEPT = {
     "no_phase.json": (WITHOUT, {"no phase": 1}, ""),
     "unknown_phases.json": (WITHOUT, {}, ""),
     "unknown_category.json": (ALL, {}, ""),
+    "gpu_only.json": (ALL, {}, ""),
     "string_pids.json": (ALL, {}, ""),
     "metadata_before_events.json": (ALL, {}, ""),
     "metadata_after_events.json": (ALL, {}, ""),
@@ -214,6 +216,13 @@ def test_integers_beyond_64_bits_are_no_ids(settled):
         assert (events.correlation.tolist(), events.bytes.tolist()) == ([0, 0, 5], [0, 0, 0])
 
 
+def test_a_number_beyond_32_bits_is_no_device(settled):
+    """A report's device index has 32 bits: the whole report was lost (found by tests/fuzz.py)."""
+    path = settled("device_beyond_32_bits.json")
+    assert load(path).events.device.tolist() == [0, 0, 0]
+    assert [reason.code for reason in diagnose(path).health.reasons] == ["insufficient_data"]
+
+
 def test_nanoseconds_of_absolute_times_survive(settled):
     """float64 would round them to 0.25 us: the events would start at 0, 0 and 0."""
     events = load(settled("absolute_times_with_nanoseconds.json")).events
@@ -233,6 +242,12 @@ def test_the_dialect_of_torch_1_8(settled):
     assert trace.events.stream.tolist() == [0, 0, 0, 7, 7, 7]
     assert ("0", "stream 7") in [(row.process, row.thread) for row in trace.threads]
     assert trace.device_ops.launched.tolist() == [True, False, False]
+
+
+def test_work_whose_launches_were_not_recorded(settled):
+    """activities=[CUDA] alone records no host rows but runtime calls, and filters leave those out too."""
+    ops = load(settled("gpu_only.json")).device_ops
+    assert (len(ops), ops.launched.any()) == (3, False)
 
 
 def test_names_of_threads_wherever_they_stand(settled):

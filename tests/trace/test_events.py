@@ -1,13 +1,16 @@
 """The table of events: order, units, interned words, and what is counted as lost."""
 
+import time
 import tracemalloc
 
 import numpy as np
 import pytest
 
 from tb_bottleneck.sources.event import Args, Event
+from tb_bottleneck.trace import events
 from tb_bottleneck.trace.events import MAX_NAME, EventsBuilder
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.trace import load
 
 
 def event(name="op", ts=1.0, dur=1.0, cat="cpu_op", **more):
@@ -119,3 +122,25 @@ def test_what_cannot_be_used_is_counted():
 def test_events_that_take_no_time_of_their_own_are_left_out():
     builder, table = built([Event(ph=phase, name="x", ts=1.0) for phase in "isfCBEMN"])
     assert (len(table), dict(builder.lost)) == (0, {})
+
+
+def test_hundreds_of_thousands_of_threads_are_named_in_time(tmp_path):
+    """A launcher that names each of its threads anew; the metadata stands behind the one event."""
+    named = ",".join(
+        f'{{"ph":"M","name":"thread_name","pid":1,"tid":{tid},"args":{{"name":"t{tid}"}}}}' for tid in range(300_000)
+    )
+    path = tmp_path / "trace.json"
+    path.write_text(
+        f'{{"traceEvents":[{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":7,"ts":1,"dur":1}},{named}]}}'
+    )
+    began = time.process_time()
+    trace = load(str(path))
+    assert time.process_time() - began < 20
+    assert [(thread.thread, thread.name) for thread in trace.threads] == [("7", "t7")]
+    assert not trace.lost
+
+
+def test_names_of_threads_beyond_the_bound_are_counted(monkeypatch):
+    monkeypatch.setattr(events, "MAX_THREAD_NAMES", 2)
+    builder, _ = built([Event(ph="M", name="thread_name", pid=1, tid=tid, args=Args(name="x")) for tid in range(5)])
+    assert dict(builder.lost) == {"thread names": 3}

@@ -80,3 +80,21 @@ def test_private_keys_are_nowhere_in_it():
     secret = "hunter2"
     raw = {"host_name": secret, "trace_id": secret, "user": {"x": secret}, "distributedInfo": {"pg_config": secret}}
     assert secret not in repr(read_header(raw))
+
+
+@pytest.mark.parametrize(
+    ("entry", "multiprocessors"),
+    [
+        ({"numSms": 108, "maxThreadsPerMultiprocessor": 2048}, 108),
+        ({"maxThreadsPerMultiprocessor": 132}, 132),
+        ({"maxThreadsPerMultiprocessor": 2048}, None),
+    ],
+)
+def test_the_exporter_in_python_misnames_the_multiprocessors(entry, multiprocessors):
+    (device,) = read_header({"deviceProperties": [entry]}).devices
+    assert device.multiprocessors == multiprocessors
+
+
+def test_versions_of_libraries_are_whole_numbers_or_not_there():
+    raw = {"cuda_runtime_version": 12040, "cuda_driver_version": "12.8", "hip_runtime_version": -1, "nccl_version": 1}
+    assert read_header(raw).versions == {"cuda_runtime_version": 12040}

@@ -1,10 +1,12 @@
 """Own times and innermost rows, against asking for each unit of time which row is innermost."""
 
+import time
+
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.nesting import innermost, nest
 
 
 @st.composite
@@ -40,3 +42,28 @@ def test_own_time_is_where_no_nested_row_runs(rows):
 def test_a_child_that_outlives_its_parent_by_nanoseconds_is_still_its_child():
     """Recordings with ns resolution end children up to 3 ns after their parents."""
     assert nest(np.array([0, 600]), np.array([1000, 1003])).self_times().tolist() == [600, 403]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 40)), max_size=40),
+    st.lists(st.integers(-3, 110), max_size=20),
+)
+def test_the_innermost_is_the_last_that_began_and_runs(rows, times):
+    rows = sorted((begin, -length) for begin, length in rows)
+    start, end = np.array([b for b, _ in rows], np.int64), np.array([b - n for b, n in rows], np.int64)
+    found, row = innermost(start, end, np.array(times, np.int64))
+    for at, is_found, which in zip(times, found.tolist(), row.tolist(), strict=True):
+        running = [index for index in range(len(rows)) if start[index] <= at < end[index]]
+        assert (is_found, which if running else None) == (bool(running), running[-1] if running else None)
+
+
+def test_a_deep_stack_costs_no_more_than_a_flat_one():
+    """Each time walked up the stack to the row that still ran: a quarter of a million rows deep, that took hours."""
+    rows = 250_000
+    start, end = np.arange(rows), 2 * rows - np.arange(rows)
+    began = time.perf_counter()
+    found, _ = innermost(start, end, np.arange(2 * rows + 1, 4 * rows))
+    within, row = innermost(start, end, np.array([2 * rows - 5]))
+    assert (found.any(), within.tolist(), row.tolist()) == (False, [True], [4])
+    assert time.perf_counter() - began < 20

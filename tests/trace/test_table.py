@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tb_bottleneck.trace.table import Ints, Table, column
+from tb_bottleneck.trace.table import Ints, Table, by_thread, column
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +37,10 @@ def test_taking_rows_takes_them_of_every_column(rows):
 def test_columns_say_what_they_are():
     fields = Points.__dataclass_fields__
     assert fields["y"].metadata == {"unit": "count", "says": "upwards"}
+
+
+def test_rows_by_thread_keep_their_order():
+    thread = np.array([3, 1, 3, 0, 1, 3])
+    found = by_thread(np.array([0, 1, 2, 4, 5]), thread)
+    assert {key: rows.tolist() for key, rows in found.items()} == {1: [1, 4], 3: [0, 2, 5]}
+    assert by_thread(np.empty(0, np.intp), thread) == {}

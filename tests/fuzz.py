@@ -1,0 +1,277 @@
+"""Damages real recordings at random and looks whether the reader bears it: `python tests/fuzz.py --seconds 600`.
+
+Files are cut, spliced, bit-flipped; keys doubled, numbers mangled, lines of events swapped. Whatever a file holds, the
+answer has to be a report: nothing but our own errors is raised, no rule breaks, and no file takes long. What behaves as
+nothing did before (by health, by what was lost) is damaged further, as AFL does. A find is cut down to the least that
+still shows it, and kept under --keep; it belongs into tests/traces, named after its illness.
+"""
+
+import argparse
+import gzip
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(CHECKOUT))
+
+from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+from tb_bottleneck.errors import BottleneckError  # noqa: E402
+from tb_bottleneck.trace.trace import load  # noqa: E402
+
+LARGEST = 60_000  # bytes of an input: a larger one takes time and shows nothing more
+SLOW_SECONDS = 5.0  # a file of 60 KB takes some hundredths
+OLD = 1e9  # a file of this age is not being written any more
+MOST_KEPT = 2_000  # inputs that behaved in a new way
+SECONDS_TO_SHRINK = 20.0
+
+_EVENT = re.compile(rb"\{[^{}]*(?:\{[^{}]*\}[^{}]*)?\}")
+_MEMBER = re.compile(rb'"[^"\\]{1,40}"\s*:\s*(?:"[^"\\]*"|-?[\d.]+|\[[^][]*\]|null)')
+_NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+NUMBERS = [
+    b"0", b"-0", b"-1", b"1e308", b"1e999", b"-1e999", b"1e-400", b"NaN", b"Infinity", b"-Infinity", b"nan", b"N/A",
+    b"null", b"true", b'"7"', b'"7.5"', b'""', b"9" * 19, b"9" * 400, b"0x10", b"007", b".5", b"5.", b"1.2.3", b"--1",
+    b"9223372036854775807", b"9223372036854775808", b"18446744073709551616", b"4611686018427387904", b"[]", b"{}",
+    b"4294967296", b"0.0005", b"1795251683383494.171", b"9007199254740993", b"1" + b"0" * 60, b"-" + b"9" * 40,
+]  # fmt: skip
+WORDS = [
+    b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b"},", b"]}", b"\0", b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\n",
+    b"\r\n", b" " * 300, b"\x1f\x8b\x08", b"[" * 1200, b'{"a":' * 1200, b'{"ph": "X"', b'"traceEvents": [',
+    b'"args": {', b'"Input Dims": [[', b'"grid": [', b'"correlation": 0', b'"dur": -5', b"ProfilerStep#1",
+    b"DataLoader", b"\xe2\x80\xa8",
+]  # fmt: skip
+KINDS = (
+    b"cpu_op", b"kernel", b"gpu_memcpy", b"gpu_memset", b"cuda_runtime", b"cuda_driver", b"python_function",
+    b"user_annotation", b"overhead", b"hip_runtime", b"Kernel", b"Operator", b"mtia_ccp_events", b"ac2g",
+)  # fmt: skip
+
+
+def flip(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """One bit."""
+    if data:
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+
+
+def cut(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A stretch is missing, or the file ends early."""
+    at = chance.randrange(len(data) + 1)
+    del data[at : len(data) if chance.random() < 0.2 else at + chance.choice([1, 4, 30, 300, 3000])]
+
+
+def splice(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A stretch of another file, put in or over."""
+    at, begin = chance.randrange(len(data) + 1), chance.randrange(len(other) + 1)
+    size = chance.choice([5, 50, 500, 5000])
+    data[at : at + chance.choice([0, size])] = other[begin : begin + size]
+
+
+def insert(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A piece of syntax."""
+    at = chance.randrange(len(data) + 1)
+    data[at : at + chance.choice([0, 0, 1, 5])] = chance.choice(WORDS)
+
+
+def double(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A key with its value twice, or an event."""
+    found = _one(_MEMBER if chance.random() < 0.7 else _EVENT, data, chance)
+    if found:
+        data[found.end() : found.end()] = b", " + found[0]
+
+
+def swap(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """An event goes elsewhere."""
+    found = sorted((one for one in (_one(_EVENT, data, chance), _one(_EVENT, data, chance)) if one), key=_begin)
+    if len(found) == 2 and found[0].end() <= found[1].start():
+        one, two = found
+        data[one.start() : two.end()] = two[0] + data[one.end() : two.start()] + one[0]
+
+
+def mangle(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A number becomes another, or no number."""
+    found = _one(_NUMBER, data, chance)
+    if found:
+        data[found.start() : found.end()] = chance.choice([*NUMBERS, str(chance.randrange(-(2**40), 2**40)).encode()])
+
+
+def rename(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A category, or any word of letters, becomes a category."""
+    found = _one(re.compile(rb"(?<=\")[a-zA-Z_]+(?=\")"), data, chance)
+    if found:
+        data[found.start() : found.end()] = chance.choice(KINDS)
+
+
+def repeat(data: bytearray, chance: random.Random, other: bytes) -> None:
+    """A stretch again and again."""
+    at, size = chance.randrange(len(data) + 1), chance.choice([1, 10, 100, 1000])
+    data[at:at] = data[at : at + size] * chance.choice([1, 3, 30])
+
+
+MUTATIONS: tuple[Callable[[bytearray, random.Random, bytes], None], ...] = (
+    flip, cut, splice, insert, double, swap, mangle, mangle, rename, repeat,
+)  # fmt: skip
+
+
+def _begin(match: "re.Match[bytes]") -> int:
+    return match.start()
+
+
+def _one(pattern: "re.Pattern[bytes]", data: bytearray, chance: random.Random) -> "re.Match[bytes] | None":
+    """A match behind a random place, or from the beginning."""
+    at = chance.randrange(len(data) + 1)
+    return pattern.search(bytes(data), at) or pattern.search(bytes(data))
+
+
+def damaged(data: bytes, chance: random.Random, other: bytes) -> bytes:
+    """The file with a few changes; sometimes zipped, sometimes with the zipped bytes damaged."""
+    changed = bytearray(data)
+    for _ in range(chance.choice([1, 1, 1, 2, 3, 6, 12])):
+        chance.choice(MUTATIONS)(changed, chance, other)
+    del changed[LARGEST:]
+    if chance.random() < 0.9:
+        return bytes(changed)
+    zipped = bytearray(gzip.compress(bytes(changed), 1))
+    if chance.random() < 0.5:
+        chance.choice((flip, cut, splice, repeat))(zipped, chance, other)
+    return bytes(zipped)
+
+
+def corpus() -> list[bytes]:
+    """The tiny files, and the beginnings of real recordings: the demo's, and the public ones where there are any."""
+    real = [*(CHECKOUT / "demo" / "recorded").rglob("*.json.gz")]
+    real += Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent")).glob("*.json.gz")
+    files = [path.read_bytes() for path in sorted((CHECKOUT / "tests" / "traces").glob("*.json*"))]
+    return [data for data in files if data] + [part for path in sorted(real) for part in _parts(path)]
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    """The head of a recording, with some of its first events, and with some from its middle."""
+    with gzip.open(path) as file:
+        text = file.read(4 << 20)
+    begin = re.search(rb'"traceEvents"\s*:\s*\[', text)
+    if begin and begin.end() < LARGEST // 4:
+        events = [found[0] for found in _EVENT.finditer(text, begin.end())]
+        for first in (0, len(events) // 2):
+            yield text[: begin.end()] + b",\n".join(events[first : first + 120])[: LARGEST // 2] + b"]}"
+
+
+@dataclass
+class Find:
+    """A file that is not borne, and how that shows."""
+
+    data: bytes
+    words: str
+
+
+@dataclass
+class Fuzzer:
+    """One search: what is damaged, what was seen, what was found."""
+
+    chance: random.Random
+    folder: Path
+    inputs: list[bytes]
+    cases: int = 0
+    slowest: float = 0.0
+    seen: set[object] = field(default_factory=set)
+    finds: list[Find] = field(default_factory=list)
+
+    def run(self, seconds: float) -> None:
+        """Damages and looks until the time is over."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.one()
+
+    def one(self) -> None:
+        """One file."""
+        data = damaged(self.chance.choice(self.inputs), self.chance, self.chance.choice(self.inputs))
+        self.cases += 1
+        words, behaviour = self.looked_at(data)
+        if words and words not in {find.words for find in self.finds}:
+            self.finds.append(Find(self.shrunk(data, words), words))
+        if behaviour not in self.seen and len(self.seen) < MOST_KEPT:
+            self.seen.add(behaviour)
+            self.inputs.append(data)
+
+    def looked_at(self, data: bytes) -> tuple[str, object]:
+        """What is wrong with how this file is borne (empty where nothing is), and how it was."""
+        path = self.folder / "case.json"
+        path.write_bytes(data)
+        os.utime(path, (OLD, OLD))
+        began = time.monotonic()
+        try:
+            behaviour: tuple[object, ...] = self._behaviour(str(path))
+        except Exception as error:  # what this program looks for
+            return f"{type(error).__name__} in {_place_of(error)}", None
+        took = time.monotonic() - began
+        self.slowest = max(self.slowest, took)
+        return ("slow" if took > SLOW_SECONDS else ""), behaviour
+
+    def _behaviour(self, path: str) -> tuple[object, ...]:
+        report = diagnose(path)
+        codes = tuple(reason.code for reason in report.health.reasons)
+        lost: tuple[str, ...] = ()
+        try:
+            trace = load(path)
+            lost = (*sorted(trace.lost), trace.truncated[:20])
+        except BottleneckError as error:
+            lost = (type(error).__name__,)
+        if codes == ("broken",):
+            raise AssertionError(report.health.reasons[0].detail)
+        broken = [verdict.because for verdict in report.regimes if verdict.status == "broken"]
+        if broken:
+            raise AssertionError(broken[0])
+        return (report.health.status, codes, lost, report.verdict.regime)
+
+    def shrunk(self, data: bytes, words: str) -> bytes:
+        """The file with everything cut away that is not needed to show the same."""
+        end, size = time.monotonic() + SECONDS_TO_SHRINK, len(data) // 2
+        while size and time.monotonic() < end:
+            at = 0
+            while at < len(data) and time.monotonic() < end:
+                shorter = data[:at] + data[at + size :]
+                if self.looked_at(shorter)[0] == words:
+                    data = shorter
+                else:
+                    at += size
+            size //= 2
+        return data
+
+
+def _place_of(error: BaseException) -> str:
+    """Where it was raised, or its words where that is here."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = trace.tb_frame.f_code.co_filename if trace else ""
+    return str(error)[:120] if name == __file__ or trace is None else f"{Path(name).name}:{trace.tb_lineno}"
+
+
+def main() -> int:
+    """Searches and tells."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=None, help="the same again, as far as the clock allows")
+    parser.add_argument("--keep", type=Path, default=None, help="a folder for what is found")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        fuzzer = Fuzzer(random.Random(options.seed), Path(folder), corpus())
+        fuzzer.run(options.seconds)
+    for number, find in enumerate(fuzzer.finds):
+        print(f"{find.words}: {len(find.data)} bytes: {find.data[:300]!r}")
+        if options.keep is not None:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            (options.keep / f"find{number}.json").write_bytes(find.data)
+    print(
+        f"{fuzzer.cases} files in {options.seconds:.0f} s, {len(fuzzer.seen)} ways to behave, "
+        f"the slowest took {fuzzer.slowest:.2f} s, {len(fuzzer.finds)} finds"
+    )
+    return min(len(fuzzer.finds), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

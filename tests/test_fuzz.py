@@ -1,0 +1,69 @@
+"""The fuzzer: a short search on every day, and that it would find what it looks for."""
+
+import random
+import re
+from pathlib import Path
+
+import fuzz
+import pytest
+from fuzz import MUTATIONS, Fuzzer, corpus, damaged
+
+CASES = 150
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return corpus()
+
+
+def fuzzer(inputs, folder, seed=1):
+    return Fuzzer(random.Random(seed), folder, list(inputs))
+
+
+def test_real_recordings_are_among_what_is_damaged(inputs):
+    assert any(b"ProfilerStep#" in data and len(data) > 10_000 for data in inputs)
+    assert all(len(data) <= fuzz.LARGEST for data in inputs if b"deviceProperties" in data)
+
+
+def test_a_short_search_finds_nothing(inputs, tmp_path):
+    search = fuzzer(inputs, tmp_path)
+    for _ in range(CASES):
+        search.one()
+    assert search.finds == []
+    assert len(search.seen) > CASES // 10, "the files that it makes are all alike"
+
+
+def test_a_defect_is_found_and_cut_down_to_what_shows_it(inputs, tmp_path, monkeypatch):
+    real = fuzz.diagnose
+
+    def defective(path):
+        if re.search(rb'"dur":\s*-', Path(path).read_bytes()):
+            raise ZeroDivisionError
+        return real(path)
+
+    monkeypatch.setattr(fuzz, "diagnose", defective)
+    search = fuzzer(inputs, tmp_path)
+    data = b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": -5}, {"ph": "X", "ts": 7, "dur": 1}]}'
+    words, _ = search.looked_at(data)
+    assert words.startswith("ZeroDivisionError in test_fuzz.py:")
+    assert search.shrunk(data, words) == b'"dur":-'
+
+
+def test_a_slow_file_is_a_find(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzz, "SLOW_SECONDS", -1.0)
+    assert fuzzer([], tmp_path).looked_at(b"{}")[0] == "slow"
+
+
+@pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
+def test_every_mutation_changes_a_recording_and_bears_an_empty_file(mutate, inputs):
+    chance, changed = random.Random(7), 0
+    for data in (*inputs[:40], b""):
+        made = bytearray(data)
+        mutate(made, chance, inputs[0])
+        changed += made != data
+    assert changed > 10
+
+
+def test_the_same_seed_makes_the_same_files(inputs):
+    one, two = (damaged(inputs[3], random.Random(5), inputs[4]) for _ in range(2))
+    assert one == two
