@@ -61,8 +61,9 @@ def cause_table(cases: list[Case]) -> Iterator[str]:
     yield "|---|---:|---:|---|"
     for name, illness in ILLNESSES.items():
         mine = [case.examination.report for case in cases if case.origin == name]
-        named = sum(bool(report.findings) and report.findings[0].cause == illness.cause for report in mine)
-        yield f"| {name} | {len(mine)} | {named} | first finding is `{illness.cause}` |"
+        named = sum(bool(report.findings) and report.findings[0].cause in illness.named for report in mine)
+        told = " or ".join(f"`{cause}`" for cause in illness.named if cause)
+        yield f"| {name} | {len(mine)} | {named} | first finding is {told} |"
     for name in HARD_NEGATIVES:
         mine = [case.examination.report for case in cases if case.origin == name]
         clean = sum(report.verdict.severity == "none" for report in mine)
@@ -100,7 +101,7 @@ def _what_is_wrong(case: Case) -> Iterator[str]:
         yield f"said **{case.said}**, right: {' or '.join(case.right)}"
     illness = ILLNESSES.get(case.origin)
     causes = [finding.cause for finding in examination.report.findings]
-    if illness and causes[:1] != [illness.cause]:
+    if illness and (causes[0] if causes else "") not in illness.named:
         yield f"planted `{illness.cause}`, found {', '.join(f'`{cause}`' for cause in causes) or 'nothing'}"
     off = [
         f"{regime} {_points(examination.truth.share(regime))} → {_points(share)}"

@@ -79,6 +79,12 @@ def doing_patterns(on: str) -> tuple[NamePattern, ...]:
 
 
 @cache
+def frame_patterns() -> tuple[NamePattern, ...]:
+    """What Python frames do beyond their thread's doing."""
+    return _patterns("frames.toml", "frame", "does", "")
+
+
+@cache
 def operator_patterns() -> tuple[NamePattern, ...]:
     """The kinds of work that operators do on the CPU."""
     return _patterns("operators.toml", "operator", "work", "")

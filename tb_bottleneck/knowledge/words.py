@@ -11,11 +11,15 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 @dataclass(frozen=True)
 class Line:
-    """A line of evidence: which measure it shows, under which label, and what the number is held against."""
+    """A line of evidence: which measure it shows, under which label, and what the number is held against.
+
+    `optional` ones are left out where their measure is missing: that they are is no news to whoever reads them.
+    """
 
     measure: str
     label: str
     compared_with: str
+    optional: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,10 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
         summary=raw["summary"],
         code=Template(raw["code"].strip()),
         confirm=raw["confirm"],
-        evidence=tuple(Line(e["measure"], e["label"], e.get("compared_with", "")) for e in raw.get("evidence", ())),
+        evidence=tuple(
+            Line(e["measure"], e["label"], e.get("compared_with", ""), e.get("optional", False))
+            for e in raw.get("evidence", ())
+        ),
         headline=Template(raw["headline"]) if "headline" in raw else None,
     )
 

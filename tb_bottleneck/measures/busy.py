@@ -11,20 +11,29 @@ from tb_bottleneck.intervals import EMPTY, Spans, clip, merge, subtract, union
 from tb_bottleneck.measures.roofs import Roof, Roofs
 from tb_bottleneck.measures.smallness import underfilled
 from tb_bottleneck.trace.device import DeviceOps, Work
+from tb_bottleneck.trace.table import Bools
 
 STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
-def busy_by_owner(
-    ops: DeviceOps, roofs: Roofs, multiprocessors: int | None, begin: int, end: int
-) -> dict[str, Spans]:
+def busy_by_owner(ops: DeviceOps, roofs: Roofs, multiprocessors: int | None, begin: int, end: int) -> dict[str, Spans]:
     """The busy time of the window as exclusive sets: compute, memory, underfilled, unknown, communication, transfer.
 
     A kernel whose roof is known from shapes belongs to it; any other goes by the kind of work that its name tells.
     """
+    owned, taken = {}, EMPTY
+    for owner, rows in claims_of(ops, roofs, multiprocessors).items():
+        spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
+        owned[owner] = subtract(spans, taken)
+        taken = merge(taken, spans)
+    return owned
+
+
+def claims_of(ops: DeviceOps, roofs: Roofs, multiprocessors: int | None) -> dict[str, Bools]:
+    """Which operations would own the time in which they run alone, by owner, in order of precedence."""
     untold = roofs.roof == Roof.UNKNOWN
     small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
-    claims = {
+    return {
         "compute": ((roofs.roof == Roof.COMPUTE) | (untold & (ops.work == Work.CONTRACTION))) & ~small,
         "memory": ((roofs.roof == Roof.MEMORY) | (untold & np.isin(ops.work, STREAMS))) & ~small,
         "underfilled": small,
@@ -32,9 +41,3 @@ def busy_by_owner(
         "communication": np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY)),
         "transfer": np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)),
     }
-    owned, taken = {}, EMPTY
-    for owner, rows in claims.items():
-        spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
-        owned[owner] = subtract(spans, taken)
-        taken = merge(taken, spans)
-    return owned

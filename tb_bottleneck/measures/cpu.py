@@ -19,10 +19,10 @@ from tb_bottleneck.trace.trace import Trace
 DISPATCH_SIZED_NS = 5_000
 
 # Setting gradients to None gives their memory back, which takes milliseconds for large models and records no operator.
-_FREES_GRADIENTS = "Optimizer.zero_grad"
+FREES_GRADIENTS = "Optimizer.zero_grad"
 
-_REGIME_OF_WORK = {"contraction": "compute", "collective": "communication"}
-_REGIME_OF_DOING = {
+REGIME_OF_WORK = {"contraction": "compute", "collective": "communication"}
+REGIME_OF_DOING = {
     Doing.LOAD: "input",
     Doing.INTERRUPT: "interruption",
     Doing.START: "interruption",
@@ -46,7 +46,7 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[s
     ns = _work(trace, thread, doings[Doing.DISPATCH])
     worked_in_all = sum(ns.values())
     for doing, spans in doings.items():
-        regime = _REGIME_OF_DOING[doing]
+        regime = REGIME_OF_DOING[doing]
         dispatched_only = spans.total() - (worked_in_all if doing is Doing.DISPATCH else 0)
         ns[regime] = ns.get(regime, 0) + dispatched_only
     return ns
@@ -55,7 +55,7 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[s
 def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, int]:
     """Own time of the operators that begin in `dispatching`, by regime, in ns."""
     events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(_FREES_GRADIENTS)))
+    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(FREES_GRADIENTS)))
     rows = rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))]
     own = nest(events.start[rows], events.end[rows]).self_times()
     worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)
@@ -63,7 +63,7 @@ def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, int]:
     by_name = np.bincount(events.name[rows], weights=own, minlength=len(trace.names))
     ns: dict[str, int] = {}
     for name in np.flatnonzero(by_name).tolist():
-        regime = _REGIME_OF_WORK.get(first_match(operator_patterns(), trace.names[name]) or "", "memory")
+        regime = REGIME_OF_WORK.get(first_match(operator_patterns(), trace.names[name]) or "", "memory")
         ns[regime] = ns.get(regime, 0) + int(by_name[name])
     return _fitted(ns, dispatching.total())
 

@@ -15,7 +15,7 @@ from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
 from tb_bottleneck.trace.calls import Calls, Role
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Ints, Rows
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 # Between two operators a module call, its hooks and the Python around it take a few to 300 us (measured on seven public
@@ -23,6 +23,9 @@ from tb_bottleneck.trace.trace import Trace
 LONGEST_DISPATCH_PAUSE_NS = 500_000
 # A copy that takes longer than this in the call stages pageable memory or waits; shorter ones just enqueue.
 BLOCKING_CALL_NS = 30_000
+
+_RECORDED = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL))
+_ON_HOST = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL, Kind.ANNOTATION, Kind.PYTHON))
 
 
 class Doing(IntEnum):
@@ -39,17 +42,28 @@ class Doing(IntEnum):
 
 
 class HostTimeline:
-    """The doings of the threads of one trace; computed per thread on demand, and kept."""
+    """The doings of the threads of one trace; computed on demand, and kept."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._painted: dict[int, dict[Doing, Spans]] = {}
+        self._painted: dict[tuple[int, ...], dict[Doing, Spans]] = {}
 
     def doings(self, thread: int) -> dict[Doing, Spans]:
         """The exclusive sets of a thread (a row of the trace's threads), the other launching threads filling in."""
-        if thread not in self._painted:
-            self._painted[thread] = dict(self._paint(thread))
-        return self._painted[thread]
+        # So those that launch all do the same; a trace may have thousands of them.
+        beside = () if thread in self._launching else (thread,)
+        if beside not in self._painted:
+            self._painted[beside] = dict(self._paint(beside))
+        return self._painted[beside]
+
+    def alike(self, threads: Ints) -> Iterator[tuple[Bools, dict[Doing, Spans]]]:
+        """Which of the threads do the same, and what; rows below 0 are no threads and are left out."""
+        launching = np.isin(threads, self.launching_threads)
+        if launching.any():
+            yield launching, self.doings(int(self.launching_threads[0]))
+        for other in np.unique(threads[~launching]).tolist():
+            if other >= 0:
+                yield threads == other, self.doings(other)
 
     @cached_property
     def launching_threads(self) -> Ints:
@@ -57,6 +71,10 @@ class HostTimeline:
         calls = self._trace.calls.of(Role.LAUNCH, Role.FILL, Role.COPY)
         threads, counts = np.unique(calls.thread, return_counts=True)
         return np.asarray(threads[np.argsort(-counts)], np.int64)
+
+    @cached_property
+    def _launching(self) -> frozenset[int]:
+        return frozenset(self.launching_threads.tolist())
 
     @cached_property
     def main_thread(self) -> int | None:
@@ -69,27 +87,29 @@ class HostTimeline:
                 return int(np.bincount(self._trace.events.thread[rows]).argmax())
         return None
 
-    def _paint(self, thread: int) -> Iterator[tuple[Doing, Spans]]:
-        own = self._claims(thread)
-        others = [self._claims(int(other)) for other in self.launching_threads if other != thread]
+    def _paint(self, beside: tuple[int, ...]) -> Iterator[tuple[Doing, Spans]]:
+        """The sets of the launching threads and those beside them, together."""
+        claims = self._claims([*self._launching, *beside])
         taken = EMPTY
         for doing in Doing:
-            claimed = merge(own.get(doing, EMPTY), *(other.get(doing, EMPTY) for other in others))
+            claimed = claims.get(doing, EMPTY)
             if doing is Doing.DISPATCH:
                 claimed = _bridged(merge(taken, claimed))
             free = subtract(claimed, taken)
             yield doing, free
             taken = merge(taken, free)
 
-    def _claims(self, thread: int) -> dict[Doing, Spans]:
-        """What the rows of a thread say by themselves, overlapping."""
+    def _claims(self, threads: list[int]) -> dict[Doing, Spans]:
+        """What the rows of some threads say by themselves, overlapping."""
         events, calls = self._trace.events, self._trace.calls
-        own = calls.thread == thread
+        among = np.zeros(len(self._trace.threads), np.bool_)
+        among[threads] = True
+        own = among[calls.thread]
         mine, reads = calls.take(own), self._trace.reads[own]
         blocking = mine.end - mine.start > BLOCKING_CALL_NS
-        rows = self._rows_of(thread)
-        recorded = np.isin(events.kind[rows], (Kind.CPU_OP, Kind.CALL)) & ~self._is_mark[events.name[rows]]
-        dispatch = recorded | self._is_optimizer[events.name[rows]]
+        rows = self._rows_of(among)
+        recorded = _RECORDED[events.kind[rows]] & ~self._is_mark[events.name[rows]]
+        dispatch = rows[recorded | self._is_optimizer[events.name[rows]]]
         return {
             Doing.LOAD: self._told(rows, "load"),
             Doing.INTERRUPT: self._told(rows, "interrupt"),
@@ -97,51 +117,47 @@ class HostTimeline:
             Doing.WAIT: _spans(mine.take((mine.role == Role.WAIT) | ((mine.role == Role.COPY) & reads))),
             Doing.COPY: _spans(mine.take((mine.role == Role.COPY) & blocking & ~reads)),
             Doing.START: merge(self._told(rows, "start"), _spans(mine.take((mine.role == Role.INITIALIZE) & blocking))),
-            Doing.DISPATCH: union(events.start[rows[dispatch]], events.end[rows[dispatch]]),
+            Doing.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
         }
 
-    def _rows_of(self, thread: int) -> Rows:
+    def _rows_of(self, among: Bools) -> Rows:
         events = self._trace.events
-        host = np.isin(events.kind, (Kind.CPU_OP, Kind.CALL, Kind.ANNOTATION, Kind.PYTHON, Kind.OVERHEAD))
-        return np.flatnonzero(host & ((events.thread == thread) | (events.kind == Kind.OVERHEAD)))
+        return np.flatnonzero((_ON_HOST[events.kind] & among[events.thread]) | (events.kind == Kind.OVERHEAD))
 
     def _told(self, rows: Rows, word: str) -> Spans:
         events = self._trace.events
-        says = np.zeros(len(rows), np.bool_)
-        for kind, flags in self._says[word].items():
-            says |= (events.kind[rows] == kind) & flags[events.name[rows]]
-        return union(events.start[rows[says]], events.end[rows[says]])
+        says = rows[self._says[word][events.kind[rows], events.name[rows]]]
+        return union(events.start[says], events.end[says])
 
     @cached_property
-    def _is_mark(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _is_mark(self) -> Bools:
         """Names that torch before 1.12 wrote as operators though they mark a phase."""
         marks = ("ProfilerStep", "enumerate(Data")
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
-    def _is_optimizer(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _is_optimizer(self) -> Bools:
         """Names of the optimizer's own annotations: between their operators torch is at work, not the user's Python."""
         return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property
-    def _says(self) -> dict[str, dict[Kind, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
-        """For each word of knowledge/doings.toml and each kind of row, which names say it."""
+    def _says(self) -> dict[str, Bools]:
+        """For each word of knowledge/doings.toml: by kind of row (first axis) and name (second), which say it."""
+        trace = self._trace
         sources = {
             Kind.ANNOTATION: ("annotation",),
             Kind.CPU_OP: ("operator", "annotation"),
             Kind.PYTHON: ("python",),
             Kind.OVERHEAD: ("overhead",),
         }
-        found = {
-            word: {kind: np.zeros(len(self._trace.names), np.bool_) for kind in sources}
-            for word in ("load", "interrupt", "start")
-        }
+        found = {word: np.zeros((len(Kind), len(trace.names)), np.bool_) for word in ("load", "interrupt", "start")}
         for kind, on in sources.items():
             patterns = tuple(entry for source in on for entry in doing_patterns(source))
-            for name in np.unique(self._trace.events.name[self._trace.rows(kind)]):
-                word = first_match(patterns, self._trace.names[name])
+            used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
+            for name in np.flatnonzero(used).tolist():
+                word = first_match(patterns, trace.names[name])
                 if word is not None:
-                    found[word][kind][name] = True
+                    found[word][kind, name] = True
         return found
 
 

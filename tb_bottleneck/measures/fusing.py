@@ -1,70 +1,91 @@
-"""Measures of work that could be done in fewer kernels: pointwise chains and optimizers that loop over parameters."""
+"""Measures of work that fewer kernels or operators could do: pointwise chains, optimizers that loop over weights."""
 
 import re
 
 import numpy as np
 
 from tb_bottleneck.intervals import union
+from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.within import calls_made, hosted, rows_named, shown
 from tb_bottleneck.trace.calls import Role
 from tb_bottleneck.trace.device import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 
-_NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 # torch's own pointwise kernels, one operator each; compiled ones (triton_poi_...) are fused already.
 _POINTWISE = re.compile(r"(vectorized|unrolled|legacy)?_?elementwise_kernel")
 # Kernels of foreach and fused optimizers take hundreds of parameters at once.
+_TOGETHER = ("aten::_foreach_", "aten::_fused_")
 _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.IGNORECASE)
 
 
 def pointwise_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in pointwise kernels that each do one operator."""
+    """Share of the window in pointwise work that is one operator each: kernels, or operators of a run on the CPU."""
     if not recording.on_device:
-        return _NO_DEVICE
+        rows, own = _pointwise_operators(recording)
+        return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
     ops = _kernels(recording, _POINTWISE)
     covered = union(ops.start, ops.end).covered(recording.steps.begin, recording.steps.end)
-    return Measure(float(covered) / recording.account.window, "share", "window", len(ops))
+    return shown(float(covered) / recording.account.window, "share", "window", ops.start, ops.end)
 
 
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
-    """Such kernels per step."""
+    """Such kernels, or operators, per step."""
     if not recording.on_device:
-        return _NO_DEVICE
+        rows, _ = _pointwise_operators(recording)
+        return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
     ops = _kernels(recording, _POINTWISE)
-    return Measure(len(ops) / len(recording.steps), "count", "step", len(ops))
+    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
 def optimizer_launches(recording: Recording) -> Measure | Missing:
-    """Launches per step inside Optimizer.step, where its kernels take one parameter each; 0 where they take many."""
-    if not recording.on_device:
-        return _NO_DEVICE
-    inside = _optimizer_calls(recording)
+    """Launches per step inside Optimizer.step, where each takes one parameter; 0 where they take many at once.
+
+    On the CPU they are the operators that it calls.
+    """
+    inside = _inside_optimizer(recording)
     if inside is None:
         return Missing("no optimizer step was recorded")
-    if len(_kernels(recording, _MULTI_TENSOR)):
+    together = rows_named(recording, lambda name: name.startswith(_TOGETHER), Kind.CPU_OP)
+    if len(_kernels(recording, _MULTI_TENSOR)) or len(together):
         return Measure(0.0, "count", "step", 0)
     return Measure(int(inside.sum()) / len(recording.steps), "count", "step", int(inside.sum()))
 
 
 def optimizer_share(recording: Recording) -> Measure | Missing:
-    """Share of the window's launches that the optimizer makes."""
-    inside = _optimizer_calls(recording) if recording.on_device else None
+    """Share of the launches, on the CPU of the operators, that the optimizer makes."""
+    inside = _inside_optimizer(recording)
     if inside is None:
         return Missing("no optimizer step was recorded")
     return Measure(float(inside.mean()) if len(inside) else 0.0, "share", "launches", int(inside.sum()))
 
 
-def _optimizer_calls(recording: Recording) -> "np.ndarray[tuple[int], np.dtype[np.bool_]] | None":
-    """For each launch of the window whether it happens inside Optimizer.step; None where no such row is."""
-    trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[np.isin(events.name[rows], trace.names_where(lambda name: name.startswith("Optimizer.step#")))]
+def _inside_optimizer(recording: Recording) -> Bools | None:
+    """For each launch, or operator, whether it begins inside Optimizer.step; None where no such row is."""
+    events = recording.trace.events
+    rows = rows_named(recording, lambda name: name.startswith("Optimizer.step#"), Kind.ANNOTATION, Kind.CPU_OP)
     if not len(rows):
         return None
-    calls = trace.calls.of(Role.LAUNCH)
-    calls = calls.take(recording.in_window(calls.start))
-    return union(events.start[rows], events.end[rows]).contains(calls.start)
+    steps = union(events.start[rows], events.end[rows])
+    if recording.on_device:
+        return steps.contains(calls_made(recording, Role.LAUNCH).start)
+    operators = recording.trace.rows(Kind.CPU_OP)
+    starts = events.start[operators]
+    return steps.contains(starts[hosted(recording, starts)])
+
+
+def _pointwise_operators(recording: Recording) -> tuple[Rows, Ints]:
+    """The pointwise operators of the main thread, and their own time in ns."""
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[(events.thread[rows] == recording.host.main_thread) & hosted(recording, events.start[rows])]
+    own = nest(events.start[rows], events.end[rows]).self_times()
+    wanted = trace.names_where(lambda name: first_match(operator_patterns(), name) == "pointwise")
+    chosen = np.isin(events.name[rows], wanted)
+    return rows[chosen], own[chosen]
 
 
 def _kernels(recording: Recording, pattern: re.Pattern[str]) -> DeviceOps:

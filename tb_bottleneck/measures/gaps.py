@@ -6,11 +6,6 @@ For a gap [begin, end) that ends with an operation whose call returned at r:
   [r, end) is the latency of a launch; if it is longer than launches take, the device was kept by something else.
 A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is
 split by what the main launching thread did.
-
-Sync bubbles: when the host waits until the device has run dry, the device stays idle while the host dispatches again.
-Without the wait the host would have done the work behind it that much earlier, and no more: so the first idle time
-behind the return of the call, up to the length of the wait, is the wait's. Whatever the host does in that time uses the
-length up; only dispatching is charged to the wait, the rest keeps its owner.
 """
 
 from dataclasses import dataclass, fields
@@ -18,14 +13,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measures.bubbles import NEVER, Costing, Waits, charge
+from tb_bottleneck.measures.bubbles import RETURN_LAG_NS as RETURN_LAG_NS
 from tb_bottleneck.measures.doing import BLOCKING_CALL_NS, Doing, HostTimeline
 from tb_bottleneck.trace.calls import Calls, Role
 from tb_bottleneck.trace.device import DeviceOps
-from tb_bottleneck.trace.table import Bools, Ints, Table, column
+from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
 
-# A wait and the end of what it waited for lie this close (the return of a synchronising call takes a few us).
-RETURN_LAG_NS = 20_000
 # From the return of the call to the begin of the operation lie 4.5 to 8 us at the 2nd percentile of public traces, V100
 # to H100; several times that is still a launch. Beyond it the device was given to somebody else, who left no record.
 LONGEST_LATENCY_NS = 30_000
@@ -37,17 +32,6 @@ SHORTEST_WAIT_NS = 15_000
 # A call that finds its work done takes 4 to 8 us itself; in a simulated training, 4 us leaves no bias in what waits
 # cost.
 USUAL_CALL_NS = 4_000
-NEVER = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, eq=False)
-class Waits(Table):
-    """Calls that blocked until a device had done something, in order of time."""
-
-    call: Ints = column("row of calls", "the blocking call")
-    over: Ints = column("ns", "when the host could go on: the return, or the end of the call's own copy")
-    length: Ints = column("ns", "how long the call waited: its time, without what such a call takes anyway")
-    charged: Ints = column("ns", "idle dispatching behind the call that the wait caused")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +71,8 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
     by_doing = _split(idle.starts, until, thread, host)
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
-    bubbles = _Bubbles(idle, until, thread, by_doing[:, Doing.DISPATCH], latency, host, _frees(trace))
-    waits = bubbles.charge(*_waits(trace.all_device_ops, calls, trace.reads))
+    costing = Costing(idle, until, thread, by_doing[:, Doing.DISPATCH] + latency, latency, _frees(trace))
+    waits, sync_bubble = charge(costing, host, *_waits(trace.all_device_ops, calls, trace.reads))
     return Gaps(
         begin=idle.starts,
         end=idle.ends,
@@ -97,7 +81,7 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
         latency=latency,
         stalled=late - latency,
         queued=np.where(queued, idle.ends - idle.starts, 0),
-        sync_bubble=bubbles.charged,
+        sync_bubble=sync_bubble,
         waits=waits,
     )
 
@@ -105,12 +89,10 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
 def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
     """Time of each [begin, until) by what the gap's thread did."""
     parts = np.zeros((len(begin), len(Doing)), np.int64)
-    for one in np.unique(thread).tolist():
-        rows = thread == one
-        if one >= 0:
-            for doing, spans in host.doings(one).items():
-                parts[rows, doing] = spans.covered(begin[rows], until[rows])
-        parts[rows, Doing.OTHER] = (until - begin)[rows] - parts[rows, : Doing.OTHER].sum(axis=1)
+    for rows, doings in host.alike(thread):
+        for doing, spans in doings.items():
+            parts[rows, doing] = spans.covered(begin[rows], until[rows])
+    parts[:, Doing.OTHER] = until - begin - parts[:, : Doing.OTHER].sum(axis=1)
     return parts
 
 
@@ -140,48 +122,3 @@ def _frees(trace: Trace) -> Ints:
     calls = trace.calls.of(Role.ALLOCATE)
     frees = trace.names_where(lambda name: "Free" in name or "Unmap" in name or "Release" in name)
     return calls.start[np.isin(calls.name, frees)]
-
-
-class _Bubbles:
-    """Charges waits with the idle dispatching behind them; `charged` is what each gap was charged, once."""
-
-    def __init__(
-        self,
-        idle: Spans,
-        until: Ints,
-        thread: Ints,
-        dispatching: Ints,
-        latency: Ints,
-        host: HostTimeline,
-        frees: Ints,
-    ) -> None:
-        self._frees = frees
-        self.charged = np.zeros(len(idle), np.int64)
-        self._idle, self._until, self._thread, self._latency, self._host = idle, until, thread, latency, host
-        self._room = dispatching + latency
-
-    def charge(self, call: Ints, over: Ints, length: Ints) -> Waits:
-        """Charges wait by wait, in order of time."""
-        charged = np.zeros(len(call), np.int64)
-        for row, (end, budget) in enumerate(zip(over.tolist(), length.tolist(), strict=True)):
-            gap = int(np.searchsorted(self._idle.ends, end, side="right"))
-            if gap < len(self._idle) and self._idle.starts[gap] > end + RETURN_LAG_NS:
-                continue  # the device was still busy when the host went on: the wait cost nothing
-            free = int(np.searchsorted(self._frees, end))
-            limit = int(self._frees[free]) if free < len(self._frees) else NEVER
-            while gap < len(self._idle) and budget > 0 and self._idle.starts[gap] < limit:
-                before = int(self.charged[gap])
-                budget = self._charge(gap, max(end, int(self._idle.starts[gap])), budget)
-                charged[row] += int(self.charged[gap]) - before
-                gap += 1
-        return Waits(call=call, over=over, length=length, charged=charged)
-
-    def _charge(self, gap: int, begin: int, budget: int) -> int:
-        """Charges what the host dispatched within `budget` ns from `begin` on; returns what is left of the budget."""
-        stop = max(min(int(self._until[gap]), begin + budget), begin)
-        thread = int(self._thread[gap])
-        dispatched = int(self._host.doings(thread)[Doing.DISPATCH].covered(begin, stop)) if thread >= 0 else 0
-        left = budget - (stop - begin)
-        latency = min(left, int(self._latency[gap]))
-        self.charged[gap] = min(self.charged[gap] + dispatched + latency, self._room[gap])
-        return left - latency

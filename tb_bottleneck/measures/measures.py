@@ -1,18 +1,38 @@
 """What the rules are given: the account, and every other measure for the asking. A rule never sees a trace."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
+from typing import Any, Protocol
 
 from tb_bottleneck.measures.account import Account
 from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.recording import Recording
 
-MeasureFunction = Callable[[Recording], Measure | Missing]
+# Takes a trace's Recording or a process's Testimony: a rule asks one witness or the other, never both at once.
+MeasureFunction = Callable[[Any], Measure | Missing]
+
+
+class Witness(Protocol):
+    """What measures are taken of."""
+
+    @property
+    def account(self) -> Account:
+        """Every nanosecond of the window with its owner."""
+        ...
+
+    @property
+    def on_device(self) -> bool:
+        """Whether an accelerator worked; else the CPU is the device."""
+        ...
+
+    @property
+    def steps(self) -> Sized:
+        """The judged steps."""
+        ...
 
 
 class Measures:
     """Measures of one recording. A measure is asked for by its function, taken once, and kept."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Witness) -> None:
         self._recording = recording
         self._taken: dict[str, Measure | Missing] = {}
 

@@ -2,16 +2,20 @@
 
 import numpy as np
 
-from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.precisions import Precision, misaligned, precision_of
 from tb_bottleneck.measures.measure import Measure, Missing, words
+from tb_bottleneck.measures.peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.roofs import Roof
+from tb_bottleneck.measures.within import shown
+from tb_bottleneck.measures.working import called
 from tb_bottleneck.trace.device import DeviceOps, Work
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.units import share_text
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
-MATRIX_TYPES = {"tf32", "bf16", "fp16"}
+# Types that take less of the kernels' time than this are left out where types are listed.
+WORTH_LISTING = 0.01
 
 
 def roofs_known(recording: Recording) -> Measure | Missing:
@@ -39,9 +43,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     Missing where the device has no matrix units that its kernels could use, or is not known; zero where half of the
     products or more run on matrix units already.
     """
-    facts = recording.trace.header.device(recording.trace.device_index)
-    gpu = gpu_named(facts.name) if facts is not None else None
-    if gpu is None or not MATRIX_TYPES & gpu.tflops.keys():
+    if not has_matrix_units(recording.trace):
         return Missing("whether the device has faster units for matrix products is not known")
     ops = _products(recording)
     length = ops.end - ops.start
@@ -50,7 +52,57 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     matrix = np.array([(p := told[name]) is not None and p.unit == "tensor" for name in ops.name.tolist()], np.bool_)
     if length[matrix].sum() >= length[vector].sum():
         return Measure(0.0, "share", "window", 0)
-    return Measure(float(length[vector].sum()) / recording.account.window, "share", "window", int(vector.sum()))
+    plain = ops.take(vector)
+    return shown(float(length[vector].sum()) / recording.account.window, "share", "window", plain.start, plain.end)
+
+
+def tf32_offered(recording: Recording) -> Measure | Missing:
+    """1 where the device can multiply fp32 as TF32, 0 where it cannot."""
+    if not has_matrix_units(recording.trace):
+        return Missing("whether the device has faster units for matrix products is not known")
+    return Measure(float(has_tf32(recording.trace)), "count", "device")
+
+
+def types_multiplied(recording: Recording) -> Measure | Missing:
+    """The types that products run in and on which units, each with its share of their time: `fp32 (vector): 82 %`."""
+    ops = _products(recording)
+    length = ops.end - ops.start
+    if not length.sum():
+        return Missing("no matrix product ran on the device")
+    by_type: dict[str, float] = {}
+    for name, share in zip(*_by_name(ops.name, length / length.sum()), strict=True):
+        label = _label(precision_of(recording.trace.names[name]))
+        by_type[label] = by_type.get(label, 0.0) + share
+    most = sorted(((share, label) for label, share in by_type.items() if share >= WORTH_LISTING), reverse=True)
+    return words(", ".join(f"{label}: {share_text(share)}" for share, label in most), len(ops))
+
+
+def reached_by_type(recording: Recording) -> Measure | Missing:
+    """How near products come to what the device can reach in their type, weighted by time: `bf16 (tensor): 61 %`."""
+    inside, length = _kernel_time(recording)
+    ops = recording.trace.device_ops.take(inside)
+    roof, reached = recording.roofs.roof[inside], recording.roofs.reached[inside]
+    bound = (roof == Roof.COMPUTE) & (ops.work == Work.CONTRACTION)
+    if not length[bound].sum():
+        return Missing("no kernel's work is known from shapes; record_shapes=True records them")
+    time: dict[str, float] = {}
+    work: dict[str, float] = {}
+    names, sums = _by_name(ops.name[bound], length[bound].astype(np.float64))
+    _, done = _by_name(ops.name[bound], length[bound] * reached[bound])
+    for name, taken, at_roof in zip(names, sums, done, strict=True):
+        label = _label(precision_of(recording.trace.names[name]))
+        time[label], work[label] = time.get(label, 0.0) + taken, work.get(label, 0.0) + at_roof
+    most = sorted(((taken, label) for label, taken in time.items()), reverse=True)
+    shown = [
+        f"{label}: {share_text(work[label] / taken)}" for taken, label in most if taken > WORTH_LISTING * sum(sums)
+    ]
+    return words(", ".join(shown), int(bound.sum()))
+
+
+def peaks_from(recording: Recording) -> Measure | Missing:
+    """Where the device's peaks come from: calibration, data sheet or device properties."""
+    peaks = peaks_of(recording.trace)
+    return Missing("the device's peaks are not known") if peaks is None else words(peaks.basis)
 
 
 def misaligned_products(recording: Recording) -> Measure | Missing:
@@ -60,8 +112,8 @@ def misaligned_products(recording: Recording) -> Measure | Missing:
     ops = _products(recording)
     odd = {name: misaligned(recording.trace.names[name]) for name in np.unique(ops.name).tolist()}
     rows = np.array([odd[name] for name in ops.name.tolist()], np.bool_)
-    length = (ops.end - ops.start)[rows]
-    return Measure(float(length.sum()) / recording.account.window, "share", "window", int(rows.sum()))
+    ops = ops.take(rows)
+    return shown(float((ops.end - ops.start).sum()) / recording.account.window, "share", "window", ops.start, ops.end)
 
 
 def misaligned_kernel(recording: Recording) -> Measure | Missing:
@@ -70,8 +122,8 @@ def misaligned_kernel(recording: Recording) -> Measure | Missing:
     ops = ops.take(np.array([misaligned(recording.trace.names[name]) for name in ops.name.tolist()], np.bool_))
     if not len(ops):
         return Missing("no misaligned kernel ran")
-    totals = np.bincount(ops.name, weights=ops.end - ops.start)
-    return words(recording.trace.names[int(np.argmax(totals))], len(ops))
+    name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
+    return called(recording, name, ops.take(ops.name == name))
 
 
 def _products(recording: Recording) -> DeviceOps:
@@ -79,6 +131,18 @@ def _products(recording: Recording) -> DeviceOps:
     ops = recording.trace.device_ops
     inside = (ops.end > recording.steps.begin) & (ops.start < recording.steps.end)
     return ops.take(inside & (ops.work == Work.CONTRACTION))
+
+
+def _by_name(names: Ints, values: Floats) -> tuple[list[int], list[float]]:
+    """The distinct names and the sum of the values of each."""
+    distinct, which = np.unique(names, return_inverse=True)
+    return distinct.tolist(), np.bincount(which, weights=values).tolist()
+
+
+def _label(precision: Precision | None) -> str:
+    if precision is None or precision.dtype is None:
+        return "unknown type"
+    return f"{precision.dtype} ({precision.unit})"
 
 
 def _is_plain_fp32(precision: Precision | None) -> bool:

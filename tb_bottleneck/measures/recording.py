@@ -12,6 +12,7 @@ from tb_bottleneck.measures.cpu import cpu_time_by_regime
 from tb_bottleneck.measures.doing import HostTimeline
 from tb_bottleneck.measures.gaps import Gaps, find_gaps
 from tb_bottleneck.measures.roofs import Roofs, roofs_of
+from tb_bottleneck.measures.talking import python_time, told_apart
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -68,7 +69,12 @@ class Recording:
             ns = device_time_by_regime(self.busy, self.gaps)
         else:
             ns = cpu_time_by_regime(self.trace, self.steps, self.host)
-        return account_of(self.steps.end - self.steps.begin, ns)
+        return account_of(self.steps.end - self.steps.begin, told_apart(ns, self.trace, self.python_time))
+
+    @cached_property
+    def python_time(self) -> Spans:
+        """When the device had no work, and nothing recorded says why."""
+        return python_time(self.steps, self.host, self.gaps if self.on_device else None)
 
     def in_window(self, starts: Ints) -> Bools:
         """Which of these times lie in the window."""

@@ -11,8 +11,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_bottleneck.knowledge.gpus import GIGA, TERA, Gpu, gpu_named
-from tb_bottleneck.knowledge.precisions import Precision, precision_of
+from tb_bottleneck.knowledge.gpus import GIGA, TERA
+from tb_bottleneck.knowledge.precisions import precision_of
+from tb_bottleneck.measures.peaks import Peaks, peaks_of
 from tb_bottleneck.measures.roofline.bound import IMPLAUSIBLE_FROM, completed
 from tb_bottleneck.measures.roofline.traffic import bytes_moved, list_itemsize_in
 from tb_bottleneck.measures.roofline.work import flops
@@ -39,21 +40,21 @@ class Roofs(Table):
 
     roof: Ints = column("Roof", "the roof that bounds the operation")
     reached: Floats = column("share", "time at that roof / time taken; 0 where the roof is unknown, may exceed 1")
+    other: Floats = column("share", "time at the other roof / time taken; 0 where the roof is unknown")
 
 
 def roofs_of(trace: Trace) -> Roofs:
     """The roofs of the device operations."""
     ops = trace.device_ops
-    roof, reached = np.zeros(len(ops), np.int64), np.zeros(len(ops))
-    facts = trace.header.device(trace.device_index)
-    gpu = gpu_named(facts.name) if facts is not None else None
-    if gpu is None or not len(trace.calls) or len(trace.signatures) < MIN_SIGNATURES:
-        return Roofs(roof, reached)
+    roof, reached, other = np.zeros(len(ops), np.int64), np.zeros(len(ops)), np.zeros(len(ops))
+    peaks = peaks_of(trace)
+    if peaks is None or not len(trace.calls) or len(trace.signatures) < MIN_SIGNATURES:
+        return Roofs(roof, reached, other)
     called, operator = trace.calling_operators
     works = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
     rows = np.flatnonzero(ops.launched & works & called[ops.call])
     if not len(rows):
-        return Roofs(roof, reached)
+        return Roofs(roof, reached, other)
     length = ops.end[rows] - ops.start[rows]
     operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
     taken = np.bincount(group, weights=length)
@@ -63,16 +64,17 @@ def roofs_of(trace: Trace) -> Roofs:
         [trace.events.name[operators], trace.events.signature[operators], ops.name[longest], ops.work[longest]], axis=1
     )
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    times = np.array([_times(trace, gpu, *key) for key in distinct.tolist()])[which.reshape(-1)]
+    times = np.array([_times(trace, peaks, *key) for key in distinct.tolist()])[which.reshape(-1)]
     at_roof = times.max(axis=1)
     known = np.isfinite(at_roof) & (at_roof > 0) & (at_roof < IMPLAUSIBLE_FROM * taken)
     nearer = np.where(times[:, 0] >= times[:, 1], Roof.COMPUTE, Roof.MEMORY)
     roof[rows] = np.where(known, nearer, Roof.UNKNOWN)[group]
     reached[rows] = np.where(known, at_roof / np.maximum(taken, 1), 0.0)[group]
-    return Roofs(roof, reached)
+    other[rows] = np.where(known, times.min(axis=1) / np.maximum(taken, 1), 0.0)[group]
+    return Roofs(roof, reached, other)
 
 
-def _times(trace: Trace, gpu: Gpu, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
+def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
     """(ns at the peak, ns at the bandwidth) of an operator's call; NaN where not known."""
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
@@ -82,22 +84,15 @@ def _times(trace: Trace, gpu: Gpu, operator: int, signature: int, kernel: int, w
     moved = bytes_moved(name, operands.dims, operands.types, operands.concrete, list_itemsize_in(kernel_name))
     if moved is None:
         return unknown
-    at_bandwidth = moved / (gpu.bandwidth * GIGA) * NS_PER_S
+    at_bandwidth = moved / (peaks.bandwidth * GIGA) * NS_PER_S
     if work == Work.STREAMING:
         return 0.0, at_bandwidth
     count = flops(name, operands.dims, operands.concrete)
-    peak = _peak(gpu, completed(precision_of(kernel_name), _operand_type(operands)))
+    precision = completed(precision_of(kernel_name), _operand_type(operands))
+    peak = peaks.of(precision) if precision is not None else None
     if count is None or peak is None:
         return unknown
     return count / (peak * TERA) * NS_PER_S, at_bandwidth
-
-
-def _peak(gpu: Gpu, precision: Precision | None) -> float | None:
-    """What can be reached of the peak, in TFLOP/s: matrix units reach a measured share of theirs."""
-    peak = gpu.peak_of(precision) if precision is not None else None
-    if peak is None or precision is None:
-        return None
-    return peak * (gpu.achievable or 1.0) if precision.unit == "tensor" else peak
 
 
 def _operand_type(operands: Operands) -> str:

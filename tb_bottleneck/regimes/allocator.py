@@ -4,20 +4,38 @@ Signal: idle device time inside cudaMalloc, cudaFree, cudaHostAlloc and their ki
 Formula: that time / the window.
 Threshold: fires at 3 % of the window.
 Source: after warm-up the caching allocator serves every request itself (pytorch docs, notes on CUDA memory
-management), so a healthy run spends nothing here; 3 % is the smallest cost worth a sentence.
+management), so a healthy run spends nothing here; 3 % is the smallest cost worth a sentence. Who gives memory back
+tells why: torch.cuda.empty_cache() does so outside of any operator, the allocator itself only inside one, when a
+request has failed (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
-from tb_bottleneck.measures.hosting import driver_allocations
+from tb_bottleneck.measures.allocating import cache_frees, driver_allocations, pinned_allocations, pressed_frees
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.03
+# Libraries free a workspace now and then; memory that goes round is given back about as often as it is asked for.
+RETURNED = 0.25
 
 
 def judge(measures: Measures) -> Judgement:
-    """Memory goes back to the driver and is asked for again: an emptied cache, or a card that is too full."""
-    cause = Cause("empty_cache", measures.account.share("allocator"), (driver_allocations,))
-    return idle_judgement(measures, "allocator", FIRES_AT, (cause,))
+    """An emptied cache, a card that is too full, pinned memory that is not kept, or sizes that keep growing."""
+    return idle_judgement(measures, "allocator", FIRES_AT, _causes)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
+    share = measures.account.share("allocator")
+    emptied, pressed, pinned, asked = (
+        measures.value(measure, otherwise=0.0)
+        for measure in (cache_frees, pressed_frees, pinned_allocations, driver_allocations)
+    )
+    if emptied >= max(pressed, RETURNED * asked) > 0:
+        return (Cause("empty_cache", share, (cache_frees, driver_allocations)),)
+    if pressed >= RETURNED * asked > 0:
+        return (Cause("memory_pressure", share, (pressed_frees, driver_allocations)),)
+    if pinned > asked:
+        return (Cause("pinned_allocations", share, (pinned_allocations, driver_allocations)),)
+    return (Cause("growing_memory", share, (driver_allocations, cache_frees)),)
 
 
 RULE = Rule("allocator", judge, FIRES_AT)

@@ -55,7 +55,7 @@ class Answer:
 
 def judge_all(measures: Measures) -> tuple[Verdict, ...]:
     """One verdict per rule."""
-    return tuple(_judge(rule, measures) for rule in RULES)
+    return tuple(judged(rule, measures) for rule in RULES)
 
 
 def answer_of(verdicts: tuple[Verdict, ...]) -> Answer:
@@ -69,7 +69,8 @@ def answer_of(verdicts: tuple[Verdict, ...]) -> Answer:
     return Answer(bound.regime, bound.judgement.share, "none")
 
 
-def _judge(rule: Rule, measures: Measures) -> Verdict:
+def judged(rule: Rule, measures: Measures) -> Verdict:
+    """What the rule says, with the measures it rests on; never raises."""
     try:
         judgement = rule.judge(measures)
         wanted = [*judgement.evidence, *(measure for cause in judgement.causes for measure in cause.evidence)]

@@ -3,20 +3,76 @@
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
 Formula: that time / the window.
 Threshold: fires at 10 % of the window.
-Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py).
+Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages count
+as small below 1 MB: DistributedDataParallel's own first bucket is of that size, the others are of 25 MB. A link counts
+as slow below half of what the device's own PCIe slot carries: within one machine there is none slower.
 """
 
+from tb_bottleneck.measures.measure import Measure
 from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.working import collectives, dearest_collective
+from tb_bottleneck.measures.messages import (
+    backend,
+    bus_bandwidth,
+    bytes_exchanged,
+    collectives,
+    dearest_collective,
+    devices_driven,
+    hidden_collectives,
+    late_collectives,
+    message_size,
+    peer_link,
+    ranks,
+)
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
+SMALL_BYTES, MANY = 1_000_000, 20
+HIDDEN, LATE = 0.20, 0.50
+SLOW_LINK = 0.5
+HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures) -> Judgement:
-    """One rank alone cannot tell a slow link from a slow peer: both look like a long collective."""
-    cause = Cause("exposed_collectives", measures.account.share("communication"), (collectives, dearest_collective))
-    return idle_judgement(measures, "communication", FIRES_AT, (cause,))
+    """One rank alone cannot tell a slow peer from a slow link, unless even its best message was slow."""
+    return idle_judgement(measures, "communication", FIRES_AT, _causes)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
+    share = measures.account.share("communication")
+    sizes = (collectives, message_size, bytes_exchanged, ranks)
+    causes = []
+    if measures.value(devices_driven, otherwise=0.0) > 1:
+        causes.append(Cause("data_parallel", share, (devices_driven, collectives, dearest_collective)))
+    if _on_the_host(measures):
+        causes.append(Cause("slow_backend", share, (backend, *sizes)))
+    if _slow_link(measures):
+        causes.append(Cause("slow_interconnect", share, (bus_bandwidth, peer_link, *sizes)))
+    if _after_backward(measures):
+        causes.append(Cause("no_overlap", share, (hidden_collectives, late_collectives, *sizes)))
+    if _small(measures):
+        causes.append(Cause("small_messages", share, sizes))
+    evidence = (dearest_collective, hidden_collectives, bus_bandwidth, *sizes)
+    return tuple(causes) or (Cause("exposed_collectives", share, evidence),)
+
+
+def _on_the_host(measures: Measures) -> bool:
+    told = measures(backend)
+    return measures.on_device and isinstance(told, Measure) and told.text in HOST_BACKENDS
+
+
+def _slow_link(measures: Measures) -> bool:
+    reached, given = measures(bus_bandwidth), measures(peer_link)
+    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
+
+
+def _after_backward(measures: Measures) -> bool:
+    late = measures.value(late_collectives, otherwise=0.0) >= LATE
+    return late and measures.value(hidden_collectives, otherwise=1.0) < HIDDEN
+
+
+def _small(measures: Measures) -> bool:
+    size = measures.value(message_size, otherwise=float(SMALL_BYTES))
+    return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY
 
 
 RULE = Rule("communication", judge, FIRES_AT)

@@ -15,7 +15,11 @@ from tb_bottleneck.measures.products import (
     full_precision_products,
     misaligned_kernel,
     misaligned_products,
+    peaks_from,
+    reached_by_type,
     roofs_known,
+    tf32_offered,
+    types_multiplied,
 )
 from tb_bottleneck.measures.working import cores, dearest_kernel, threads_per_core, torch_threads
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
@@ -46,14 +50,17 @@ def _full_precision(measures: Measures) -> Cause | None:
     share = measures.value(full_precision_products, otherwise=0.0)
     if share < WORTH_NAMING:
         return None
-    return Cause("fp32_matmul", share, (full_precision_products, dearest_kernel), bounded=False)
+    name = "fp32_matmul" if measures.value(tf32_offered, otherwise=0.0) else "fp32_without_tf32"
+    return Cause(name, share, (full_precision_products, types_multiplied, dearest_kernel), bounded=False)
 
 
 def _misaligned(measures: Measures) -> Cause | None:
     share = measures.value(misaligned_products, otherwise=0.0)
     if share < WORTH_NAMING:
         return None
-    return Cause("misaligned_shapes", share, (misaligned_products, misaligned_kernel, compute_reached), bounded=False)
+    return Cause(
+        "misaligned_shapes", share, (misaligned_products, misaligned_kernel, reached_by_type, peaks_from), bounded=False
+    )
 
 
 RULE = Rule("compute", judge, FIRES_AT)

@@ -6,7 +6,7 @@ Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.hosting import longest_host_pause
+from tb_bottleneck.measures.hosting import host_lines, longest_host_pause, steps_between_pauses
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -15,8 +15,12 @@ FIRES_AT = 0.10
 
 def judge(measures: Measures) -> Judgement:
     """Which Python it was, only recorded stacks can tell."""
-    cause = Cause("host_python", measures.account.share("host"), (longest_host_pause,))
-    return idle_judgement(measures, "host", FIRES_AT, (cause,))
+    return idle_judgement(measures, "host", FIRES_AT, _causes)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
+    evidence = (longest_host_pause, host_lines, steps_between_pauses)
+    return (Cause("host_python", measures.account.share("host"), evidence),)
 
 
 RULE = Rule("host", judge, FIRES_AT)

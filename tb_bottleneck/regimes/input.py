@@ -4,31 +4,54 @@ Signal: idle device time while the training thread is inside DataLoader.__next__
 Formula: that time / the window.
 Threshold: fires at 5 % of the window; abstains below it where no DataLoader was recorded, since a loader of another
 kind shows as Python.
-Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py).
+Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is named
+where frames that read take half of the loader's time, or fetches of three times the median and more (the method's rule
+for outliers) a third of it: then more of the same workers would wait for the same storage.
 """
 
-from tb_bottleneck.measures.loading import loader_fetch, loader_idle, loader_iterator, workers_needed
-from tb_bottleneck.measures.measure import Measure
-from tb_bottleneck.measures.measures import MeasureFunction, Measures
+from tb_bottleneck.measures.fetching import preparing_lines, reading, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.measures.loading import (
+    cores_available,
+    loader_fetch,
+    loader_idle,
+    loader_iterator,
+    workers_factor,
+    workers_needed,
+)
+from tb_bottleneck.measures.measure import Measure, Missing
+from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
+READS, UNEVEN = 0.5, 0.33
 
 
 def judge(measures: Measures) -> Judgement:
-    """Names the cause by the iterator: one process loads in the training thread, several are too few or too slow."""
+    """Names the cause by what fetches do, then by the iterator: one process loads in the training thread."""
+    return idle_judgement(measures, "input", FIRES_AT, _causes, seen_by=loader_fetch)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
+    share = measures.account.share("input")
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
-    name = {
-        "_SingleProcessDataLoaderIter": "loader_in_main_process",
-        "_MultiProcessingDataLoaderIter": "too_few_workers",
-    }.get(kind, "slow_loader")
-    share = measures.account.share("input")
-    evidence: tuple[MeasureFunction, ...] = (loader_idle, loader_fetch, loader_iterator)
-    if name == "loader_in_main_process":
-        evidence = (*evidence, workers_needed)
-    cause = Cause(name, share, evidence)
-    return idle_judgement(measures, "input", FIRES_AT, (cause,), seen_by=loader_fetch)
+    if _waits_for_storage(measures):
+        evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, reading, loader_iterator)
+        return (Cause("slow_storage", share, evidence),)
+    if kind == "_SingleProcessDataLoaderIter":
+        evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, reading)
+        return (Cause("loader_in_main_process", share, evidence),)
+    if kind == "_MultiProcessingDataLoaderIter":
+        evidence = (loader_idle, usual_fetch, slowest_fetch, loader_iterator, workers_factor, cores_available)
+        return (Cause("too_few_workers", share, evidence),)
+    if isinstance(measures(loader_fetch), Missing):
+        return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
+    return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
+
+
+def _waits_for_storage(measures: Measures) -> bool:
+    reads = measures.value(reading, otherwise=0.0)
+    return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 
 
 RULE = Rule("input", judge, FIRES_AT)

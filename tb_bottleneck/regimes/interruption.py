@@ -9,26 +9,46 @@ Source: half of traceml's warning level for overheads, 10 % of the step (diagnos
 interruption is one call, and worth naming earlier.
 """
 
-from tb_bottleneck.measures.hosting import checkpoints, collections, loggings, what_interrupts
+from tb_bottleneck.measures.interrupting import (
+    checkpoints,
+    collections,
+    evaluations,
+    first_runs,
+    interrupted_step,
+    loggings,
+    steps_between,
+    usual_step,
+    what_interrupts,
+)
 from tb_bottleneck.measures.measures import MeasureFunction, Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 
+SUSPECTS: dict[str, MeasureFunction] = {
+    "checkpointing": checkpoints,
+    "evaluation": evaluations,
+    "logging": loggings,
+    "garbage_collection": collections,
+    "first_runs": first_runs,
+}
+
 
 def judge(measures: Measures) -> Judgement:
-    """The costliest of checkpointing, logging and garbage collection is the cause; the account says what it owns."""
-    suspects: dict[str, MeasureFunction] = {
-        "checkpointing": checkpoints,
-        "logging": loggings,
-        "garbage_collection": collections,
-    }
-    costs = {name: measures.value(measure, otherwise=0.0) for name, measure in suspects.items()}
-    name = max(costs, key=lambda suspect: costs[suspect])
+    """The costliest of the suspects is the cause; the account says what it owns, and the steps how often it comes."""
+    return idle_judgement(measures, "interruption", FIRES_AT, _causes, seen_by=checkpoints)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("interruption")
-    found = (name, suspects[name]) if costs[name] > 0 else ("other_interruption", what_interrupts)
-    cause = Cause(found[0], share, (found[1], what_interrupts))
-    return idle_judgement(measures, "interruption", FIRES_AT, (cause,), seen_by=checkpoints)
+    costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
+    name = max(costs, key=lambda suspect: costs[suspect])
+    rhythm = (what_interrupts, steps_between, usual_step, interrupted_step)
+    if costs[name] <= 0:
+        return (Cause("other_interruption", share, rhythm),)
+    if name == "first_runs":
+        return (Cause(name, share, (first_runs,)),)
+    return (Cause(name, share, (SUSPECTS[name], *rhythm)),)
 
 
 RULE = Rule("interruption", judge, FIRES_AT)

@@ -2,36 +2,69 @@
 
 Signal: idle device time while the launching thread is in operators, runtime calls or the short pauses between them.
 Formula: that time / the window. Half of it counts as recoverable: while it records, the profiler slows the dispatching
-host 1.6 to 2.1 times, so up to half of what is seen is the profiler's own.
+host 1.6 to 2.1 times, so up to half of what is seen is the profiler's own. Where the step time without the profiler was
+recorded, its measured overhead o takes the place of that half: (share - o) / (1 - o), and that share has to fire.
 Threshold: fires at 10 % of the window.
 Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch
 2.13 with 80 small layers, every combination of the profiler's options against none.
 """
 
+from tb_bottleneck.measures.compiling import compiled_kernels, graph_launches
 from tb_bottleneck.measures.fusing import optimizer_launches, optimizer_share
 from tb_bottleneck.measures.hosting import operators, time_per_launch
+from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.messages import devices_driven
+from tb_bottleneck.measures.overhead import profiler_overhead
 from tb_bottleneck.measures.working import kernel_time, kernels
-from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
 RECOVERABLE = 0.5
 # A foreach or fused optimizer launches a handful of kernels per step, one that loops several for each parameter;
 # torch's foreach has been the default on CUDA since 2.0.
 LOOPING_LAUNCHES = 100
+# A model counts as compiled where half of its kernels are the compiler's: the others are products from libraries.
+COMPILED = 0.5
 
 
 def judge(measures: Measures) -> Judgement:
     """Small kernels: the device finishes each one before the host has launched the next. On a CPU run, operators."""
+    share, own = measures.account.share("launch"), _recoverable(measures)
+    if isinstance(measures(profiler_overhead), Measure) and share * own < FIRES_AT:
+        return Judgement(CLEAR, share, share * own)
+    return idle_judgement(measures, "launch", FIRES_AT, _causes, own)
+
+
+def _recoverable(measures: Measures) -> float:
+    """The part of the regime's share that is not the profiler's own."""
+    share, overhead = measures.account.share("launch"), measures(profiler_overhead)
+    if isinstance(overhead, Missing) or share <= 0:
+        return RECOVERABLE
+    return max(share - overhead.value, 0.0) / (1 - overhead.value) / share
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("launch")
-    if measures.on_device:
-        causes = [Cause("small_kernels", share, (kernels, kernel_time, time_per_launch, operators))]
-        if measures.value(optimizer_launches, otherwise=0.0) >= LOOPING_LAUNCHES:
-            part = share * measures.value(optimizer_share, otherwise=0.0)
-            causes.append(Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share)))
+    if not measures.on_device:
+        return (*_loop(measures), Cause("small_operators", share, (operators, profiler_overhead)))
+    shown = (kernels, kernel_time, time_per_launch, operators, profiler_overhead)
+    compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED
+    if compiled and not measures.value(graph_launches, otherwise=0.0):
+        causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *shown))]
     else:
-        causes = [Cause("small_operators", share, (operators,))]
-    return idle_judgement(measures, "launch", FIRES_AT, tuple(causes), RECOVERABLE)
+        causes = [Cause("small_kernels", share, shown)]
+    if measures.value(devices_driven, otherwise=0.0) > 1:
+        causes.insert(0, Cause("data_parallel", share, (devices_driven, *shown)))
+    return (*causes, *_loop(measures))
+
+
+def _loop(measures: Measures) -> tuple[Cause, ...]:
+    """The optimizer, where it takes one parameter after the other."""
+    if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
+        return ()
+    part = measures.account.share("launch") * measures.value(optimizer_share, otherwise=0.0)
+    return (Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share)),)
 
 
 RULE = Rule("launch", judge, FIRES_AT)

@@ -60,12 +60,13 @@ def idle_judgement(
     measures: Measures,
     regime: str,
     fires_at: float,
-    causes: tuple[Cause, ...] = (),
+    causes: Callable[[Measures], tuple[Cause, ...]],
     recoverable: float = 1.0,
     seen_by: MeasureFunction | None = None,
 ) -> Judgement:
     """The judgement of a regime that keeps the device from working: it fires by its share of the account.
 
+    `causes` is asked for them only where it fires.
     `seen_by` is the measure without which the regime's time would not have been seen: where it is missing, a low share
     says nothing, and the rule abstains.
     """
@@ -75,4 +76,4 @@ def idle_judgement(
         if isinstance(seen, Missing):
             return Judgement(ABSTAINS, share, share * recoverable, missing=seen.because)
         return Judgement(CLEAR, share, share * recoverable)
-    return Judgement(FIRES, share, share * recoverable, causes)
+    return Judgement(FIRES, share, share * recoverable, causes(measures))

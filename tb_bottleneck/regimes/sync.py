@@ -5,24 +5,55 @@ Formula: that time, behind each call at most as much idle time as the call waite
 device costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
-one line of code, and worth naming earlier.
+one line of code, and worth naming earlier. What waits is in measures/waits.py; the kind that costs most is the cause.
 """
 
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.waiting import costly_waits, idle_in_waits, scalar_reads, waiting_lines, waiting_operators
+from tb_bottleneck.measures.measures import MeasureFunction, Measures
+from tb_bottleneck.measures.waiting import (
+    costly_reads,
+    costly_waits,
+    explicit_waits,
+    idle_in_waits,
+    read_waits,
+    shape_waits,
+    upload_waits,
+    waiting_lines,
+    waiting_operators,
+)
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-MOSTLY = 0.5
+# From here on one read of all values would do for what several reads in a step do now.
+SEVERAL_READS = 2.0
+# Another kind of wait is worth its own finding from a quarter of the cost on.
+WORTH_NAMING = 0.25
+
+KINDS: dict[str, MeasureFunction] = {
+    "scalar_reads": read_waits,
+    "blocking_uploads": upload_waits,
+    "data_dependent_shapes": shape_waits,
+    "explicit_waits": explicit_waits,
+}
 
 
 def judge(measures: Measures) -> Judgement:
-    """Waits that mostly read single values are named as such; which line it was, only recorded stacks can tell."""
-    reads = measures.value(scalar_reads, otherwise=0.0)
-    name = "scalar_reads" if reads > MOSTLY else "blocking_waits"
-    evidence = (costly_waits, waiting_operators, waiting_lines, idle_in_waits)
-    cause = Cause(name, measures.account.share("sync"), evidence)
-    return idle_judgement(measures, "sync", FIRES_AT, (cause,))
+    """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
+    return idle_judgement(measures, "sync", FIRES_AT, _causes)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
+    share = measures.account.share("sync")
+    parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
+    named = sorted((name for name, part in parts.items() if part >= WORTH_NAMING), key=lambda name: -parts[name])
+    causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
+    return causes or (_cause(measures, "blocking_waits", share),)
+
+
+def _cause(measures: Measures, name: str, share: float) -> Cause:
+    waits = costly_reads if name == "scalar_reads" else costly_waits
+    if name == "scalar_reads" and measures.value(costly_reads, otherwise=0.0) >= SEVERAL_READS:
+        name = "metric_reads"
+    return Cause(name, share, (waits, waiting_operators, waiting_lines, idle_in_waits))
 
 
 RULE = Rule("sync", judge, FIRES_AT)

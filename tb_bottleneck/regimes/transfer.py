@@ -3,27 +3,50 @@
 Signal: copies on the device outside all kernels, and idle device time inside a copy call that blocks.
 Formula: that time / the window.
 Threshold: fires at 5 % of the window.
-Source: TraceLens reports exposed copies from 5 % of the GPU's time on.
+Source: TraceLens reports exposed copies from 5 % of the GPU's time on. A link is named where the best copies of 1 MB
+and more from pinned memory stay below 80 % of what such copies reach over the device's own slot (STAS, ml-engineering:
+80 to 88 % of a link's raw rate).
 """
 
-from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.copying import (
+    copies_made,
+    host_copies,
+    link_bandwidth,
+    pageable_bandwidth,
+    pageable_copies,
+    pinned_bandwidth,
+)
+from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.working import host_copies, pageable_copies
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
+SLOW_LINK = 0.8
 
 
 def judge(measures: Measures) -> Judgement:
     """Pageable memory is the first suspect: its copies are staged by the host. ROCm does not tell it from pinned."""
+    return idle_judgement(measures, "transfer", FIRES_AT, _causes)
+
+
+def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("transfer")
     pageable = measures(pageable_copies)
     if isinstance(pageable, Missing):
-        name = "exposed_copies"
+        causes = [Cause("exposed_copies", share, (host_copies, copies_made, pageable_copies))]
+    elif pageable.value > 0:
+        evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth)
+        causes = [Cause("pageable_copies", share, evidence)]
     else:
-        name = "pageable_copies" if pageable.value > 0 else "blocking_copies"
-    cause = Cause(name, share, (host_copies, pageable_copies))
-    return idle_judgement(measures, "transfer", FIRES_AT, (cause,))
+        causes = [Cause("blocking_copies", share, (host_copies, copies_made, pinned_bandwidth, link_bandwidth))]
+    if _slow_link(measures):
+        causes.insert(0, Cause("degraded_link", share, (pinned_bandwidth, link_bandwidth, host_copies)))
+    return tuple(causes)
+
+
+def _slow_link(measures: Measures) -> bool:
+    reached, given = measures(pinned_bandwidth), measures(link_bandwidth)
+    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
 
 
 RULE = Rule("transfer", judge, FIRES_AT)

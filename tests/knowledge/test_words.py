@@ -1,12 +1,14 @@
 """Every regime, cause and defect that the code can name has its words, and templates ask only for what is filled in."""
 
+import importlib
 import re
+from pkgutil import iter_modules
 
 import pytest
 
+from tb_bottleneck import measures
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.knowledge.words import health_advice, regime_advice
-from tb_bottleneck.measures import fusing, hosting, loading, products, waiting, working
 from tb_bottleneck.measures.account import REGIMES
 
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device", "roofs"}
@@ -25,7 +27,10 @@ def test_a_regime_has_title_meaning_headline_and_reasons(regime):
 
 @pytest.mark.parametrize("regime", ALL)
 def test_evidence_names_measures_that_exist(regime):
-    known = {name for module in (fusing, loading, hosting, products, waiting, working) for name in vars(module)}
+    modules = (
+        importlib.import_module(f"{measures.__name__}.{found.name}") for found in iter_modules(measures.__path__)
+    )
+    known = {name for module in modules for name in vars(module)}
     for name, cause in regime_advice(regime).causes.items():
         assert cause.evidence, f"{name} shows no evidence"
         asked = set(re.findall(r"\$(\w+)", cause.code.template))

@@ -52,3 +52,34 @@ def test_foreach_kernels_and_launches_elsewhere_are_no_loop_of_the_optimizer(tmp
     found = trained(tmp_path, kernel, kernels_per_step=200, kernel_us=6, optimizer=optimizer)
     assert "small_kernels" in found
     assert "optimizer_for_loop" not in found
+
+
+def on_the_cpu(operator, operators_per_step, optimizer):
+    """Four steps of 10 ms on the CPU, filled with one operator, inside Optimizer.step or in front of it."""
+    events, each = [], 10_000 / operators_per_step
+    for step in range(4):
+        row = {"ph": "X", "pid": 1, "tid": 1, "ts": step * 10_000}
+        events.append(row | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "dur": 10_000})
+        name = "Optimizer.step#Adam.step" if optimizer else "forward"
+        events.append(row | {"cat": "user_annotation", "name": name, "dur": 9_999})
+        for number in range(operators_per_step):
+            at = {"ts": step * 10_000 + number * each, "dur": each * 0.95}
+            events.append(row | at | {"cat": "cpu_op", "name": operator})
+    return {"traceEvents": events}
+
+
+@pytest.mark.parametrize(
+    ("operator", "operators", "optimizer", "named"),
+    [
+        ("aten::gelu", 40, False, ["unfused_pointwise"]),
+        ("aten::addmm", 40, False, []),
+        ("aten::cat", 40, False, []),
+        ("aten::lerp_", 2_500, True, ["small_operators", "optimizer_for_loop"]),
+        ("aten::_fused_adam_", 2_500, True, ["small_operators"]),
+        ("aten::lerp_", 2_500, False, ["small_operators"]),
+    ],
+)
+def test_the_same_is_seen_in_the_operators_of_a_run_on_the_cpu(tmp_path, operator, operators, optimizer, named):
+    path = tmp_path / "c.pt.trace.json"
+    path.write_text(json.dumps(on_the_cpu(operator, operators, optimizer)))
+    assert sorted(finding.cause for finding in diagnose(str(path)).findings) == sorted(named)

@@ -10,7 +10,9 @@ from tb_bottleneck import regimes
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.regimes.bench import RULES
 
-MODULES = [name for _, name, _ in pkgutil.iter_modules(regimes.__path__) if name not in ("rule", "bench")]
+MODULES = [
+    name for _, name, package in pkgutil.iter_modules(regimes.__path__) if not package and name not in ("rule", "bench")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

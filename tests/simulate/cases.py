@@ -11,7 +11,7 @@ from tb_bottleneck.schema.bottleneck_pb2 import Report
 # Of the simulated runs this share is random; planted illnesses and hard negatives have half of the rest each.
 RANDOM_SHARE = 0.7
 # Held out: the defects of the analyser were looked for with other seeds. Where a miss of the page is mended, move on.
-FIRST_RANDOM_SEED, FIRST_PLANTED_SEED = 2**22, 200
+FIRST_RANDOM_SEED, FIRST_PLANTED_SEED = 2**22, 400
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """One examination: a training is simulated, recorded and diagnosed, and the report is laid beside the truth."""
 
+import json
 import random
 import tempfile
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from simulate.training import program_of
 from simulate.truth import Truth, truth_of
 from simulate.workload import Workload
 from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.measures.recording import Recording as Measured
 from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
 
 # How far a share of the account may be off, in shares of the window. What a recording cannot show adds up to this: a
 # call that waits for less than 30 us looks like any other (ten metric reads in a step of 4 ms make 1.5 points), times
@@ -73,7 +77,7 @@ class Examination:
 
 def examine(workload: Workload, recording: Recording | None = None) -> Examination:
     """Simulates, records, diagnoses."""
-    recording = recording or Recording(DIALECTS[3], stacks=workload.stacks)
+    recording = recording or Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
     program = program_of(workload)
     run = Machine(program).run()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +88,19 @@ def examine(workload: Workload, recording: Recording | None = None) -> Examinati
     basis = "profiler_step" if recording.steps else "inferred" if marked else "whole"
     multiprocessors = MULTIPROCESSORS if recording.dialect.header else None
     return Examination(workload, recording, truth_of(program, run, multiprocessors, basis), report)
+
+
+def measured(workload: Workload, recording: Recording | None = None, **header: object) -> Measured:
+    """Simulates and records; gives what measures are taken from. `header` adds top-level keys to the recording."""
+    recording = recording or Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
+    text = kineto_json(Machine(program_of(workload)).run(), recording)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "simulated.pt.trace.json"
+        path.write_text(text.replace("{", "{" + "".join(f'"{k}": {json.dumps(v)}, ' for k, v in header.items()), 1))
+        trace = load(str(path))
+    steps = find_steps(trace)
+    assert steps is not None
+    return Measured(trace, steps)
 
 
 def recorded(workload: Workload, seed: int) -> Recording:

@@ -6,16 +6,29 @@ from dataclasses import dataclass
 
 from simulate.workload import Workload, healthy, launch_bound
 
+BF16 = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
+FP32 = "ampere_sgemm_128x64_tn"
+ODD = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1>"
+
 Make = Callable[[int], Workload]
 
 
 @dataclass(frozen=True)
 class Illness:
-    """What is planted, and the verdict's regime and first cause that name it."""
+    """What is planted, and the verdict's regime and first cause that name it.
+
+    `also` are causes that may be named instead by recordings that do not hold what tells them apart.
+    """
 
     make: Make
     regime: str
     cause: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What may be named first."""
+        return (self.cause, *self.also)
 
 
 def _sized(seed: int, low: float = 0.4, high: float = 2.0) -> tuple[Workload, Callable[[], int]]:
@@ -43,7 +56,7 @@ def _pageable(seed: int) -> Workload:
 
 def _blocking(seed: int) -> Workload:
     well, size = _sized(seed, 0.3, 1.5)
-    return well.but(loader="workers", load_ns=1_000_000, non_blocking=False, batch_bytes=size() * 20)
+    return well.but(loader="workers", load_ns=1_000_000, non_blocking=False, batch_bytes=size() * 24)
 
 
 def _reads(seed: int) -> Workload:
@@ -52,6 +65,44 @@ def _reads(seed: int) -> Workload:
     pace = rng.randint(50_000, 80_000)
     close = well.but(kernel_ns=pace, operator_ns=int(pace * 0.7), layers=30, filled=1.0, loader="")
     return close.but(read_every_layers=rng.randint(1, 2), old_reads=rng.random() < 0.5)
+
+
+def _short_steps(seed: int) -> Workload:
+    """Steps of about a millisecond: short enough for one wait in each of them to cost a tenth of the time."""
+    rng = random.Random(seed)
+    short = healthy(seed).but(layers=3, kernel_ns=rng.randint(90_000, 130_000), operator_ns=12_000, loader="")
+    return short.but(optimizer_kernels=2, old_reads=rng.random() < 0.5, contractions=0.5)
+
+
+def _one_read(seed: int) -> Workload:
+    return _short_steps(seed).but(print_every=1)
+
+
+def _metrics(seed: int) -> Workload:
+    return _short_steps(seed).but(metric_reads=4 + seed % 4)
+
+
+def _synchronize(seed: int) -> Workload:
+    return _short_steps(seed).but(synchronizes=1, layers=1, operator_ns=30_000, kernel_ns=70_000)
+
+
+def _masks(seed: int) -> Workload:
+    return _reads(seed).but(read_every_layers=0, masked_every_layers=1)
+
+
+def _uneven(seed: int) -> Workload:
+    well, size = _sized(seed, 0.5, 0.9)
+    return well.but(loader="main", load_ns=size(), slow_batches=0.3, steps=16, layers=6)
+
+
+def _files(seed: int) -> Workload:
+    return _main_loader(seed).but(reading=0.8, stacks=True)
+
+
+def _slow_link(seed: int) -> Workload:
+    well, size = _sized(seed, 0.3, 1.5)
+    rate = random.Random(seed).uniform(5.0, 14.0)
+    return well.but(loader="workers", load_ns=1_000_000, non_blocking=False, link_rate=rate, batch_bytes=size() * 10)
 
 
 def _checkpoints(seed: int) -> Workload:
@@ -78,6 +129,42 @@ def _empty_cache(seed: int) -> Workload:
     return healthy(seed).but(layers=6, kernel_ns=200_000, empty_every=1, mallocs=8 + seed % 8)
 
 
+def _full_memory(seed: int) -> Workload:
+    return _empty_cache(seed).but(pressed=True)
+
+
+def _late_collectives(seed: int) -> Workload:
+    return _collectives(seed).but(late_buckets=True)
+
+
+def _small_messages(seed: int) -> Workload:
+    well = _short_steps(seed)
+    return well.but(layers=30, kernel_ns=30_000, operator_ns=5_000, buckets=30, bucket_ns=130_000, bucket_bytes=64_000)
+
+
+def _slow_network(seed: int) -> Workload:
+    rng, well = random.Random(seed), healthy(seed)
+    size, rate = rng.randint(6, 40) * 1_000_000, rng.uniform(0.3, 2.0)
+    return well.but(buckets=3, bucket_bytes=size, bucket_ns=int(max(size / rate, well.step_ns / 2)))
+
+
+def _data_parallel(seed: int) -> Workload:
+    return launch_bound(seed).but(load_ns=0, devices=2, data_parallel=True)
+
+
+def _compiled(seed: int) -> Workload:
+    return launch_bound(seed).but(load_ns=0, stream_name="triton_poi_fused_add_gelu_3", contractions=0.3)
+
+
+def _products(name: str) -> Make:
+    return lambda seed: healthy(seed).but(loader="", contractions=0.9, product_name=name)
+
+
+def _pointwise(seed: int) -> Workload:
+    name = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>"
+    return healthy(seed).but(loader="", contractions=0.1, stream_name=name)
+
+
 def _collectives(seed: int) -> Workload:
     well, size = _sized(seed, 1.0, 2.0)
     return well.but(buckets=3, bucket_ns=size() // 2)
@@ -86,16 +173,32 @@ def _collectives(seed: int) -> Workload:
 ILLNESSES: Mapping[str, Illness] = {
     "loader in the main process": Illness(_main_loader, "input", "loader_in_main_process"),
     "too few workers": Illness(_few_workers, "input", "too_few_workers"),
-    "pageable copies": Illness(_pageable, "transfer", "pageable_copies"),
-    "blocking copies": Illness(_blocking, "transfer", "blocking_copies"),
-    "scalar reads in the forward pass": Illness(_reads, "sync", "scalar_reads"),
+    "pageable copies": Illness(_pageable, "transfer", "pageable_copies", ("exposed_copies",)),
+    "blocking copies": Illness(_blocking, "transfer", "blocking_copies", ("exposed_copies",)),
+    "a slow link": Illness(_slow_link, "transfer", "degraded_link", ("exposed_copies", "blocking_copies")),
+    "uneven storage": Illness(_uneven, "input", "slow_storage"),
+    "a loader that reads files": Illness(_files, "input", "slow_storage"),
+    "scalar reads in the forward pass": Illness(_reads, "sync", "metric_reads"),
+    "a scalar read that drains the queue": Illness(_one_read, "sync", "scalar_reads"),
+    "metrics read one by one": Illness(_metrics, "sync", "metric_reads"),
+    "a synchronize in every step": Illness(_synchronize, "sync", "explicit_waits"),
+    "masks in the forward pass": Illness(_masks, "sync", "data_dependent_shapes"),
     "small kernels": Illness(lambda seed: launch_bound(seed).but(load_ns=0), "launch", "small_kernels"),
     "checkpoints": Illness(_checkpoints, "interruption", "checkpointing"),
     "checkpoints without frames": Illness(_unseen_checkpoints, "host", "host_python"),
     "garbage collection": Illness(_garbage, "interruption", "garbage_collection"),
     "Python between the steps": Illness(_python, "host", "host_python"),
     "emptied cache": Illness(_empty_cache, "allocator", "empty_cache"),
+    "full memory": Illness(_full_memory, "allocator", "memory_pressure"),
     "exposed collectives": Illness(_collectives, "communication", "exposed_collectives"),
+    "collectives after the backward pass": Illness(_late_collectives, "communication", "no_overlap"),
+    "small messages": Illness(_small_messages, "communication", "small_messages"),
+    "a slow network": Illness(_slow_network, "communication", "slow_interconnect", ("exposed_collectives",)),
+    "DataParallel": Illness(_data_parallel, "launch", "data_parallel"),
+    "a compiled model without graphs": Illness(_compiled, "launch", "no_graph"),
+    "products in fp32": Illness(_products(FP32), "compute", "fp32_matmul", ("fp32_without_tf32", "")),
+    "products of odd shapes": Illness(_products(ODD), "compute", "misaligned_shapes"),
+    "pointwise kernels one by one": Illness(_pointwise, "memory", "unfused_pointwise"),
 }
 
 
@@ -118,5 +221,8 @@ HARD_NEGATIVES: Mapping[str, Make] = {
     ),
     "a pause hidden by the queue": lambda seed: _busy(seed).but(pauses=1, pause_ns=9_000_000),
     "gradient accumulation": lambda seed: _busy(seed).but(accumulation=3, layers=6),
+    "reads of tensors on the CPU": lambda seed: _busy(seed).but(cpu_reads=200),
+    "a loader without workers that pins": lambda seed: _busy(seed).but(loader="main", load_ns=5_000_000, pinned=True),
+    "mixed precision": lambda seed: _busy(seed).but(product_name=BF16, contractions=0.9),
     "a captured graph": lambda seed: _busy(seed).but(graph=True, kernel_ns=60_000, layers=40),
 }

@@ -143,6 +143,9 @@ class _Writer:
             args["bytes"] = op.bytes
         else:
             args |= {"grid": [op.blocks, 1, 1], "block": [256, 1, 1]}
+            if op.bytes:
+                args |= {"Collective name": "allreduce", "In msg nelems": op.bytes // 4, "dtype": "Float"}
+                args |= {"Out msg nelems": op.bytes // 4, "Group size": 8}
             if dialect.prefix == "cuda" and dialect.header:
                 args["warps per SM"] = op.blocks * 8 / MULTIPROCESSORS
         name = op.name

@@ -157,7 +157,7 @@ class Machine:
                 late=issued + launch.latency > ready,
                 stall=kernel.stall,
                 blocks=kernel.blocks,
-                bytes=0,
+                bytes=kernel.bytes,
                 call=call,
                 op=self._operator(),
                 phase=self._phase(),

@@ -8,7 +8,7 @@ from simulate.workload import Workload
 from tb_bottleneck.knowledge.catalogue import kernel_patterns
 
 MULTIPROCESSORS = 108
-PAGEABLE_BYTES_PER_NS, PINNED_BYTES_PER_NS = 5.0, 20.0
+PAGEABLE_BYTES_PER_NS, PINNED_BYTES_PER_NS = 5.0, 24.0
 
 
 def due(every: int, count: int) -> bool:
@@ -26,6 +26,9 @@ class Pieces:
             kind: [entry.example for entry in kernel_patterns() if entry.says == kind]
             for kind in ("contraction", "streaming", "collective")
         }
+        for kind, name in (("contraction", work.product_name), ("streaming", work.stream_name)):
+            if name:
+                self.names[kind] = [name]
         self._kernels = 0
 
     def read(self, size: int) -> Iterator[Instruction]:

@@ -17,7 +17,8 @@ COMPUTE_STREAM, COMM_STREAM = 7, 20
 class Kernel:
     """A kernel to come. `work` is contraction, streaming, collective or unknown; `gap` is the device's pause before it.
 
-    `stall` is a pause in which the device serves somebody else, which no recording shows.
+    `stall` is a pause in which the device serves somebody else, which no recording shows;
+    `bytes` is a collective's message.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Kernel:
     blocks: int
     gap: int
     stall: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Kernel names are the examples of knowledge/kernels.toml; their grids fill the de
 import random
 from collections.abc import Iterator
 
-from simulate.pieces import PAGEABLE_BYTES_PER_NS, PINNED_BYTES_PER_NS, Pieces, due
+from simulate.pieces import PAGEABLE_BYTES_PER_NS, Pieces, due
 from simulate.program import (
     COMM_STREAM,
     COMPUTE_STREAM,
@@ -51,7 +51,8 @@ def program_of(work: Workload) -> Program:
     workers = None
     if work.loader == "workers":
         jitter = random.Random(work.seed + 1)
-        times = tuple(int(work.load_ns * jitter.uniform(0.9, 1.1)) for _ in range(97))
+        slow = [10 if jitter.random() < work.slow_batches else 1 for _ in range(97)] if work.slow_batches else [1] * 97
+        times = tuple(int(work.load_ns * jitter.uniform(0.9, 1.1)) * times for times in slow)
         workers = Workers(work.workers, times)
     return Program(tuple(steps), workers)
 
@@ -80,16 +81,26 @@ class _Writer(Pieces):
         yield Open("python", "torch/utils/data/dataloader.py(701): __next__", LOAD)
         yield Open("annotation", f"enumerate(DataLoader)#{_ITERATORS[work.loader]}.__next__", LOAD)
         if work.loader == "main":
-            yield from self.op("aten::stack", [Spend(int(work.load_ns * self.rng.uniform(0.9, 1.1)))])
+            yield from self._make_batch()
         else:
             yield Fetch(self.about(60_000))
         yield from (Close(), Close())
         for device in range(work.devices):
             yield from self._to_device(device)
 
+    def _make_batch(self) -> Iterator[Instruction]:
+        work = self.work
+        slow = 10 if work.slow_batches and self.rng.random() < work.slow_batches else 1
+        whole = slow * int(work.load_ns * self.rng.uniform(0.9, 1.1))
+        if work.reading:
+            yield Open("python", "<built-in method read of _io.BufferedReader object at 0x7f2f6c0f5e90>")
+            yield Spend(int(whole * work.reading))
+            yield Close()
+        yield from self.op("aten::stack", [Spend(whole - int(whole * work.reading))])
+
     def _to_device(self, device: int) -> Iterator[Instruction]:
         work = self.work
-        rate = PINNED_BYTES_PER_NS if work.pinned else PAGEABLE_BYTES_PER_NS
+        rate = work.link_rate if work.pinned else PAGEABLE_BYTES_PER_NS
         copy = Copy(
             direction="HtoD",
             bytes=work.batch_bytes,
@@ -114,7 +125,11 @@ class _Writer(Pieces):
                 yield Launch(kernels, self.about(40_000), self.latency() + 4_000, device=device, call="GraphLaunch")
         else:
             for _ in range(work.accumulation):
+                if work.data_parallel:
+                    yield Open("annotation", "DataParallel.forward")
                 yield from self._forward()
+                if work.data_parallel:
+                    yield Close()
                 yield from self._backward()
         yield from self._optimizer()
 
@@ -127,6 +142,8 @@ class _Writer(Pieces):
                 yield from self.operator(kernel, outer, inner, device)
             if due(self.work.read_every_layers, layer):
                 yield from self._scalar()
+            if due(self.work.masked_every_layers, layer):
+                yield from self.op("aten::nonzero", [*self.read(8)])
             yield Close()
 
     def _scalar(self) -> Iterator[Instruction]:
@@ -145,7 +162,12 @@ class _Writer(Pieces):
                     launches += self.operator(kernel, inner, inner, device)
                 evaluate = f"autograd::engine::evaluate_function: {node}"
                 yield from self.op(evaluate, [*self.op(node, launches)])
-            if work.buckets and (layer + 1) % max(work.layers // work.buckets, 1) == 0:
+            if work.buckets and not work.late_buckets and (layer + 1) % max(work.layers // work.buckets, 1) == 0:
+                yield from self._collective()
+        if work.late_buckets:
+            yield Thread("main")
+            yield Spend(self.about(20_000))
+            for _ in range(work.buckets):
                 yield from self._collective()
         if work.buckets:
             yield Follow(COMPUTE_STREAM, COMM_STREAM, 1_500, self.about(3_000))
@@ -157,7 +179,7 @@ class _Writer(Pieces):
         yield Follow(COMM_STREAM, COMPUTE_STREAM, 1_500, self.about(2_000))
         name = self.rng.choice(self.names["collective"])
         ns = max(self.about(self.work.bucket_ns), 5_000)
-        kernel = Kernel(name, "collective", ns, 24, self.gap())
+        kernel = Kernel(name, "collective", ns, 24, self.gap(), bytes=self.work.bucket_bytes)
         yield Launch((kernel,), self.about(9_000), self.latency(), stream=COMM_STREAM, call="LaunchKernelExC")
         yield Close()
 
@@ -178,9 +200,13 @@ class _Writer(Pieces):
         for _ in range(work.scalar_reads):
             yield from self._scalar()
             yield Spend(self.about(15_000))
+        for _ in range(work.cpu_reads):
+            yield from self.op("aten::item", [*self.op("aten::_local_scalar_dense", [Spend(1_000)])])
         for _ in range(work.metric_reads):
             yield from self.op("aten::to", [*self.op("aten::copy_", [*self.read(40_000)])])
             yield Spend(self.about(25_000))
+        for _ in range(work.synchronizes):
+            yield Wait("DeviceSynchronize", 2_000, self.about(6_000))
         if due(work.print_every, step):
             yield from self._scalar()
             yield Spend(self.about(120_000))
@@ -214,7 +240,8 @@ class _Writer(Pieces):
 
     def _empty_cache(self) -> Iterator[Instruction]:
         for _ in range(max(self.work.mallocs // 2, 1)):
-            yield Allocate("Free", self.about(FREE_NS), drains=True)
+            free: list[Instruction] = [Allocate("Free", self.about(FREE_NS), drains=True)]
+            yield from self.op("aten::empty", free) if self.work.pressed else free
             yield Spend(3_000)
         for _ in range(self.work.mallocs):
             yield from self.op("aten::empty", [Allocate("Malloc", self.about(MALLOC_NS), drains=False)])

@@ -16,6 +16,8 @@ class Workload:
     contractions: float = 0.7
     filled: float = 1.0
     optimizer_kernels: int = 6
+    product_name: str = ""  # the kernel that contracts; else any that knowledge/kernels.toml has as an example
+    stream_name: str = ""
     stall_every: int = 0
     stall_ns: int = 0
     # The host: what one operator costs it besides the launch.
@@ -24,17 +26,24 @@ class Workload:
     graph: bool = False
     accumulation: int = 1
     devices: int = 1
+    data_parallel: bool = False  # one process drives the devices with DataParallel
     # The loader: "" reads nothing, "main" in the training process, "workers" in `workers` others.
     loader: str = "workers"
     load_ns: int = 2_000_000
     workers: int = 4
+    slow_batches: float = 0.0  # the part of the batches that take ten times as long to make
+    reading: float = 0.0  # the part of making a batch that reads files
     batch_bytes: int = 8_000_000
     pinned: bool = True
     non_blocking: bool = True
+    link_rate: float = 24.0  # bytes per ns from pinned memory
     # Waits and interruptions.
     scalar_reads: int = 0
     read_every_layers: int = 0  # a scalar read amid the forward pass, as for a mask or a loss scale
     metric_reads: int = 0
+    cpu_reads: int = 0  # .item() of tensors on the CPU, as optimizers read their step counts
+    synchronizes: int = 0  # torch.cuda.synchronize() at the end of the step
+    masked_every_layers: int = 0  # an operator amid the forward pass whose result's size only the device knows
     old_reads: bool = False  # before torch 2.4 the copy call itself waited
     print_every: int = 0
     save_every: int = 0
@@ -44,11 +53,14 @@ class Workload:
     collect_ns: int = 0
     empty_every: int = 0
     mallocs: int = 0
+    pressed: bool = False  # memory goes back inside of operators, as when it is full, and not by empty_cache()
     pauses: int = 0
     pause_ns: int = 0
     # Collectives: how many, and how long each.
     buckets: int = 0
     bucket_ns: int = 0
+    bucket_bytes: int = 0  # told by the recording where it is not 0
+    late_buckets: bool = False  # launched when the backward pass is over
     # What the recording holds.
     stacks: bool = True
 

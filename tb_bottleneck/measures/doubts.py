@@ -1,0 +1,56 @@
+"""What weakens a recording that can be judged, seen beside what it says: codes and figures, no words."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.overhead import overhead_defect, unprofiled_step
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.within import rows_named
+from tb_bottleneck.trace.health import Defect, defects
+from tb_bottleneck.trace.kinds import Kind
+
+# The regimes whose time the host spends: recording slows the host, and nothing else.
+HOST_REGIMES = ("launch", "host", "sync", "input")
+# From here on they own enough for the profiler's part of them to matter: traceml's warning level for overheads.
+MATTERS = 0.10
+# Steps with more compiling, tuning or loading of code than this are not steady (the method's rule for such steps).
+STARTING_SHARE = 0.05
+# Marks of two steps may touch; those that reach further into each other do not tell where a step ends.
+OVERLAP_NS = 100_000
+
+
+def doubts(recording: Recording) -> Iterator[Defect]:
+    """The defects of the file, and those that only its account shows.
+
+    The estimate of the profiler's own cost gives way to the measured one, and is left out where the host's time is too
+    small a part of the window for it to matter.
+    """
+    known = not isinstance(unprofiled_step(recording), Missing)
+    host = sum(recording.account.share(regime) for regime in HOST_REGIMES)
+    for defect in defects(recording.trace, recording.steps):
+        if defect.code == "few_steps" and recording.steps.basis == "whole":
+            yield Defect("not_cut_into_steps", False)
+        elif defect.code != "profiler_inflated" or (not known and host >= MATTERS):
+            yield defect
+    measured = overhead_defect(recording)
+    if measured is not None:
+        yield measured
+    overlapping = _overlapping_steps(recording)
+    if overlapping:
+        yield Defect("overlapping_steps", False, {"steps": overlapping})
+    if recording.on_device:
+        start = int(recording.gaps.by_doing[:, Doing.START].sum())
+        share = start / recording.account.window
+        if share > STARTING_SHARE:
+            yield Defect("starting", False, {"share": share, "pause": start})
+
+
+def _overlapping_steps(recording: Recording) -> int:
+    """Marks of steps that begin before the one before them has ended."""
+    rows = rows_named(recording, lambda name: name.startswith("ProfilerStep"), Kind.ANNOTATION, Kind.CPU_OP)
+    events = recording.trace.events
+    reach = np.maximum.accumulate(events.end[rows])
+    return int((events.start[rows][1:] < reach[:-1] - OVERLAP_NS).sum())

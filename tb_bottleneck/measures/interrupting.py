@@ -1,0 +1,153 @@
+"""Measures of what interrupts the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.intervals import clip, union
+from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.kept import kept
+from tb_bottleneck.measures.measure import Measure, Missing, words
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.within import rows_named, shown, step_of
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Ints, Rows
+
+# What the names of interrupting rows hold, by what they do; the first that is found counts.
+KINDS = {
+    "collection": ("Python GC", "function collect"),
+    "logging": ("tensorboard", "wandb", "mlflow", "matplotlib"),
+    "checkpoint": ("serialization.py", "checkpoint", "safetensors", "save"),
+    "evaluation": ("eval", "valid", "val_loop"),
+}
+_NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records them")
+_NOTHING = Missing("no interruption was recorded")
+
+
+@dataclass(frozen=True, eq=False)
+class Interruptions:
+    """The outermost rows that interrupt, in order of time; `kind` is a place in KINDS, or len(KINDS) for others."""
+
+    rows: Rows
+    kind: Ints
+
+
+def checkpoints(recording: Recording) -> Measure | Missing:
+    """Time of the window in which a checkpoint is written; `count` is how many."""
+    return _time_in(recording, "checkpoint")
+
+
+def loggings(recording: Recording) -> Measure | Missing:
+    """Time of the window in which logging writes; `count` is how often."""
+    return _time_in(recording, "logging")
+
+
+def collections(recording: Recording) -> Measure | Missing:
+    """Time of the window in which Python collects garbage; `count` is how often."""
+    return _time_in(recording, "collection")
+
+
+def evaluations(recording: Recording) -> Measure | Missing:
+    """Time of the window in which the model is evaluated; `count` is how often."""
+    return _time_in(recording, "evaluation")
+
+
+def first_runs(recording: Recording) -> Measure | Missing:
+    """Time of the window in which the device waits for what happens once: compiling, loading code, tuning."""
+    if not recording.on_device:
+        return Missing("the work ran on the CPU: there are no runtime calls")
+    gaps = recording.gaps
+    rows = gaps.by_doing[:, Doing.START] > 0
+    return shown(float(gaps.by_doing[:, Doing.START].sum()), "ns", "window", gaps.begin[rows], gaps.end[rows])
+
+
+def what_interrupts(recording: Recording) -> Measure | Missing:
+    """The row that interrupts the steps longest, by name."""
+    events, rows = recording.trace.events, interruptions(recording).rows
+    if not len(rows):
+        return _NOTHING
+    totals = np.bincount(events.name[rows], weights=events.duration[rows])
+    longest = rows[np.argmax(events.duration[rows])]
+    name = recording.trace.names[int(np.argmax(totals))]
+    return words(name, len(rows), int(events.start[longest]), int(events.end[longest]))
+
+
+def steps_between(recording: Recording) -> Measure | Missing:
+    """Steps from one interruption of the costliest kind to the next, at the median."""
+    rows = _costliest(recording)
+    if not len(rows):
+        return _NOTHING
+    steps = _steps_with(recording, rows)
+    if len(steps) < 2:
+        return Missing(f"it came once in {len(recording.steps)} steps; a longer recording shows how often it comes")
+    apart = float(np.median(np.diff(steps)))
+    events = recording.trace.events
+    return shown(apart, "count", "interruption", events.start[rows], events.end[rows])
+
+
+def usual_step(recording: Recording) -> Measure | Missing:
+    """The median time of a step without an interruption of the costliest kind."""
+    return _step_time(recording, interrupted=False)
+
+
+def interrupted_step(recording: Recording) -> Measure | Missing:
+    """The median time of a step with one."""
+    return _step_time(recording, interrupted=True)
+
+
+@kept
+def interruptions(recording: Recording) -> Interruptions:
+    """The interruptions of the window."""
+    trace, events = recording.trace, recording.trace.events
+    patterns = {Kind.ANNOTATION: doing_patterns("annotation"), Kind.PYTHON: doing_patterns("python")}
+    found = [
+        rows_named(recording, lambda name, says=says: first_match(says, name) == "interrupt", kind)  # type: ignore[misc]
+        for kind, says in patterns.items()
+    ]
+    rows = np.sort(np.concatenate(found))
+    reach = np.maximum.accumulate(np.append(np.int64(-(2**62)), events.end[rows]))[:-1]
+    rows = rows[events.start[rows] >= reach]
+    kind = np.array([_kind(trace.names[name]) for name in events.name[rows].tolist()], np.int64)
+    return Interruptions(rows, kind)
+
+
+def _kind(name: str) -> int:
+    holds = [any(word in name for word in known) for known in KINDS.values()]
+    return holds.index(True) if any(holds) else len(KINDS)
+
+
+def _time_in(recording: Recording, kind: str) -> Measure | Missing:
+    found, events = interruptions(recording), recording.trace.events
+    rows = found.rows[found.kind == list(KINDS).index(kind)]
+    if not len(rows) and not recording.trace.header.stacks_recorded:
+        return _NO_FRAMES
+    host = recording.steps.host
+    spans = clip(union(events.start[rows], events.end[rows]), int(host[0]), int(host[-1]))
+    return shown(float(spans.total()), "ns", "window", events.start[rows], events.end[rows])
+
+
+def _costliest(recording: Recording) -> Rows:
+    """The interruptions of the kind that takes most time."""
+    found, events = interruptions(recording), recording.trace.events
+    if not len(found.rows):
+        return found.rows
+    costs = np.bincount(found.kind, weights=events.duration[found.rows])
+    costliest: Rows = found.rows[found.kind == int(np.argmax(costs))]
+    return costliest
+
+
+def _steps_with(recording: Recording, rows: Rows) -> Ints:
+    """The steps in which these rows begin."""
+    steps = step_of(recording, recording.trace.events.start[rows])
+    return np.asarray(np.unique(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
+
+
+def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
+    steps = np.zeros(len(recording.steps), np.bool_)
+    steps[_steps_with(recording, _costliest(recording))] = True
+    chosen = np.flatnonzero(steps == interrupted)
+    if not len(chosen):
+        return Missing("every step is interrupted" if not interrupted else "no interruption begins in the window")
+    begin, end = recording.steps.edges[chosen], recording.steps.edges[chosen + 1]
+    return shown(float(np.median(end - begin)), "ns", "step", begin, end)

@@ -1,0 +1,28 @@
+"""What each regime could give back in each window: the series from which the stretches of a run are told."""
+
+import numpy as np
+
+from tb_bottleneck.measures.telemetry.clocks import lost_by_window
+from tb_bottleneck.measures.telemetry.testimony import Testimony
+from tb_bottleneck.telemetry.rows import Floats
+
+RECOVERABLE = ("input", "transfer", "launch", "host", "allocator", "interruption")
+
+
+def stakes_of(testimony: Testimony) -> dict[str, Floats]:
+    """Recoverable share of each window's time by regime; NaN where nothing is known of the window."""
+    accounts = testimony.accounts
+    known = accounts.weight > 0
+    idle = np.nan_to_num(accounts.idle)
+    told = sum(accounts.shares[regime] for regime in RECOVERABLE)
+    lost = {regime: accounts.shares[regime] for regime in RECOVERABLE}
+    lost["compute"] = lost_by_window(testimony)
+    lost["unexplained"] = np.clip(idle - told, 0.0, 1.0) + np.minimum(testimony.signals.tenants, 1.0 - idle)
+    return {regime: np.where(known, np.nan_to_num(values), np.nan) for regime, values in lost.items()}
+
+
+def unused_windows(testimony: Testimony, below: float) -> Floats:
+    """1 for each window in which the device's utilisation is below `below` while steps end; else 0."""
+    used = testimony.signals.utilisation
+    with np.errstate(invalid="ignore"):
+        return np.asarray((used < below) & (testimony.windows.steps > 0), float)

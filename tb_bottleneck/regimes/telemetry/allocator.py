@@ -1,0 +1,41 @@
+"""allocator by telemetry: memory is asked from the driver and given back to it in the middle of steps.
+
+Signal: blocks asked for and given back, per step, after warm-up; idle time inside the phases of such steps.
+Formula: idle time inside the phases of windows with 1 block per step or more / the time of the steps: at most that.
+Threshold: as for traces, or any allocation that had to be retried.
+Source: regimes/allocator.py; pytorch docs, torch.cuda.memory_stats: num_alloc_retries counts failed calls of cudaMalloc
+that result in a cache flush and a retry.
+"""
+
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.hosting import (
+    allocations_retried,
+    blocks_allocated,
+    blocks_freed,
+    idle_inside_phases,
+    memory_filled,
+)
+from tb_bottleneck.regimes.allocator import FIRES_AT
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+
+CHURN = 1.0
+RETRIES = 0.01  # per step: one in a hundred steps is not warm-up any more
+
+
+def judge(measures: Measures) -> Judgement:
+    """Retries tell a full card from an emptied cache."""
+    share = measures.account.share("allocator")
+    seen = measures(blocks_allocated)
+    if isinstance(seen, Missing):
+        return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=seen.because)
+    if measures.value(allocations_retried, 0.0) >= RETRIES:
+        full = Cause("memory_pressure", share, (allocations_retried, memory_filled, blocks_allocated, blocks_freed))
+        return Judgement(FIRES, share, share, (full,))
+    if share < FIRES_AT:
+        return Judgement(CLEAR, share, share)
+    emptied = Cause("empty_cache", share, (blocks_allocated, blocks_freed, idle_inside_phases))
+    return Judgement(FIRES, share, share, (emptied,))
+
+
+RULE = Rule("allocator", judge, FIRES_AT)

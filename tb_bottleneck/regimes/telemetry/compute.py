@@ -1,0 +1,102 @@
+"""compute by telemetry: the arithmetic units bound the device's work; and what slows a device that works.
+
+Signal: arithmetic units in use, or power; reasons that hold the clocks down; threads and cores of a run on the CPU.
+Formula: as for memory; a throttled device loses its work x (1 - clock / highest clock).
+Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock below 0.9 of the highest while 0.97 of the
+limit is drawn, since a cap alone is how big boards normally run big products. Power brake: 1 %.
+On the CPU, threads beyond the cores: PSI some over 20 % and 1.2 runnable threads for each usable core, as for host;
+they cost the work what does not run meanwhile, 1 - 1 / (threads for each core).
+Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default one is the owner's choice, and said.
+"""
+
+from tb_bottleneck.measures.measure import Measure, Missing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.clocks import (
+    clock_lost,
+    heat_loss,
+    heat_throttled,
+    hottest,
+    limit_of_default,
+    power_braked,
+    power_capped,
+    power_drawn,
+    power_loss,
+)
+from tb_bottleneck.measures.telemetry.feeding import cores_usable
+from tb_bottleneck.measures.telemetry.hosting import (
+    blas_library,
+    cores_waited_for,
+    quota_held,
+    threads_queued,
+    threads_wanted,
+    torch_threads_told,
+)
+from tb_bottleneck.measures.telemetry.working import (
+    bound_told,
+    bound_told_by,
+    fp32_used,
+    own_work,
+    power_of_limit,
+    tensor_cores_used,
+)
+from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+
+CORES_WANTED, QUEUED = 0.20, 1.2
+HEAT = 0.01
+BRAKE = 0.01
+CAPPED_CLOCK_LOST, CAPPED_POWER = 0.10, 0.97
+QUOTA_HOLDS = 0.10
+# The reference implementation, and builds that fall back to it, use neither vector units nor threads.
+SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
+
+
+def judge(measures: Measures) -> Judgement:
+    """What slows the work is named even where nothing tells what bounds it."""
+    share = measures.account.share("compute")
+    causes = _throttles(measures) if measures.on_device else _crowding(measures)
+    told = measures(bound_told)
+    if causes:
+        at_stake = max(cause.cost_share for cause in causes)
+        return Judgement(FIRES, share, at_stake, causes)
+    if isinstance(told, Missing):
+        return Judgement(ABSTAINS, share, missing=told.because)
+    status = FIRES if share >= FIRES_AT else CLEAR
+    return Judgement(status, share, evidence=(tensor_cores_used, fp32_used, power_of_limit, bound_told_by))
+
+
+def _throttles(measures: Measures) -> tuple[Cause, ...]:
+    causes = []
+    if measures.value(heat_throttled, 0.0) >= HEAT:
+        evidence = (heat_throttled, hottest, clock_lost, power_drawn)
+        causes.append(Cause("thermal_throttle", measures.value(heat_loss, 0.0), evidence))
+    lost, drawn = measures(clock_lost), measures(power_drawn)
+    at_limit = isinstance(drawn, Measure) and drawn.value >= CAPPED_POWER
+    slow = isinstance(lost, Measure) and lost.value > CAPPED_CLOCK_LOST
+    evidence = (power_capped, power_drawn, clock_lost, limit_of_default)
+    if measures.value(power_braked, 0.0) >= BRAKE:
+        causes.append(Cause("power_brake", measures.value(power_loss, 0.0), (power_braked, clock_lost, power_drawn)))
+    elif measures.value(power_capped, 0.0) >= HEAT and at_limit and slow:
+        causes.append(Cause("power_cap", measures.value(power_loss, 0.0), evidence))
+    return tuple(causes)
+
+
+def _crowding(measures: Measures) -> tuple[Cause, ...]:
+    work = measures.value(own_work, 0.0)
+    if measures.value(quota_held, 0.0) >= QUOTA_HOLDS:
+        held = min(measures.value(quota_held, 0.0), work)
+        return (Cause("cpu_quota", held, (quota_held, cores_usable, cores_waited_for)),)
+    if measures.value(threads_wanted, 0.0) > OVERSUBSCRIBED:
+        evidence = (threads_wanted, torch_threads_told, cores_usable, threads_queued, cores_waited_for)
+        return (Cause("oversubscribed_threads", work, evidence, bounded=False),)
+    queued = measures.value(threads_queued, 0.0)
+    if measures.value(cores_waited_for, 0.0) >= CORES_WANTED and queued > QUEUED:
+        seen = (cores_waited_for, threads_queued, cores_usable)
+        return (Cause("contended_cores", work * (1.0 - 1.0 / queued), seen, bounded=False),)
+    library = measures(blas_library)
+    if isinstance(library, Measure) and any(word in library.text.lower() for word in SLOW_BLAS):
+        return (Cause("slow_blas", work, (blas_library, own_work), bounded=False),)
+    return ()
+
+
+RULE = Rule("compute", judge, FIRES_AT)

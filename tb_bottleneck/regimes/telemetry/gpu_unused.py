@@ -1,0 +1,29 @@
+"""gpu_unused by telemetry: a device is there, its utilisation is about zero, and work goes on.
+
+Signal: utilisation of the device, steps that end, or cores that this process uses.
+Formula: none; it is a fact or it is not.
+Threshold: utilisation below 2 % of the judged time, with steps or with half of a core in use.
+Source: regimes/gpu_unused.py; a desktop that draws its screen stays at a few percent only while something moves.
+"""
+
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.feeding import cores_busy
+from tb_bottleneck.measures.telemetry.hosting import step_time
+from tb_bottleneck.measures.telemetry.working import process_cores, utilisation
+from tb_bottleneck.regimes.gpu_unused import REGIME
+from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
+
+UNUSED = 0.02
+WORKING_CORES = 0.5
+
+
+def verdict_of(measures: Measures) -> Verdict | None:
+    """The verdict where the device did nothing; None where it worked, or nothing tells."""
+    used = measures(utilisation)
+    works = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
+    if isinstance(used, Missing) or used.value >= UNUSED or not works:
+        return None
+    evidence = (utilisation, step_time, process_cores, cores_busy)
+    judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, evidence, bounded=False),))
+    return Verdict(REGIME, judgement, {measure.__name__: measures(measure) for measure in evidence})

@@ -1,0 +1,52 @@
+"""host by telemetry: the device idles while the host is in neither loader, copies, forward, backward nor optimizer.
+
+Signal: what is left of the step's time on the host, as far as the device idles.
+Formula: that time / the time of the steps.
+Threshold: as for traces.
+Source: regimes/host.py. Threads that want a core: PSI some over 20 %, or more than 1.2 threads queued for each usable
+core (our reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
+"""
+
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.feeding import cores_usable, device_idle
+from tb_bottleneck.measures.telemetry.hosting import (
+    cores_waited_for,
+    outside_phases,
+    phases_told,
+    quota_held,
+    threads_queued,
+)
+from tb_bottleneck.measures.telemetry.working import process_cores
+from tb_bottleneck.regimes.host import FIRES_AT
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+
+QUOTA_HOLDS = 0.10
+CORES_WANTED, QUEUED = 0.20, 1.2
+
+
+def judge(measures: Measures) -> Judgement:
+    """A host that is short of cores is late everywhere: then the cores are the cause, not the Python."""
+    share = measures.account.share("host")
+    for needed in (phases_told, device_idle):
+        seen = measures(needed)
+        if isinstance(seen, Missing):
+            return Judgement(ABSTAINS, share, missing=seen.because)
+    short = _short_of_cores(measures)
+    late = share + measures.account.share("launch")
+    if short is not None and late >= FIRES_AT:
+        return Judgement(FIRES, share, late, (Cause(short.name, late, short.evidence),))
+    if share < FIRES_AT:
+        return Judgement(CLEAR, share, share)
+    return Judgement(FIRES, share, share, (Cause("host_python", share, (outside_phases, process_cores)),))
+
+
+def _short_of_cores(measures: Measures) -> Cause | None:
+    if measures.value(quota_held, 0.0) >= QUOTA_HOLDS:
+        return Cause("cpu_quota", 0.0, (quota_held, cores_usable, cores_waited_for))
+    if measures.value(cores_waited_for, 0.0) >= CORES_WANTED and measures.value(threads_queued, 0.0) > QUEUED:
+        return Cause("contended_cores", 0.0, (cores_waited_for, threads_queued, cores_usable))
+    return None
+
+
+RULE = Rule("host", judge, FIRES_AT)

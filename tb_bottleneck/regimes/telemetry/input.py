@@ -1,0 +1,69 @@
+"""input by telemetry: the device is idle while the host waits for the next batch.
+
+Signal: host time in the loader's iterator, as far as the device idles; utilisation that is low and fluctuates.
+Formula: min(loader wait, idle time) / the time of the steps, window by window.
+Threshold: as for traces; abstains where the loader's wait or the device's idle time was not recorded.
+Source: regimes/input.py. Workers below 60 % of a core each while storage holds threads up: slow storage (our reading of
+PSI, Linux documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no worker more would run.
+A fifth of one core's quota held back is where a quota counts: traceml's critical level for an overhead.
+"""
+
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.feeding import (
+    cores_busy,
+    cores_usable,
+    device_idle,
+    device_starved,
+    disk_busy,
+    loader_waited,
+    loading_cores,
+    storage_waited,
+    utilisation_swings,
+    worker_busy,
+    workers,
+)
+from tb_bottleneck.measures.telemetry.hosting import quota_held
+from tb_bottleneck.regimes.input import FIRES_AT
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+
+LAZY_WORKER = 0.60
+STORAGE_HOLDS = 0.20
+SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
+QUOTA_HOLDS = 0.10
+
+
+def judge(measures: Measures) -> Judgement:
+    """The wait proves it; the workers and the storage tell why."""
+    share = measures.account.share("input")
+    for needed in (loader_waited, device_idle):
+        seen = measures(needed)
+        if isinstance(seen, Missing):
+            return Judgement(ABSTAINS, share, missing=seen.because, evidence=(utilisation_swings,))
+    if share < FIRES_AT:
+        return Judgement(CLEAR, share, share)
+    return Judgement(FIRES, share, share, (_cause(measures, share),))
+
+
+def _cause(measures: Measures, share: float) -> Cause:
+    seen = (device_starved, loader_waited, utilisation_swings)
+    if measures.value(quota_held, 0.0) >= QUOTA_HOLDS:
+        return Cause("cpu_quota", share, (quota_held, cores_usable, *seen))
+    alive = measures.value(workers, otherwise=-1.0)
+    storage = measures.value(storage_waited, 0.0) >= STORAGE_HOLDS
+    # Without workers the process itself makes the batches, and computing them takes a whole core.
+    doer = worker_busy if alive >= 0.5 else loading_cores
+    if storage and measures.value(doer, 0.0) < LAZY_WORKER:
+        by = (worker_busy, workers) if alive >= 0.5 else (loading_cores,)
+        return Cause("slow_storage", share, (storage_waited, disk_busy, *by, *seen))
+    if alive < 0:
+        return Cause("slow_loader", share, (*seen, workers))
+    if alive < 0.5:
+        return Cause("loader_in_main_process", share, (*seen, workers, cores_busy))
+    full = measures.value(worker_busy, 0.0) >= SATURATED_WORKER
+    if full and measures.value(cores_busy, 0.0) >= SATURATED_CORES:
+        return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, workers, *seen))
+    return Cause("too_few_workers", share, (workers, worker_busy, cores_busy, *seen))
+
+
+RULE = Rule("input", judge, FIRES_AT)

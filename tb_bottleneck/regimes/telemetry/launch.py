@@ -1,0 +1,33 @@
+"""launch by telemetry: the device idles inside forward, backward and optimizer, and nothing makes the host wait.
+
+Signal: idle time that neither loader, copies nor Python outside the phases explain, in steps without waits.
+Formula: that time / the time of the steps.
+Threshold: as for traces; all of it counts as recoverable, because no profiler slowed the launching.
+Source: regimes/launch.py.
+"""
+
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.feeding import device_idle
+from tb_bottleneck.measures.telemetry.hosting import idle_inside_phases, phase_time, phases_told, waits
+from tb_bottleneck.measures.telemetry.working import process_cores, utilisation
+from tb_bottleneck.regimes.launch import FIRES_AT
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+
+
+def judge(measures: Measures) -> Judgement:
+    """Gaps between kernels show in the utilisation only: the device's span goes from the first to the last event."""
+    share = measures.account.share("launch")
+    for needed in (phases_told, device_idle, *((utilisation,) if measures.on_device else ())):
+        seen = measures(needed)
+        if isinstance(seen, Missing):
+            return Judgement(ABSTAINS, share, missing=seen.because)
+    if share >= FIRES_AT:
+        cause = Cause("small_kernels", share, (phase_time, utilisation, waits, process_cores))
+        return Judgement(FIRES, share, share, (cause,))
+    if measures.value(idle_inside_phases, 0.0) >= FIRES_AT:
+        return Judgement(ABSTAINS, share, missing="only a trace tells launches from waits here")
+    return Judgement(CLEAR, share, share)
+
+
+RULE = Rule("launch", judge, FIRES_AT)

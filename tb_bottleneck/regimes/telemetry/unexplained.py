@@ -1,0 +1,47 @@
+"""unexplained by telemetry: time of other processes, idle time that a trace has to explain, work of a kind unknown.
+
+Signal: utilisation by other processes; idle time inside the phases of steps that wait; idle time without step columns.
+Formula: what no other regime owns / the time of the steps.
+Threshold: as for traces; a cause is named from 10 % of the time on.
+Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead of the step.
+"""
+
+from tb_bottleneck.measures.measure import Measure
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry.feeding import device_idle, utilisation_swings
+from tb_bottleneck.measures.telemetry.hosting import idle_inside_phases, phase_time, waits
+from tb_bottleneck.measures.telemetry.working import other_processes, others_worked, own_work, utilisation
+from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.regimes.unexplained import FIRES_AT
+
+WORTH_NAMING = 0.10
+
+
+def judge(measures: Measures) -> Judgement:
+    """Idle time and other tenants' time could be had back; work whose bound is not known is no loss."""
+    share = measures.account.share("unexplained")
+    causes = []
+    others = measures.value(others_worked, 0.0)
+    if others >= WORTH_NAMING:
+        causes.append(Cause("other_tenant", min(others, share), (others_worked, other_processes, utilisation)))
+    idle = measures(device_idle)
+    other_idle = idle.value - _told_idle(measures) if isinstance(idle, Measure) else 0.0
+    inside = min(measures.value(idle_inside_phases, 0.0), share)
+    if inside >= WORTH_NAMING:
+        seen = (idle_inside_phases, waits, phase_time, utilisation)
+        causes.append(Cause("waits_or_launches", inside, seen, bounded=False))
+    elif other_idle >= WORTH_NAMING:
+        readings = (device_idle, utilisation, utilisation_swings)
+        causes.append(Cause("idle_without_steps", min(other_idle, share), readings, bounded=False))
+    at_stake = sum(cause.cost_share for cause in causes)
+    status = FIRES if causes or share >= FIRES_AT else CLEAR
+    return Judgement(status, share, min(at_stake, share), tuple(causes), (own_work,))
+
+
+def _told_idle(measures: Measures) -> float:
+    """Idle time that has an owner."""
+    owners = ("input", "transfer", "launch", "host", "allocator", "interruption")
+    return sum(measures.account.share(regime) for regime in owners)
+
+
+RULE = Rule("unexplained", judge, FIRES_AT)

@@ -1,0 +1,95 @@
+"""Measures from telemetry: the number and its unit where the signal is there, else which signal is not."""
+
+import pytest
+
+from tb_bottleneck.measures.measure import Measure, Missing
+from tb_bottleneck.measures.telemetry import clocks, feeding, hosting, linking, testimony, working
+from tb_bottleneck.telemetry.telemetry import Telemetry
+from tests.telemetry.simulated import FACTS, HEALTHY, HOST, S, Stretch, simulate, stretch
+
+EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
+
+
+def heard(*stretches: Stretch, facts=None, without=()) -> testimony.Testimony:
+    telemetry = Telemetry()
+    telemetry.add(simulate(stretches, 0, facts, without))
+    return testimony.Testimony(telemetry)
+
+
+def value(measure, *stretches: Stretch, **options) -> float:
+    found = measure(heard(*stretches, **options))
+    assert isinstance(found, Measure), found
+    return found.value
+
+
+@pytest.mark.parametrize(
+    ("measure", "made", "expected"),
+    [
+        (working.utilisation, Stretch(), 1.0),
+        (feeding.loader_waited, Stretch(load=158.5), 158.5e6),
+        (feeding.worker_busy, stretch("storage"), 0.15),
+        (feeding.storage_waited, stretch("storage"), 0.6),
+        (clocks.heat_throttled, stretch("hot"), 1.0),
+        (clocks.clock_lost, stretch("hot"), 0.4),
+        (clocks.power_drawn, stretch("capped"), 1.0),
+        (linking.link_reached, stretch("link"), 0.25),
+        (hosting.waits, stretch("waits"), 3.0),
+        (hosting.blocks_allocated, stretch("emptied"), 6.0),
+        (hosting.interruption_time, stretch("paused"), 20 * 66.7e6),
+        (hosting.quota_held, stretch("quota"), 0.25),
+        (hosting.threads_wanted, Stretch(), 0.5),
+        (hosting.threads_queued, Stretch(), 5 / 16),
+    ],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_a_measure_is_what_was_simulated(measure, made, expected):
+    assert value(measure, made) == pytest.approx(expected, rel=0.04)
+
+
+def test_workers_and_storage_are_looked_at_while_the_device_starves():
+    calm = stretch("healthy", 300.0)
+    assert value(feeding.storage_waited, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
+
+
+def test_a_period_is_told_in_steps():
+    found = hosting.interruption_period(heard(stretch("paused")))
+    assert isinstance(found, Measure)
+    assert found.text == "every 20 steps"
+
+
+def test_a_link_is_told_in_words():
+    found = linking.link_words(heard(stretch("link")))
+    assert isinstance(found, Measure)
+    assert found.text == "generation 5 x4, could be generation 5 x16"
+
+
+def test_blas_is_told_by_name_whatever_the_facts_hold():
+    pools = [{"api": "blas", "library": "openblas"}, {"api": "openmp", "library": "gomp"}, "nonsense", 3]
+    found = hosting.blas_library(heard(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
+    assert isinstance(found, Measure)
+    assert found.text == "mkl, openblas"
+    assert isinstance(hosting.blas_library(heard(facts={**FACTS, "blas_pools": 7})), Missing)
+
+
+ALL = [
+    measure
+    for module in (clocks, feeding, hosting, linking, working)
+    for name, measure in vars(module).items()
+    if callable(measure) and getattr(measure, "__module__", "") == module.__name__ and not name.startswith("_")
+    and name not in ("lost_by_window",)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
+def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
+    found = measure(heard(stretch("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
+    if measure in (hosting.interruptions, working.bound_told_by):
+        return  # no step, no interruption; who tells is known where nobody does
+    assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
+    assert found.because
+
+
+@pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
+def test_no_measure_is_infinite_or_none(measure):
+    found = measure(heard(stretch("hot", 20.0), stretch("quota", 20.0), stretch("paused", 20.0)))
+    assert isinstance(found, Missing) or abs(found.value) < 1e3 * S

@@ -1,0 +1,49 @@
+"""The user's own lines among Python frames."""
+
+import numpy as np
+import pytest
+from simulate.examine import measured
+from simulate.workload import healthy
+
+from tb_bottleneck.intervals import EMPTY, Spans
+from tb_bottleneck.measures.frames import frames_of, is_users, lines_in
+
+
+@pytest.mark.parametrize(
+    ("frame", "users"),
+    [
+        ("train.py(42): train_step", True),
+        ("/home/me/project/data/prepare.py(7): augment", True),
+        ("project/train.py(1): main", True),
+        ("torch/nn/modules/module.py(1553): _call_impl", False),
+        ("numpy/core/fromnumeric.py(88): _wrapreduction", False),
+        ("threading.py(1016): _bootstrap", False),
+        ("json/encoder.py(183): encode", False),
+        ("/usr/lib/python3/site-packages/x/y.py(3): f", False),
+        ("<built-in method item of Tensor object at 0x7f>", False),
+        ("<frozen runpy>(198): _run_module_as_main", False),
+        ("nn.Module: Linear_0", False),
+        ("", False),
+    ],
+)
+def test_which_frames_are_the_users(frame, users):
+    assert is_users(frame) is users
+
+
+def test_times_are_told_by_the_innermost_of_the_users_lines():
+    recording = measured(healthy(1).but(stacks=True, steps=4))
+    thread, steps = recording.host.main_thread, recording.steps
+    middle = (steps.host[:-1] + steps.host[1:]) // 2
+    rows = frames_of(recording, thread).at(np.append(middle, 0))
+    names = [recording.trace.names[recording.trace.events.name[row]] for row in rows[:-1].tolist()]
+    assert set(names) == {"train.py(42): train_step"}
+    assert rows[-1] == -1  # before the recording
+    inside = Spans(steps.host[:1] + 10_000, steps.host[:1] + 20_000)
+    assert lines_in(recording, thread, inside) == [("train.py(42): train_step", 1.0)]
+    assert lines_in(recording, thread, EMPTY) == []
+
+
+def test_without_frames_no_line_is_told():
+    recording = measured(healthy(1).but(stacks=False))
+    frames = frames_of(recording, recording.host.main_thread)
+    assert frames.at(np.array([0, recording.steps.begin])).tolist() == [-1, -1]

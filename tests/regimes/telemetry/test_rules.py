@@ -1,0 +1,38 @@
+"""The rules for telemetry: each says what it rests on, and fires where the rule for traces fires."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.telemetry import testimony
+from tb_bottleneck.regimes import bench as traces
+from tb_bottleneck.regimes import telemetry
+from tb_bottleneck.regimes.rule import BROKEN
+from tb_bottleneck.regimes.telemetry import bench
+from tb_bottleneck.telemetry.telemetry import Telemetry
+from tests.telemetry.simulated import simulate, stretch
+
+MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("bench", "bands")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_rule_tells_signal_formula_threshold_and_source(name):
+    text = importlib.import_module(f"tb_bottleneck.regimes.telemetry.{name}").__doc__
+    for part in (" by telemetry: ", "\nSignal: ", "\nFormula: ", "\nThreshold: ", "\nSource: "):
+        assert part in text, f"{name} lacks {part}"
+
+
+def test_both_benches_judge_the_same_regimes_by_the_same_thresholds():
+    assert tuple(rule.regime for rule in bench.RULES) == REGIMES
+    assert [rule.fires_at for rule in bench.RULES] == [rule.fires_at for rule in traces.RULES]
+
+
+@pytest.mark.parametrize("illness", ["healthy", "starved", "hot", "link"])
+def test_no_rule_breaks(illness):
+    heard = Telemetry()
+    heard.add(simulate([stretch(illness, 40.0)]))
+    verdicts = bench.judge_all(Measures(testimony.Testimony(heard)))
+    assert BROKEN not in [verdict.judgement.status for verdict in verdicts]

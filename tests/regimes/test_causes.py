@@ -1,0 +1,134 @@
+"""Which cause is named for which measures, and that the words of a cause show only what its rule has looked at."""
+
+import pytest
+
+from tb_bottleneck.knowledge.words import regime_advice
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.measures.measure import Measure, Missing, words
+from tb_bottleneck.regimes.bench import RULES
+
+
+class Told:
+    """Measures as a test tells them: one regime's share, and values by the measure's name; the rest is missing."""
+
+    steps = 6
+
+    def __init__(self, regime, share, on_device=True, **values):
+        self.account, self.on_device = self, on_device
+        self._regime, self._share, self._values = regime, share, values
+
+    def share(self, regime):
+        return self._share if regime == self._regime else 0.0
+
+    def __call__(self, measure):
+        value = self._values.get(measure.__name__)
+        if value is None:
+            return Missing("it was not recorded")
+        return words(value) if isinstance(value, str) else Measure(float(value), "count")
+
+    def value(self, measure, otherwise):
+        return self._values.get(measure.__name__, otherwise)
+
+
+ONE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+GB = 1e9
+
+# regime, what is measured, the causes that are named, the first one first
+NAMED = [
+    ("input", {"loader_iterator": ONE}, ["loader_in_main_process"]),
+    ("input", {"loader_iterator": SEVERAL}, ["too_few_workers"]),
+    ("input", {}, ["batches_in_the_loop"]),
+    ("input", {"loader_fetch": 5e6}, ["slow_loader"]),
+    ("input", {"loader_iterator": ONE, "reading": 0.7}, ["slow_storage"]),
+    ("input", {"loader_iterator": ONE, "reading": 0.3, "uneven_fetches": 0.2}, ["loader_in_main_process"]),
+    ("input", {"loader_iterator": SEVERAL, "uneven_fetches": 0.6}, ["slow_storage"]),
+    ("transfer", {}, ["exposed_copies"]),
+    ("transfer", {"pageable_copies": 5e6}, ["pageable_copies"]),
+    ("transfer", {"pageable_copies": 0}, ["blocking_copies"]),
+    ("transfer", {"pageable_copies": 0, "pinned_bandwidth": 24 * GB, "link_bandwidth": 25 * GB}, ["blocking_copies"]),
+    (
+        "transfer",
+        {"pageable_copies": 0, "pinned_bandwidth": 12 * GB, "link_bandwidth": 25 * GB},
+        ["degraded_link", "blocking_copies"],
+    ),
+    ("sync", {}, ["blocking_waits"]),
+    ("sync", {"read_waits": 1.0, "costly_reads": 1.0}, ["scalar_reads"]),
+    ("sync", {"read_waits": 1.0, "costly_reads": 6.0}, ["metric_reads"]),
+    ("sync", {"upload_waits": 0.7, "read_waits": 0.3, "costly_reads": 1}, ["blocking_uploads", "scalar_reads"]),
+    ("sync", {"shape_waits": 0.9, "read_waits": 0.1}, ["data_dependent_shapes"]),
+    ("sync", {"explicit_waits": 1.0}, ["explicit_waits"]),
+    ("launch", {}, ["small_kernels"]),
+    ("launch", {"compiled_kernels": 0.7, "graph_launches": 0.0}, ["no_graph"]),
+    ("launch", {"compiled_kernels": 0.7, "graph_launches": 1.0}, ["small_kernels"]),
+    ("launch", {"devices_driven": 4.0}, ["data_parallel", "small_kernels"]),
+    ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.5}, ["small_kernels", "optimizer_for_loop"]),
+    ("host", {}, ["host_python"]),
+    ("allocator", {"cache_frees": 8.0, "driver_allocations": 8.0}, ["empty_cache"]),
+    ("allocator", {"pressed_frees": 8.0, "driver_allocations": 8.0}, ["memory_pressure"]),
+    ("allocator", {"pinned_allocations": 2.0}, ["pinned_allocations"]),
+    ("allocator", {"driver_allocations": 3.0}, ["growing_memory"]),
+    ("allocator", {"driver_allocations": 160.0, "pressed_frees": 2.0, "cache_frees": 1.0}, ["growing_memory"]),
+    ("allocator", {}, ["growing_memory"]),
+    ("interruption", {"checkpoints": 5e6, "loggings": 1e6}, ["checkpointing"]),
+    ("interruption", {"evaluations": 5e6}, ["evaluation"]),
+    ("interruption", {"loggings": 5e6}, ["logging"]),
+    ("interruption", {"collections": 5e6}, ["garbage_collection"]),
+    ("interruption", {"first_runs": 5e6}, ["first_runs"]),
+    ("interruption", {}, ["other_interruption"]),
+    ("communication", {}, ["exposed_collectives"]),
+    ("communication", {"devices_driven": 2.0}, ["data_parallel"]),
+    ("communication", {"backend": "gloo"}, ["slow_backend"]),
+    ("communication", {"backend": "nccl"}, ["exposed_collectives"]),
+    ("communication", {"bus_bandwidth": 2 * GB, "peer_link": 25 * GB}, ["slow_interconnect"]),
+    ("communication", {"bus_bandwidth": 20 * GB, "peer_link": 25 * GB}, ["exposed_collectives"]),
+    ("communication", {"late_collectives": 0.9, "hidden_collectives": 0.05}, ["no_overlap"]),
+    ("communication", {"late_collectives": 0.9, "hidden_collectives": 0.6}, ["exposed_collectives"]),
+    ("communication", {"message_size": 2e4, "collectives": 60.0}, ["small_messages"]),
+    ("communication", {"message_size": 2e4, "collectives": 2.0}, ["exposed_collectives"]),
+    ("compute", {"full_precision_products": 0.6, "tf32_offered": 1.0}, ["fp32_matmul"]),
+    ("compute", {"full_precision_products": 0.6, "tf32_offered": 0.0}, ["fp32_without_tf32"]),
+    ("compute", {"misaligned_products": 0.4}, ["misaligned_shapes"]),
+    ("compute", {"full_precision_products": 0.05, "misaligned_products": 0.05}, []),
+    ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
+    ("memory", {"pointwise_share": 0.1}, []),
+    ("underfilled", {}, ["small_batch"]),
+    ("unexplained", {}, []),
+]
+ON_THE_CPU = [
+    ("launch", {}, ["small_operators"]),
+    ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.9}, ["optimizer_for_loop", "small_operators"]),
+    ("compute", {"threads_per_core": 2.0}, ["oversubscribed_threads"]),
+    ("compute", {"threads_per_core": 1.0}, []),
+    ("communication", {"backend": "gloo"}, ["exposed_collectives"]),
+]
+ALL = [(*row, True) for row in NAMED] + [(*row, False) for row in ON_THE_CPU]
+
+
+def judged(regime, values, on_device):
+    rule = next(rule for rule in RULES if rule.regime == regime)
+    return rule.judge(Told(regime, 0.6, on_device, **values))
+
+
+@pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
+def test_the_measures_name_the_cause(regime, values, named, on_device):
+    judgement = judged(regime, values, on_device)
+    assert judgement.status == "fires"
+    assert [cause.name for cause in judgement.causes] == named
+
+
+@pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
+def test_words_show_only_what_the_rule_has_looked_at(regime, values, named, on_device):
+    for cause in judged(regime, values, on_device).causes:
+        shown = {line.measure for line in regime_advice(regime).causes[cause.name].evidence}
+        assert shown == {measure.__name__ for measure in cause.evidence}
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_every_cause_that_has_words_is_named_by_some_measures(regime):
+    reached = {name for other, _, named, _ in ALL if other == regime for name in named}
+    assert reached == set(regime_advice(regime).causes)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.regime)
+def test_a_regime_that_owns_next_to_nothing_names_no_cause(rule):
+    assert not rule.judge(Told(rule.regime, 0.001)).causes

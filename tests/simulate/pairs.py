@@ -1,0 +1,162 @@
+"""Ill trainings and their cures, side by side: the gain that the report predicts, and the one that the cure brings."""
+
+import json
+import random
+import re
+import tempfile
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from simulate.cures import CURE_OF, CURES
+from simulate.illnesses import ILLNESSES
+from simulate.kineto import DIALECTS, Recording, kineto_json
+from simulate.machine import Machine
+from simulate.program import Program
+from simulate.run import Run
+from simulate.training import program_of
+from simulate.truth import window_of
+from simulate.workload import Workload, healthy
+from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
+
+# Workers deliver in bursts, so what they come to shows only over many steps.
+LONG = 40
+BURSTY = ("loader in the main process", "too few workers")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One ill training: the gain as predicted and as the cure brings it; the former is 0 where none was predicted."""
+
+    name: str
+    seed: int
+    true: float
+    expected: float
+    low: float
+    high: float
+    replay_error: float
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the report predicts a gain by replay."""
+        return self.expected > 0
+
+    @property
+    def error(self) -> float:
+        """Predicted over true gain, minus one."""
+        return self.expected / self.true - 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether the true gain lies between the predicted bounds, to the last digit that a report shows."""
+        return round(self.low, 2) <= round(self.true, 2) <= round(self.high, 2)
+
+
+def simulated(name: str, seed: int) -> Pair:
+    """One planted illness, diagnosed, and its cure, measured."""
+    illness = ILLNESSES[name]
+    workload = illness.make(seed)
+    program = program_of(workload)
+    run = Machine(program).run()
+    report = recorded_report(run, workload.stacks)
+    finding = finding_of(report, (illness.cause, *illness.also))
+    number = workers_of(finding) if finding is not None else 1
+    if name in BURSTY:
+        program = program_of(workload.but(steps=LONG))
+    ill, cured = step_ns(run), step_ns(Machine(CURES[name](program, number)).run())
+    return pair_of(name, seed, ill / cured, report, finding)
+
+
+def recorded_report(run: Run, stacks: bool) -> Report:
+    """The report of a run. That it was not slowed by a profiler is in its context, as the monitor writes it."""
+    text = kineto_json(run, Recording(DIALECTS[3], stacks=stacks))
+    context = json.dumps({"context": {"unprofiled_step_ns": median_step_ns(run)}})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "simulated.pt.trace.json"
+        path.write_text(text.replace("{", '{"tb_bottleneck": ' + context + ", ", 1))
+        return diagnose(str(path))
+
+
+def step_ns(run: Run) -> float:
+    """Mean step time of the window that a recording of this run is judged by."""
+    begin, end = window_of(run, "profiler_step")
+    marks = sum(row.name.startswith("ProfilerStep") for row in run.rows)
+    return (end - begin) / (marks - (1 if marks >= 3 else 0))
+
+
+def median_step_ns(run: Run) -> float:
+    """Median step time on the device, as a timer on the training's own steps shows it."""
+    marks = sorted(row.end for row in run.rows if row.name.startswith("ProfilerStep"))
+    ends = [max([mark, *(op.end for op in run.ops if op.device == 0 and op.issued < mark)]) for mark in marks]
+    return median(end - begin for begin, end in pairwise(ends))
+
+
+def finding_of(report: Report, causes: tuple[str, ...]) -> Finding | None:
+    """The first finding that names one of these causes."""
+    return next((finding for finding in report.findings if finding.cause in causes), None)
+
+
+def workers_of(finding: Finding) -> int:
+    """The number of workers, or how many times as many, in the code that the report suggests."""
+    found = re.search(r"num_workers=(\d+)", finding.fix.code)
+    return int(found.group(1)) if found else 1
+
+
+def pair_of(name: str, seed: int, true: float, report: Report, finding: Finding | None) -> Pair:
+    """The pair, with what the finding predicts."""
+    error = report.replay.error if report.HasField("replay") else 1.0
+    if finding is None or finding.speedup.basis != "replay":
+        return Pair(name, seed, true, 0.0, 0.0, 0.0, error)
+    return Pair(name, seed, true, finding.speedup.expected, finding.speedup.low, finding.speedup.high, error)
+
+
+# --- Several illnesses at once ---
+
+
+def planned(seed: int) -> Pair:
+    """A training with two or three illnesses: the gain of the whole plan, and of all its cures together."""
+    workload = combined(seed)
+    program = program_of(workload)
+    run = Machine(program).run()
+    report = recorded_report(run, workload.stacks)
+    name = " + ".join(step.cause for step in report.plan)
+    if any(step.cause in ("loader_in_main_process", "too_few_workers") for step in report.plan):
+        program = program_of(workload.but(steps=LONG))
+    true = step_ns(run) / step_ns(Machine(all_cured(program, report)).run())
+    error = report.replay.error if report.HasField("replay") else 1.0
+    if not report.plan:
+        return Pair("no plan", seed, true, 0.0, 0.0, 0.0, error)
+    last = report.plan[-1]
+    return Pair(name, seed, true, last.speedup_total, last.low, last.high, error)
+
+
+def all_cured(program: Program, report: Report) -> Program:
+    """The program after every cure of the plan."""
+    for step in report.plan:
+        number = workers_of(next(finding for finding in report.findings if finding.cause == step.cause))
+        program = CURE_OF[step.cause](program, number)
+    return program
+
+
+def combined(seed: int) -> Workload:
+    """A healthy training with two or three illnesses of any size."""
+    rng, well = random.Random(seed), healthy(seed)
+
+    def part() -> int:
+        return int(well.step_ns * rng.uniform(0.3, 1.5))
+
+    ill: list[dict[str, object]] = [
+        {"loader": "main", "load_ns": part() + well.step_ns},
+        {"save_every": 2, "save_ns": 2 * part(), "stacks": True},
+        {"collect_every": 1, "collect_ns": part() + well.step_ns, "stacks": True},
+        {"pauses": 1, "pause_ns": part() + well.step_ns},
+        {"empty_every": 1, "mallocs": 8},
+        {"buckets": 3, "bucket_ns": part() // 2},
+        {"pinned": False, "batch_bytes": part() * 5, "loader": "workers", "load_ns": 1_000_000},
+    ]
+    changed = well.but(stacks=True)
+    for change in rng.sample(ill, rng.choice((2, 2, 3))):
+        changed = changed.but(**change)
+    return changed
