@@ -6,32 +6,42 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from tb_bottleneck.errors import BottleneckError, StillGrowing
+from tb_bottleneck.measures.doubts import doubts
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.bench import Answer, answer_of, judge_all
-from tb_bottleneck.report import build
+from tb_bottleneck.replay.plan import predict
+from tb_bottleneck.report import build, gains
 from tb_bottleneck.report.confidence import confidence_of, lowered
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.health import damage, defects, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.trace.health import damage, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
 _log = logging.getLogger(__name__)
 
 
-def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> pb.Report:
+def diagnose(
+    path: str,
+    *,
+    run: str = ".",
+    progress: Callable[[int, int], None] | None = None,
+    keep: Callable[[Recording], None] | None = None,
+) -> pb.Report:
     """Reads the trace at `path` and judges it.
 
-    `progress` is told bytes read and bytes in all. Whatever the file holds, the answer is a report: one that cannot be
-    read has the health `unreadable`, one that cannot be judged `incomplete`, both with the reason and what mends it.
-    Only MemoryError is raised.
+    `progress` is told bytes read and bytes in all; `keep` is given the recording where it got a verdict. Whatever the
+    file holds, the answer is a report: one that cannot be read has the health `unreadable`, one that cannot be judged
+    `incomplete`, both with the reason and what mends it. Only MemoryError is raised.
     """
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file's name need not be Unicode
     report = build.empty_report(run, source)
     try:
-        _judge(load(path, progress), report)
+        recording = _judge(load(path, progress), report)
+        if recording is not None and keep is not None:
+            keep(recording)
     except StillGrowing as error:
         build.set_unreadable(report, "growing", str(error))
     except BottleneckError as error:
@@ -45,21 +55,24 @@ def diagnose(path: str, *, run: str = ".", progress: Callable[[int, int], None] 
     return report
 
 
-def _judge(trace: Trace, report: pb.Report) -> None:
+def _judge(trace: Trace, report: pb.Report) -> Recording | None:
+    """Fills the report; returns the recording where it got a verdict."""
     build.set_origin(report, trace)
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     if steps is None or fatal is not None:
         build.set_health(report, [*([fatal] if fatal is not None else []), *damage(trace)])
-        return
+        return None
     recording = Recording(trace, steps)
     build.set_window(report, recording)
     build.set_account(report, recording)
     fatal = warmup_defect(recording)
-    found = [fatal, *damage(trace)] if fatal is not None else list(defects(trace, steps))
+    found = [fatal, *damage(trace)] if fatal is not None else list(doubts(recording))
     build.set_health(report, found)
-    if fatal is None:
-        _give_verdict(recording, report, confidence_of(recording, found))
+    if fatal is not None:
+        return None
+    _give_verdict(recording, report, confidence_of(recording, found))
+    return recording
 
 
 def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> None:
@@ -74,3 +87,18 @@ def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> N
         confidence = "high"  # that nothing ran on the device is seen, not inferred
     build.set_verdicts(report, verdicts, answer)
     build.set_answer(report, answer, verdicts, lowered(confidence, answer, verdicts))
+    if report.device.kind == "cpu" or recording.on_device:
+        _replay(recording, report)
+
+
+def _replay(recording: Recording, report: pb.Report) -> None:
+    """Simulates the cures; a replay that breaks is shown as broken and costs the report nothing else."""
+    try:
+        prediction = predict(recording, [finding.cause for finding in report.findings])
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the replay of one recording failed")
+        gains.set_broken_replay(report)
+    else:
+        gains.set_prediction(report, prediction)

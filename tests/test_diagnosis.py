@@ -46,8 +46,9 @@ def test_a_starved_run_is_told_so_with_evidence_and_a_cure(report):
     assert [row["status"] for row in found["regimes"] if row["regime"] == "input"] == ["fires"]
     finding = found["findings"][0]
     assert finding["cause"] == "loader_in_main_process"
-    assert finding["speedup"]["basis"] == "bound"
-    assert finding["speedup"]["high"] == pytest.approx(1 / 0.6, rel=0.02)
+    assert finding["speedup"]["basis"] == "replay"
+    assert finding["speedup"]["expected"] == pytest.approx(10 / 6.1, rel=0.01), "0.1 ms of each fetch stays"
+    assert [step["cause"] for step in found["plan"]] == ["loader_in_main_process"]
     assert "num_workers=1," in finding["fix"]["code"], "4 ms of loading beside 6 ms of work need one worker"
     assert finding["evidence"][0]["value"] == pytest.approx(4e6, rel=0.01)
     assert finding["evidence"][0]["begin_ns"] < finding["evidence"][0]["end_ns"]

@@ -16,8 +16,11 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.health import Defect
+from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
 from tb_bottleneck.units import bytes_text, duration_text, share_text
+
+MOST_STEP_TIMES = 60
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 
@@ -75,6 +78,14 @@ def set_window(report: pb.Report, recording: Recording) -> None:
     report.window.basis = recording.steps.basis
     report.window.step_ns.MergeFrom(pb.Spread(median=median, p10=p10, p90=p90))
     report.window.begin_ns, report.window.end_ns = float(recording.steps.begin), float(recording.steps.end)
+    report.window.each_ns.extend(_thinned(durations))
+
+
+def _thinned(durations: Ints) -> list[float]:
+    """At most MOST_STEP_TIMES of them, each the longest of its neighbours: rare long steps are what is looked for."""
+    together = -(-len(durations) // MOST_STEP_TIMES)
+    longest = np.maximum.reduceat(durations, np.arange(0, len(durations), together))
+    return [float(duration) for duration in longest.tolist()]
 
 
 def set_account(report: pb.Report, recording: Recording) -> None:
@@ -168,6 +179,8 @@ def _evidence(words: CauseAdvice, facts: Mapping[str, Measure | Missing]) -> lis
     rows = []
     for line in words.evidence:
         fact = facts[line.measure]
+        if line.optional and isinstance(fact, Missing):
+            continue
         row = pb.Evidence(label=line.label, compared_with=line.compared_with)
         if isinstance(fact, Missing):
             row.unit, row.text = "text", f"not known: {fact.because}"

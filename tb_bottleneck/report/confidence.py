@@ -18,7 +18,7 @@ DOUBT, HEAVY_DOUBT = 0.10, 0.25
 # A bound that shapes tell for less of the kernels' time than this rests on their names.
 TOLD_BY_SHAPES = 0.5
 # Defects after which some of the idle time may not have been idle, or some of the steps not whole.
-DOUBTFUL = ("kernels_lost", "events_lost", "truncated")
+DOUBTFUL = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 
 
 def confidence_of(recording: Recording, defects: Sequence[Defect]) -> str:

@@ -1,13 +1,13 @@
 """Says which file a report is about and which code made it: a report is used again only where both are the same."""
 
 import hashlib
-import os
-import stat
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tb_bottleneck import __version__
+from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.sources.places import place_of
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -19,16 +19,18 @@ class Identity:
     path: str
     size: int  # bytes
     mtime_ns: int
+    tag: str = ""  # what a remote store calls this version of the file
 
 
 def identity_of(path: str) -> Identity | None:
     """The file as it is now; None where it is no regular file, or nothing can be learnt of it."""
     try:
-        real = os.path.realpath(path)
-        status = os.stat(real)
-    except (OSError, ValueError):
+        place = place_of(path)
+        real = place.absolute(path)
+        status = place.status(real)
+    except (OSError, ValueError, Unreadable):
         return None
-    return Identity(real, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+    return Identity(real, status.size, status.mtime_ns, status.tag) if status.kind == "file" else None
 
 
 @cache

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from statistics import fmean, median
 
-from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
 
 # A rank that waits this much less of the step than the median rank is a straggler: traceml's warning level for its
 # straggler score is 0.10 of the step (diagnostics/step_time/policy.py).
@@ -21,7 +21,12 @@ def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
     """One job for each run of which at least two ranks were judged, in order of run."""
     by_run: defaultdict[str, dict[int, pb.Report]] = defaultdict(dict)
     for report in reports:
-        if report.world_size > 1 and report.HasField("rank") and report.HasField("verdict"):
+        if (
+            report.witness != "telemetry"
+            and report.world_size > 1
+            and report.HasField("rank")
+            and report.HasField("verdict")
+        ):
             by_run[report.run].setdefault(report.rank, report)
     return [_job(run, ranks) for run, ranks in sorted(by_run.items()) if len(ranks) > 1]
 
@@ -38,8 +43,14 @@ def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
             f"The other ranks wait for rank {pace}, which waits {share} less of each step than they do. "
             f"There: {ranks[pace].verdict.headline}"
         )
+    elif job.verdict.regime == "communication":
+        least = min(waits.values())
+        job.verdict.headline += (
+            f" The rank that spends least in collectives spends {share_text(least)} there: no more than that is the "
+            "exchange itself, the rest is waiting for one another."
+        )
     job.stragglers.extend(pb.Straggler(rank=rank, behind_share=-behind) for behind, rank in stragglers)
-    job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(REGIMES)))
+    job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(ranks[pace].account)))
     return job
 
 

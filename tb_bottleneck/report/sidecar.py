@@ -4,14 +4,14 @@ A logdir is often shared, so a sidecar is a stranger's file: it may bring figure
 ours. What is odd about it is not mended; the trace is read instead.
 """
 
+import errno
 import json
-import os
 import re
-import stat
 from pathlib import Path
 
 from google.protobuf import json_format
 
+from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.words import health_advice, regime_advice
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.report.identity import Identity, code_version
@@ -20,6 +20,7 @@ from tb_bottleneck.report.stored import LARGEST, write_whole
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
+from tb_bottleneck.sources.places import is_url, place_of
 
 MODE = 0o644  # others read it too
 
@@ -41,8 +42,10 @@ def write(trace: str, identity: Identity, report: pb.Report) -> Path:
     """Writes the report, which was made while the trace was just so; returns where.
 
     Raises:
-        OSError: it could not be written.
+        OSError: it could not be written, or the trace lies at a URL: stores are only read.
     """
+    if is_url(trace):
+        raise OSError(errno.EROFS, "reports are written beside local files only")
     told = pb.Report()
     told.CopyFrom(report)
     told.run = "."  # what the run is called depends on who looks
@@ -60,7 +63,7 @@ def write(trace: str, identity: Identity, report: pb.Report) -> Path:
 def read(trace: str, identity: Identity) -> pb.Report | None:
     """The report that lies beside the trace, where it is about this very file, by this very code, and sound."""
     try:
-        content = json.loads(_bytes_of(beside(trace)))
+        content = json.loads(_bytes_of(trace + SIDECAR_ENDING))
         if not isinstance(content, dict) or content.keys() != _KEYS:
             return None
         made_for = (content["made_by"], content["size"], content["mtime_ns"])
@@ -68,16 +71,17 @@ def read(trace: str, identity: Identity) -> pb.Report | None:
             return None
         report = json_format.ParseDict(content["report"], pb.Report())
         return report if _is_sound(report) else None
-    except (OSError, ValueError, KeyError, RecursionError, json_format.ParseError):
+    except (OSError, ValueError, KeyError, RecursionError, Unreadable, json_format.ParseError):
         return None
 
 
-def _bytes_of(path: Path) -> bytes:
+def _bytes_of(path: str) -> bytes:
     """Raises OSError or ValueError where it is not there, no regular file (a pipe would hang), or too large."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+    place = place_of(path)
+    status = place.status(path)
+    if status.kind != "file" or status.size > LARGEST:
         raise ValueError("no file of ours")
-    with open(path, "rb") as file:
+    with place.open(path) as file:
         return file.read(LARGEST)
 
 

@@ -83,7 +83,8 @@ class Store:
                 self._make_room()
 
     def _entry(self, identity: Identity) -> Path:
-        key = f"{identity.size}\0{identity.mtime_ns}\0{self._version}\0".encode() + os.fsencode(identity.path)
+        key = f"{identity.size}\0{identity.mtime_ns}\0{identity.tag}\0{self._version}\0".encode("utf-8", "replace")
+        key += os.fsencode(identity.path)
         return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.report"
 
     def _make_room(self) -> None:

@@ -3,6 +3,8 @@
 import textwrap
 from collections.abc import Iterator
 
+from tb_bottleneck.report import stretches
+from tb_bottleneck.report.joined import lines_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import bytes_text, duration_text, share_text
 
@@ -12,6 +14,7 @@ _BASIS = {
     "profiler_step": "cut by prof.step()",
     "inferred": "cut by what repeats, since prof.step() was not called",
     "whole": "not cut into steps: prof.step() was not called",
+    "step_clock": "timed by the monitor, without a profiler",
 }
 
 
@@ -38,9 +41,14 @@ def _lines(report: pb.Report) -> Iterator[str]:
     else:
         yield "Cannot tell, because the recording does not allow a verdict."
     yield from _about(report)
+    for sentence in lines_of(report):
+        yield from _wrapped(sentence)
     yield from _health(report)
     yield from _account(report)
+    if len(report.stretches) > 1:
+        yield from ("", "When, from the first judged step on", *stretches.lines_of(report))
     yield from _findings(report)
+    yield from _plan(report)
 
 
 def _severity(verdict: pb.Verdict) -> str:
@@ -102,6 +110,30 @@ def _findings(report: pb.Report) -> Iterator[str]:
         yield from (f"       {line}" for line in finding.fix.code.splitlines())
         yield ""
         yield from _wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+
+
+def _plan(report: pb.Report) -> Iterator[str]:
+    replay, steps = report.replay, report.plan
+    if steps:
+        yield ""
+        per = "the recorded work" if report.window.basis == "whole" else "a step"
+        yield f"What to change first (simulated with the ones above it in place: gain in all, time of {per})"
+        width = max(len(step.title) for step in steps)
+        for number, step in enumerate(steps, 1):
+            bounds = f"({step.low:.2f} to {step.high:.2f})"
+            after = duration_text(step.step_ns_after)
+            yield f"  {number}. {step.title:{width}}  {step.speedup_total:5.2f}x {bounds:16} {after}"
+        for title, assumes in dict.fromkeys((step.title, step.assumes) for step in steps):
+            yield from _wrapped(f"- {title}: this assumes that {assumes}.", "  ")
+    for words in (replay.because, replay.host):
+        if words and report.findings:
+            yield ""
+            yield from _wrapped(words)
+    if steps:
+        checked = (
+            f"{share_text(replay.error)} off the recorded time, {share_text(replay.frozen_share)} of it unexplained"
+        )
+        yield from _wrapped(f"The unmodified recording, replayed: {checked}.")
 
 
 def _gain(speedup: pb.Speedup) -> str:

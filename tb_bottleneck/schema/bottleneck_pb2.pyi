@@ -37,7 +37,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay")
+    __slots__ = ("schema", "run", "source", "witness", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "stretches", "unprofiled")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -53,6 +53,9 @@ class Report(_message.Message):
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     REPLAY_FIELD_NUMBER: _ClassVar[int]
+    DISAGREEMENTS_FIELD_NUMBER: _ClassVar[int]
+    STRETCHES_FIELD_NUMBER: _ClassVar[int]
+    UNPROFILED_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -68,7 +71,50 @@ class Report(_message.Message):
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
     plan: _containers.RepeatedCompositeFieldContainer[PlanStep]
     replay: Replay
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ...) -> None: ...
+    disagreements: _containers.RepeatedCompositeFieldContainer[Disagreement]
+    stretches: _containers.RepeatedCompositeFieldContainer[Stretch]
+    unprofiled: Unprofiled
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., stretches: _Optional[_Iterable[_Union[Stretch, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ...) -> None: ...
+
+class Stretch(_message.Message):
+    __slots__ = ("begin_ns", "end_ns", "regime", "share", "severity", "title")
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    SEVERITY_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    begin_ns: float
+    end_ns: float
+    regime: str
+    share: float
+    severity: str
+    title: str
+    def __init__(self, begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+
+class Unprofiled(_message.Message):
+    __slots__ = ("step_ns", "steps", "ratio", "sentence")
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    RATIO_FIELD_NUMBER: _ClassVar[int]
+    SENTENCE_FIELD_NUMBER: _ClassVar[int]
+    step_ns: float
+    steps: int
+    ratio: float
+    sentence: str
+    def __init__(self, step_ns: _Optional[float] = ..., steps: _Optional[int] = ..., ratio: _Optional[float] = ..., sentence: _Optional[str] = ...) -> None: ...
+
+class Disagreement(_message.Message):
+    __slots__ = ("regime", "trace", "telemetry", "sentence")
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FIELD_NUMBER: _ClassVar[int]
+    TELEMETRY_FIELD_NUMBER: _ClassVar[int]
+    SENTENCE_FIELD_NUMBER: _ClassVar[int]
+    regime: str
+    trace: str
+    telemetry: str
+    sentence: str
+    def __init__(self, regime: _Optional[str] = ..., trace: _Optional[str] = ..., telemetry: _Optional[str] = ..., sentence: _Optional[str] = ...) -> None: ...
 
 class Device(_message.Message):
     __slots__ = ("name", "kind", "index", "count")
@@ -101,18 +147,20 @@ class HealthReason(_message.Message):
     def __init__(self, code: _Optional[str] = ..., detail: _Optional[str] = ..., fix: _Optional[str] = ...) -> None: ...
 
 class Window(_message.Message):
-    __slots__ = ("steps", "basis", "step_ns", "begin_ns", "end_ns")
+    __slots__ = ("steps", "basis", "step_ns", "begin_ns", "end_ns", "each_ns")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
     END_NS_FIELD_NUMBER: _ClassVar[int]
+    EACH_NS_FIELD_NUMBER: _ClassVar[int]
     steps: int
     basis: str
     step_ns: Spread
     begin_ns: float
     end_ns: float
-    def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+    each_ns: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., each_ns: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Spread(_message.Message):
     __slots__ = ("median", "p10", "p90")
@@ -187,16 +235,18 @@ class Finding(_message.Message):
     def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Speedup(_message.Message):
-    __slots__ = ("expected", "low", "high", "basis")
+    __slots__ = ("expected", "low", "high", "basis", "assumes")
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     LOW_FIELD_NUMBER: _ClassVar[int]
     HIGH_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
+    ASSUMES_FIELD_NUMBER: _ClassVar[int]
     expected: float
     low: float
     high: float
     basis: str
-    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ...) -> None: ...
+    assumes: str
+    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ...) -> None: ...
 
 class Evidence(_message.Message):
     __slots__ = ("label", "value", "unit", "text", "compared_with", "begin_ns", "end_ns")
@@ -227,22 +277,34 @@ class Fix(_message.Message):
     def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ...) -> None: ...
 
 class PlanStep(_message.Message):
-    __slots__ = ("cause", "step_ns_after", "speedup_total")
+    __slots__ = ("cause", "step_ns_after", "speedup_total", "title", "low", "high", "assumes")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     STEP_NS_AFTER_FIELD_NUMBER: _ClassVar[int]
     SPEEDUP_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    ASSUMES_FIELD_NUMBER: _ClassVar[int]
     cause: str
     step_ns_after: float
     speedup_total: float
-    def __init__(self, cause: _Optional[str] = ..., step_ns_after: _Optional[float] = ..., speedup_total: _Optional[float] = ...) -> None: ...
+    title: str
+    low: float
+    high: float
+    assumes: str
+    def __init__(self, cause: _Optional[str] = ..., step_ns_after: _Optional[float] = ..., speedup_total: _Optional[float] = ..., title: _Optional[str] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., assumes: _Optional[str] = ...) -> None: ...
 
 class Replay(_message.Message):
-    __slots__ = ("error", "frozen_share")
+    __slots__ = ("error", "frozen_share", "because", "host")
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FROZEN_SHARE_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
     error: float
     frozen_share: float
-    def __init__(self, error: _Optional[float] = ..., frozen_share: _Optional[float] = ...) -> None: ...
+    because: str
+    host: str
+    def __init__(self, error: _Optional[float] = ..., frozen_share: _Optional[float] = ..., because: _Optional[str] = ..., host: _Optional[str] = ...) -> None: ...
 
 class RunList(_message.Message):
     __slots__ = ("state", "logdir", "runs", "problems")
@@ -257,7 +319,7 @@ class RunList(_message.Message):
     def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunEntry(_message.Message):
-    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason")
+    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "each_ns", "witness", "live")
     ID_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -268,6 +330,9 @@ class RunEntry(_message.Message):
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    EACH_NS_FIELD_NUMBER: _ClassVar[int]
+    WITNESS_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
     id: str
     run: str
     source: str
@@ -278,7 +343,10 @@ class RunEntry(_message.Message):
     verdict: Verdict
     step_ns: float
     reason: str
-    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+    each_ns: _containers.RepeatedScalarFieldContainer[float]
+    witness: str
+    live: bool
+    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., each_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., live: bool = ...) -> None: ...
 
 class ReportAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "report")

@@ -84,7 +84,7 @@ class StepColumn(_message.Message):
     def __init__(self, name: _Optional[str] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class TelemetryAnswer(_message.Message):
-    __slots__ = ("id", "live", "context", "series", "steps", "bands", "notes", "lost_packets")
+    __slots__ = ("id", "live", "context", "series", "steps", "bands", "notes", "lost_packets", "dropped", "devices")
     ID_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +93,8 @@ class TelemetryAnswer(_message.Message):
     BANDS_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     LOST_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
     id: str
     live: bool
     context: RunContext
@@ -101,7 +103,17 @@ class TelemetryAnswer(_message.Message):
     bands: _containers.RepeatedCompositeFieldContainer[Band]
     notes: _containers.RepeatedCompositeFieldContainer[Note]
     lost_packets: int
-    def __init__(self, id: _Optional[str] = ..., live: bool = ..., context: _Optional[_Union[RunContext, _Mapping]] = ..., series: _Optional[_Iterable[_Union[Series, _Mapping]]] = ..., steps: _Optional[_Union[StepRows, _Mapping]] = ..., bands: _Optional[_Iterable[_Union[Band, _Mapping]]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., lost_packets: _Optional[int] = ...) -> None: ...
+    dropped: _containers.RepeatedCompositeFieldContainer[Dropped]
+    devices: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., live: bool = ..., context: _Optional[_Union[RunContext, _Mapping]] = ..., series: _Optional[_Iterable[_Union[Series, _Mapping]]] = ..., steps: _Optional[_Union[StepRows, _Mapping]] = ..., bands: _Optional[_Iterable[_Union[Band, _Mapping]]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., lost_packets: _Optional[int] = ..., dropped: _Optional[_Iterable[_Union[Dropped, _Mapping]]] = ..., devices: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Dropped(_message.Message):
+    __slots__ = ("reason", "count")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    reason: str
+    count: int
+    def __init__(self, reason: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Band(_message.Message):
     __slots__ = ("begin_unix_ns", "end_unix_ns", "regime", "share", "severity")

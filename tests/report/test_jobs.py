@@ -32,6 +32,7 @@ def test_ranks_that_wait_alike_have_no_straggler():
     (job,) = jobs_of([rank(0, 0.3, "communication"), rank(1, 0.31, "communication")])
     assert not job.stragglers
     assert job.verdict.regime == "communication"
+    assert "spends 30 % there: no more than that is the exchange itself" in job.verdict.headline
 
 
 def test_one_rank_alone_or_runs_apart_are_no_job():

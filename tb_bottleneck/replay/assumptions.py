@@ -1,0 +1,35 @@
+"""The words that name what a scenario assumes, and the rates that scenarios take from the world; from
+knowledge/scenarios.toml."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from string import Template
+
+from tb_bottleneck.knowledge.catalogue import load
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a cure does, in a few words, and what has to be true for it to bring what is predicted."""
+
+    title: str
+    text: str
+
+
+@cache
+def assumptions() -> Mapping[str, Assumption]:
+    """By the name of the scenario."""
+    return {entry["name"]: Assumption(entry["title"], entry["assumes"]) for entry in load("scenarios.toml")["scenario"]}
+
+
+@cache
+def pinned_rates() -> Mapping[int, float]:
+    """What pinned copies reach over sixteen lanes, in bytes per ns (GB/s), by generation of the link."""
+    return {entry["generation"]: float(entry["rate"]) for entry in load("scenarios.toml")["pinned"]}
+
+
+@cache
+def word(key: str) -> Template:
+    """What a report says of its replay."""
+    return Template(load("scenarios.toml")["words"][key])

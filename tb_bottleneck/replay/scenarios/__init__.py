@@ -1,0 +1,1 @@
+"""One scenario per file: what a cure changes in the recorded world, what it assumes, what bounds it."""

@@ -1,0 +1,32 @@
+"""Twice as many samples per step: kernels that leave most of the device idle take no longer for them.
+
+Changes: kernels that fill the device, copies and loading take twice as long; kernels too small to fill it, the
+optimizer and collectives stay, and so does the host. What is predicted is the time for the recorded samples.
+Assumes: memory suffices, and the training does as well with the larger batch.
+Bounds: at worst small kernels take half as long again; at best as expected.
+"""
+
+import numpy as np
+
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.smallness import underfilled
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.world import COMPUTING, Case, World
+from tb_bottleneck.trace.device import Work
+
+TIMES = 2
+GROWING = {Case.EXPECTED: 1.0, Case.LOW: 1.5, Case.HIGH: 1.0}
+
+
+def cure(world: World, case: Case) -> World:
+    """Doubles the work of each step."""
+    items, ops = world.items, world.facts.ops
+    small = underfilled(ops, world.facts.recording.trace.multiprocessors)[items.op]
+    optimizer = world.inside(world.facts.named("Optimizer.step#"))
+    grows = np.where(world.works(*COMPUTING), np.where(small, GROWING[case], TIMES), 1.0)
+    grows = np.where(world.works(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), TIMES, np.where(optimizer, 1.0, grows))
+    length = np.rint(items.length * grows).astype(np.int64)
+    return world.but(length=length, gap=world.gap_scaled(Doing.LOAD, TIMES)).with_batch(TIMES)
+
+
+SCENARIO = Scenario("batch", cure)

@@ -1,0 +1,20 @@
+"""What runs for the first time has run before: nothing is compiled, loaded or tuned inside the steps.
+
+Changes: host time in compiling, in loading of modules and in tuning takes no time.
+Assumes: it does not come back, as it does where shapes change from step to step.
+Bounds: at worst half of it comes back; at best none does, which is what is expected.
+"""
+
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.world import Case, World
+
+STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
+
+
+def cure(world: World, case: Case) -> World:
+    """Takes the time out."""
+    return world.but(gap=world.gap_scaled(Doing.START, STAYING[case]))
+
+
+SCENARIO = Scenario("first_runs", cure)

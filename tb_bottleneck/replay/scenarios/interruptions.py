@@ -1,0 +1,51 @@
+"""What interrupts the steps does so less often: checkpoints, logging, evaluation, garbage collection.
+
+Changes: host and device time inside interruptions of the kind that is cured shrinks to one SELDOM-th, as if they came
+that much less often.
+Assumes: the recorded cadence is that of the run, and nothing needs the interruption more often.
+Bounds: at worst they come a third as often; at best never, as if they were done beside the training.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.interrupting import KINDS, interruptions
+from tb_bottleneck.replay.rows import NONE
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.world import Case, World
+
+# The advice is to go from every few steps to every hundredth or thousandth.
+SELDOM = {Case.EXPECTED: 100.0, Case.LOW: 3.0, Case.HIGH: np.inf}
+
+
+def cure(kind: str, world: World, case: Case) -> World:
+    """Shrinks those of one kind (measures/interrupting.py); of every kind where it is empty."""
+    items, left = world.items, 1 / SELDOM[case]
+    spans = _spans(world, kind)
+    # A gap may hold an interruption, and what the host did besides: only the former shrinks.
+    interrupting = world.items.gap[:, Doing.INTERRUPT]
+    inside = np.minimum(world.gap_inside(spans) * world.facts.gap_length, interrupting) / np.maximum(interrupting, 1)
+    issued = world.inside(spans)
+    return world.but(
+        gap=world.gap_scaled(Doing.INTERRUPT, 1 - inside * (1 - left)),
+        cost=np.where(issued, np.rint(items.cost * left).astype(np.int64), items.cost),
+        length=np.where(issued, np.rint(items.length * left).astype(np.int64), items.length),
+        waits=np.where(issued, NONE, items.waits),
+    )
+
+
+def _spans(world: World, kind: str) -> Spans:
+    recording = world.facts.recording
+    found, events = interruptions(recording), recording.trace.events
+    rows = found.rows[found.kind == list(KINDS).index(kind)] if kind else found.rows
+    return union(events.start[rows], events.end[rows])
+
+
+CHECKPOINTS = Scenario("checkpoints", partial(cure, "checkpoint"), on_cpu=True)
+LOGGING = Scenario("logging", partial(cure, "logging"), on_cpu=True)
+EVALUATION = Scenario("evaluation", partial(cure, "evaluation"), on_cpu=True)
+COLLECTION = Scenario("collection", partial(cure, "collection"), on_cpu=True)
+OTHERS = Scenario("interruptions", partial(cure, ""), on_cpu=True)

@@ -1,0 +1,72 @@
+"""Worker processes make the batches: the training no longer waits for one, unless the workers are too slow.
+
+Changes: each fetch takes as long as taking a batch from a queue.
+Assumes: workers make batches as fast as is seen now, each on a core of its own.
+Bounds: never faster than the workers deliver. Where the training process makes the batches: its time per batch over the
+workers needed to keep up, at most the job's cores. Where workers do: the time between their batches, over how many
+times as many would keep up. At worst workers take SLOWER_WORKERS times as long, since they share memory, cores and
+storage; at best there are so many that nobody waits.
+"""
+
+import numpy as np
+
+from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.loading import SINGLE, loader_iterator, workers_factor, workers_needed
+from tb_bottleneck.measures.measure import Measure
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.world import Case, World
+
+# Taking a ready batch off the queue, and handing its memory over: 0.06 to 0.2 ms.
+HANDOVER_NS = {Case.EXPECTED: 100_000, Case.LOW: 200_000, Case.HIGH: 60_000}
+SLOWER_WORKERS = 1.3
+MIN_WAITS = 2
+
+
+def cure(world: World, case: Case) -> World | None:
+    """Shortens the fetches, and sets the floor."""
+    floor = _floor(world)
+    if floor is None:
+        return None
+    cured = without_waiting(world, case)
+    if case is Case.HIGH:
+        return cured
+    return cured.at_least(floor * (SLOWER_WORKERS if case is Case.LOW else 1.0))
+
+
+def without_waiting(world: World, case: Case) -> World:
+    """The world in which a batch is always ready to be taken."""
+    gap = world.items.gap.copy(order="K")
+    gap[:, Doing.LOAD] = np.minimum(gap[:, Doing.LOAD], HANDOVER_NS[case])
+    return world.but(gap=gap)
+
+
+def _floor(world: World) -> float | None:
+    """The least time in which the window's batches can be made, in ns; None where it is not known who makes them."""
+    recording = world.facts.recording
+    iterator, workers = loader_iterator(recording), workers_needed(recording)
+    fetches = world.facts.named("enumerate(Data")
+    if not isinstance(iterator, Measure) or not len(fetches):
+        return None
+    if iterator.text != SINGLE:
+        more = workers_factor(recording)
+        apart = _between_batches(fetches, recording.account.window / len(recording.steps))
+        return apart * len(recording.steps) / (more.value if isinstance(more, Measure) else 1.0)
+    batch = float(np.median(fetches.ends - fetches.starts))
+    return batch * len(recording.steps) / (workers.value if isinstance(workers, Measure) else 1.0)
+
+
+def _between_batches(fetches: Spans, step: float) -> float:
+    """Time from batch to batch that the workers need, in ns.
+
+    A fetch that waited ends when its batch is made, with none ready behind it: so from one such end to another the
+    workers made just the batches that were fetched between. Workers deliver in bursts, so steps alone would not tell.
+    """
+    waited = np.flatnonzero(fetches.ends - fetches.starts > HANDOVER_NS[Case.LOW])
+    if len(waited) < MIN_WAITS:
+        return step
+    first, last = int(waited[0]), int(waited[-1])
+    return float(fetches.ends[last] - fetches.ends[first]) / (last - first)
+
+
+SCENARIO = Scenario("loader", cure, on_cpu=True)

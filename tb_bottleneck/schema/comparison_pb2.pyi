@@ -1,0 +1,275 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Comparison(_message.Message):
+    __slots__ = ("schema", "a", "b", "per", "speedup", "noise", "headline", "by_regime", "expected", "causes", "context", "a_ns", "b_ns", "told", "test", "notes", "comparable", "a_batch", "b_batch", "a_steps", "b_steps")
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    PER_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    NOISE_FIELD_NUMBER: _ClassVar[int]
+    HEADLINE_FIELD_NUMBER: _ClassVar[int]
+    BY_REGIME_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    CAUSES_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    A_NS_FIELD_NUMBER: _ClassVar[int]
+    B_NS_FIELD_NUMBER: _ClassVar[int]
+    TOLD_FIELD_NUMBER: _ClassVar[int]
+    TEST_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    COMPARABLE_FIELD_NUMBER: _ClassVar[int]
+    A_BATCH_FIELD_NUMBER: _ClassVar[int]
+    B_BATCH_FIELD_NUMBER: _ClassVar[int]
+    A_STEPS_FIELD_NUMBER: _ClassVar[int]
+    B_STEPS_FIELD_NUMBER: _ClassVar[int]
+    schema: int
+    a: str
+    b: str
+    per: str
+    speedup: float
+    noise: float
+    headline: str
+    by_regime: _containers.RepeatedCompositeFieldContainer[RegimeDelta]
+    expected: Expected
+    causes: CausesChanged
+    context: _containers.RepeatedCompositeFieldContainer[ContextRow]
+    a_ns: float
+    b_ns: float
+    told: bool
+    test: str
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    comparable: bool
+    a_batch: BatchSize
+    b_batch: BatchSize
+    a_steps: int
+    b_steps: int
+    def __init__(self, schema: _Optional[int] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., per: _Optional[str] = ..., speedup: _Optional[float] = ..., noise: _Optional[float] = ..., headline: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., expected: _Optional[_Union[Expected, _Mapping]] = ..., causes: _Optional[_Union[CausesChanged, _Mapping]] = ..., context: _Optional[_Iterable[_Union[ContextRow, _Mapping]]] = ..., a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., told: bool = ..., test: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., comparable: bool = ..., a_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., b_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., a_steps: _Optional[int] = ..., b_steps: _Optional[int] = ...) -> None: ...
+
+class RegimeDelta(_message.Message):
+    __slots__ = ("regime", "a_ns", "b_ns", "delta_ns", "title")
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    A_NS_FIELD_NUMBER: _ClassVar[int]
+    B_NS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_NS_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    regime: str
+    a_ns: float
+    b_ns: float
+    delta_ns: float
+    title: str
+    def __init__(self, regime: _Optional[str] = ..., a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., delta_ns: _Optional[float] = ..., title: _Optional[str] = ...) -> None: ...
+
+class BatchSize(_message.Message):
+    __slots__ = ("samples", "basis")
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    samples: float
+    basis: str
+    def __init__(self, samples: _Optional[float] = ..., basis: _Optional[str] = ...) -> None: ...
+
+class Expected(_message.Message):
+    __slots__ = ("speedup", "low", "high", "by_regime", "remainder", "basis", "assumptions", "b_ns", "kernels_speedup")
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    BY_REGIME_FIELD_NUMBER: _ClassVar[int]
+    REMAINDER_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    ASSUMPTIONS_FIELD_NUMBER: _ClassVar[int]
+    B_NS_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    speedup: float
+    low: float
+    high: float
+    by_regime: _containers.RepeatedCompositeFieldContainer[Promise]
+    remainder: _containers.RepeatedCompositeFieldContainer[Remainder]
+    basis: str
+    assumptions: _containers.RepeatedScalarFieldContainer[str]
+    b_ns: float
+    kernels_speedup: float
+    def __init__(self, speedup: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., by_regime: _Optional[_Iterable[_Union[Promise, _Mapping]]] = ..., remainder: _Optional[_Iterable[_Union[Remainder, _Mapping]]] = ..., basis: _Optional[str] = ..., assumptions: _Optional[_Iterable[str]] = ..., b_ns: _Optional[float] = ..., kernels_speedup: _Optional[float] = ...) -> None: ...
+
+class Promise(_message.Message):
+    __slots__ = ("regime", "ratio", "because", "expected_ns")
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    RATIO_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_NS_FIELD_NUMBER: _ClassVar[int]
+    regime: str
+    ratio: float
+    because: str
+    expected_ns: float
+    def __init__(self, regime: _Optional[str] = ..., ratio: _Optional[float] = ..., because: _Optional[str] = ..., expected_ns: _Optional[float] = ...) -> None: ...
+
+class Remainder(_message.Message):
+    __slots__ = ("cause", "share", "because", "regime")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    share: float
+    because: str
+    regime: str
+    def __init__(self, cause: _Optional[str] = ..., share: _Optional[float] = ..., because: _Optional[str] = ..., regime: _Optional[str] = ...) -> None: ...
+
+class ComparisonAnswer(_message.Message):
+    __slots__ = ("a", "b", "state", "progress", "comparison", "problem")
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    COMPARISON_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    a: str
+    b: str
+    state: str
+    progress: float
+    comparison: Comparison
+    problem: str
+    def __init__(self, a: _Optional[str] = ..., b: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., comparison: _Optional[_Union[Comparison, _Mapping]] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class CausesChanged(_message.Message):
+    __slots__ = ("gained", "lost")
+    GAINED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    gained: _containers.RepeatedScalarFieldContainer[str]
+    lost: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, gained: _Optional[_Iterable[str]] = ..., lost: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ContextRow(_message.Message):
+    __slots__ = ("key", "a", "b", "title")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    a: str
+    b: str
+    title: str
+    def __init__(self, key: _Optional[str] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+
+class WhatIf(_message.Message):
+    __slots__ = ("schema", "run", "changes", "step_ns", "after", "by_regime", "regime", "headline", "fix_first", "assumptions", "notes", "basis", "per")
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    BY_REGIME_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    HEADLINE_FIELD_NUMBER: _ClassVar[int]
+    FIX_FIRST_FIELD_NUMBER: _ClassVar[int]
+    ASSUMPTIONS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    PER_FIELD_NUMBER: _ClassVar[int]
+    schema: int
+    run: str
+    changes: _containers.RepeatedScalarFieldContainer[str]
+    step_ns: float
+    after: Prediction
+    by_regime: _containers.RepeatedCompositeFieldContainer[RegimeDelta]
+    regime: str
+    headline: str
+    fix_first: _containers.RepeatedCompositeFieldContainer[FirstFix]
+    assumptions: _containers.RepeatedScalarFieldContainer[str]
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    basis: str
+    per: str
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., step_ns: _Optional[float] = ..., after: _Optional[_Union[Prediction, _Mapping]] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., regime: _Optional[str] = ..., headline: _Optional[str] = ..., fix_first: _Optional[_Iterable[_Union[FirstFix, _Mapping]]] = ..., assumptions: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., basis: _Optional[str] = ..., per: _Optional[str] = ...) -> None: ...
+
+class Prediction(_message.Message):
+    __slots__ = ("step_ns", "speedup", "low", "high")
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    step_ns: float
+    speedup: float
+    low: float
+    high: float
+    def __init__(self, step_ns: _Optional[float] = ..., speedup: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
+
+class FirstFix(_message.Message):
+    __slots__ = ("cause", "title", "share")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    title: str
+    share: float
+    def __init__(self, cause: _Optional[str] = ..., title: _Optional[str] = ..., share: _Optional[float] = ...) -> None: ...
+
+class RunSeries(_message.Message):
+    __slots__ = ("schema", "varies", "points", "knee", "turn", "headline", "notes", "per")
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    VARIES_FIELD_NUMBER: _ClassVar[int]
+    POINTS_FIELD_NUMBER: _ClassVar[int]
+    KNEE_FIELD_NUMBER: _ClassVar[int]
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    HEADLINE_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    PER_FIELD_NUMBER: _ClassVar[int]
+    schema: int
+    varies: str
+    points: _containers.RepeatedCompositeFieldContainer[RunPoint]
+    knee: Knee
+    turn: Turn
+    headline: str
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    per: str
+    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., knee: _Optional[_Union[Knee, _Mapping]] = ..., turn: _Optional[_Union[Turn, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ...) -> None: ...
+
+class RunPoint(_message.Message):
+    __slots__ = ("run", "value", "ns", "low_ns", "high_ns", "speedup", "regime", "by_regime", "steps")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    NS_FIELD_NUMBER: _ClassVar[int]
+    LOW_NS_FIELD_NUMBER: _ClassVar[int]
+    HIGH_NS_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    BY_REGIME_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    value: str
+    ns: float
+    low_ns: float
+    high_ns: float
+    speedup: float
+    regime: str
+    by_regime: _containers.RepeatedCompositeFieldContainer[RegimeDelta]
+    steps: int
+    def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., ns: _Optional[float] = ..., low_ns: _Optional[float] = ..., high_ns: _Optional[float] = ..., speedup: _Optional[float] = ..., regime: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., steps: _Optional[int] = ...) -> None: ...
+
+class Knee(_message.Message):
+    __slots__ = ("run", "value", "because")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    value: str
+    because: str
+    def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
+
+class Turn(_message.Message):
+    __slots__ = ("since", "last_good", "regime", "slowdown", "because")
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    LAST_GOOD_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    SLOWDOWN_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    since: str
+    last_good: str
+    regime: str
+    slowdown: float
+    because: str
+    def __init__(self, since: _Optional[str] = ..., last_good: _Optional[str] = ..., regime: _Optional[str] = ..., slowdown: _Optional[float] = ..., because: _Optional[str] = ...) -> None: ...

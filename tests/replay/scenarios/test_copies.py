@@ -1,0 +1,59 @@
+"""Copies pinned, prefetched and over a healthy link, on drawn timelines worked out by hand; times in columns.
+
+A drawn copy moves 2^20 bytes in a column of 100 us or more; an A100's link moves them in 0.44 columns.
+"""
+
+import pytest
+from drawn_worlds import columns, cured, drawn_world
+
+from tb_bottleneck.replay.scenarios import copies, link, prefetch
+from tb_bottleneck.replay.world import Case
+
+# The host is far ahead: all is launched in four columns.
+COPIED = """
+    step    aabb....................
+    launch  ||||....................
+    h2d     .#####......#####.......
+    gpu     ......######.....######.
+"""
+LINK = (1 << 20) / 24 / 100_000  # columns that a copy of 2^20 bytes takes at 24 bytes per ns
+
+
+def test_a_pageable_copy_becomes_as_fast_as_a_pinned_one():
+    """Copies shrink from five columns to 0.44. The first one is over before the kernel behind it can begin:
+
+    that one was launched at column 1, and a launch takes a column. So kernels run from 2 to 8, and from 8.44 to 14.44.
+    """
+    world = drawn_world(COPIED)
+    assert columns(world) == 23
+    assert cured(world, copies.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+
+
+def test_at_worst_the_link_is_slower():
+    expected, low = (cured(drawn_world(COPIED), copies.SCENARIO, case) for case in (Case.EXPECTED, Case.LOW))
+    assert low > expected
+
+
+def test_a_copy_on_a_stream_of_its_own_takes_no_time_of_the_kernels():
+    """Both kernels follow one another from column 2 on, when the first one's launch is through."""
+    assert cured(drawn_world(COPIED), prefetch.SCENARIO) == 14
+
+
+def test_prefetched_copies_still_share_the_link():
+    """Two copies of eight columns each, and kernels of one: the link is busy for sixteen."""
+    world = drawn_world("""
+        step    aabb................
+        launch  ||||................
+        h2d     .########.########..
+        gpu     .........#........#.
+    """)
+    assert cured(world, prefetch.SCENARIO) == 16
+
+
+def test_a_healthy_link_shortens_every_large_copy():
+    assert cured(drawn_world(COPIED), link.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+
+
+def test_what_a_link_reaches_is_not_guessed_of_an_unknown_device():
+    world = drawn_world(COPIED, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
+    assert link.SCENARIO.cure(world, Case.EXPECTED) is None

@@ -1,0 +1,36 @@
+"""Launches replayed as a graph, and fused optimizers, on drawn timelines worked out by hand; times in columns."""
+
+import pytest
+from drawn_worlds import columns, cured, drawn_world
+
+from tb_bottleneck.replay.scenarios.launches import HALVED, REPLAYED, SCENARIO
+from tb_bottleneck.replay.world import Case
+
+LATE = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ####################
+    launch  ..|..|..|...|..|..|.
+    gpu     ...#..#..#...#..#..#
+"""
+
+
+def test_the_host_dispatches_in_a_twentieth_of_its_time():
+    """Host time shrinks from twenty columns to one; six kernels of a column each are the limit."""
+    world = drawn_world(LATE)
+    assert columns(world) == 20
+    assert cured(world, SCENARIO) == pytest.approx(6, abs=6 * 0.02 + 20 * REPLAYED)
+
+
+def test_at_worst_dispatching_is_halved():
+    """The last launch comes at column 9 instead of 18; its kernel begins a column later, as recorded, and takes one."""
+    assert cured(drawn_world(LATE), SCENARIO, Case.LOW) == 18 * HALVED + 1 + 1
+
+
+def test_a_busy_device_is_the_limit():
+    """Of twenty columns it works eighteen."""
+    world = drawn_world("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |||.......|||.......
+        gpu     .aaabbbcccaaabbbccc.
+    """)
+    assert cured(world, SCENARIO) == pytest.approx(18, abs=0.1)

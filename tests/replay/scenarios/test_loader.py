@@ -1,0 +1,55 @@
+"""The loader's scenario on drawn timelines, worked out by hand; times in columns."""
+
+import numpy as np
+from drawn_worlds import UNIT_NS, columns, cured, drawn_world
+
+from tb_bottleneck.intervals import union
+from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches
+from tb_bottleneck.replay.world import Case
+
+IN_MAIN = """
+    step    aaaaaaaaaabbbbbbbbbb
+    loader  ######....######....
+    launch  ......|.........|...
+    gpu     .......###.......###
+"""
+# Two workers deliver together, every twenty columns.
+IN_WORKERS = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    workers ########..#.........########..#.........
+    launch  ........|..|................|..|........
+    gpu     .........##.##...............##.##......
+"""
+
+
+def test_a_fetch_becomes_taking_a_batch_from_a_queue():
+    """One column of each six stays: 20 - 2 x 5. Two workers make two batches of six columns in six: no limit."""
+    assert cured(drawn_world(IN_MAIN), SCENARIO) == 10
+
+
+def test_workers_that_are_slower_than_the_step_are_the_limit():
+    """A context that knows one core only: one worker makes two batches in twelve columns."""
+    world = drawn_world(IN_MAIN, tb_bottleneck={"context": {"cores": 1}})
+    assert cured(world, SCENARIO) == 12
+    assert cured(world, SCENARIO, Case.LOW) == 15.6, "at worst 1.3 times that"
+    assert cured(world, SCENARIO, Case.HIGH) == 9.2, "at best nobody waits: 0.6 columns per fetch stay"
+
+
+def test_a_loader_of_another_kind_is_not_predicted():
+    """Whether workers would help is not known."""
+    world = drawn_world(IN_MAIN.replace("loader ", "op     "))
+    assert SCENARIO.cure(world, Case.EXPECTED) is None
+
+
+def test_workers_are_timed_from_wait_to_wait():
+    """Waits end at columns 8 and 28, and two batches were fetched in between."""
+    begins, ends = np.array([0, 10, 20, 30]), np.array([8, 11, 28, 31])
+    fetches = union(begins * UNIT_NS, ends * UNIT_NS)
+    assert _between_batches(fetches, step=0.0) == 10 * UNIT_NS
+
+
+def test_more_workers_shorten_the_time_between_batches():
+    """Batches come every ten columns; twice the workers make the three of the window in fifteen."""
+    world = drawn_world(IN_WORKERS)
+    assert columns(world) == 29, "the first of four steps is left out"
+    assert 15 <= cured(world, SCENARIO) < 29

@@ -1,0 +1,24 @@
+"""The table of scenarios holds together: every scenario has words, and every cause is one that a regime names."""
+
+from tb_bottleneck.knowledge.words import regime_advice
+from tb_bottleneck.regimes.bench import RULES
+from tb_bottleneck.replay.assumptions import assumptions
+from tb_bottleneck.replay.scenarios.table import SCENARIO_OF
+
+
+def test_every_scenario_names_its_assumption():
+    for scenario in SCENARIO_OF.values():
+        words = assumptions()[scenario.name]
+        assert words.title
+        assert not words.text.endswith("."), "it ends a sentence that begins elsewhere"
+
+
+def test_every_cause_with_a_scenario_is_one_that_a_regime_names():
+    named = {cause for rule in RULES for cause in regime_advice(rule.regime).causes}
+    assert set(SCENARIO_OF) <= named
+
+
+def test_a_name_stands_for_one_scenario():
+    by_name = {scenario.name: scenario for scenario in SCENARIO_OF.values()}
+    assert set(by_name) == set(assumptions()), "words without a scenario, or a scenario without words"
+    assert all(by_name[scenario.name] is scenario for scenario in SCENARIO_OF.values())

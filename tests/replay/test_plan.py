@@ -1,0 +1,77 @@
+"""Plans: the best cure first, each simulated with those before it in place; on drawn and simulated recordings."""
+
+import pytest
+from drawn_worlds import drawn_recording
+from simulate.workload import healthy
+from simulated_worlds import world_of
+
+from tb_bottleneck.replay.plan import NOISE, WORTH_DOING, predict
+
+# The loader and the save each keep the device waiting; a step of twenty columns has nine of one and six of the other.
+TWICE_ILL = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    loader  #########...........#########...........
+    launch  .........|...................|..........
+    gpu     ..........####................####......
+    save    ..............######..............######
+"""
+STALLED = """
+    step    aaaaaaaaaabbbbbbbbbb
+    launch  ||........||........
+    gpu     .##....##..##....##.
+"""
+
+
+def test_the_best_cure_comes_first_and_times_shrink():
+    prediction = predict(drawn_recording(TWICE_ILL), ["checkpointing", "loader_in_main_process"])
+    assert [step.cause for step in prediction.plan] == ["loader_in_main_process", "checkpointing"]
+    first, second = prediction.plan
+    assert first.total.expected == pytest.approx(40 / 24, rel=0.02), "nine columns of each step become one"
+    limit = "six more columns of each step would go, but one worker takes 18 columns for the two batches"
+    assert second.total.expected == pytest.approx(40 / 18, rel=0.02), limit
+    assert second.step_ns == pytest.approx(2_000_000 / second.total.expected)
+
+
+def test_gains_of_single_cures_do_not_depend_on_the_order():
+    one, other = (
+        predict(drawn_recording(TWICE_ILL), causes).gains
+        for causes in (["checkpointing", "loader_in_main_process"], ["loader_in_main_process", "checkpointing"])
+    )
+    assert one == other
+    assert one["loader_in_main_process"].expected > one["checkpointing"].expected > 1
+
+
+def test_two_causes_with_one_cure_make_one_step():
+    prediction = predict(drawn_recording(TWICE_ILL), ["loader_in_main_process", "too_few_workers"])
+    assert set(prediction.gains) == {"loader_in_main_process", "too_few_workers"}
+    assert len(prediction.plan) == 1
+
+
+def test_a_cure_that_brings_nothing_is_no_step():
+    prediction = predict(drawn_recording(TWICE_ILL), ["empty_cache"])
+    assert prediction.plan == ()
+    assert prediction.gains["empty_cache"].expected == pytest.approx(1, abs=WORTH_DOING)
+
+
+def test_a_cause_without_a_scenario_is_left_out():
+    assert predict(drawn_recording(TWICE_ILL), ["misaligned_shapes"]).gains == {}
+
+
+def test_nothing_is_predicted_from_a_recording_that_is_not_explained():
+    prediction = predict(drawn_recording(STALLED), ["small_kernels"])
+    assert not prediction.check.trusted
+    assert prediction.gains == {}
+    assert prediction.plan == ()
+    assert prediction.scales is None
+
+
+def test_bounds_hold_what_is_expected_and_the_noise_between_two_runs():
+    gain = predict(drawn_recording(TWICE_ILL), ["checkpointing"]).gains["checkpointing"]
+    assert gain.low * (1 + NOISE) <= gain.expected <= gain.high / (1 + NOISE)
+    assert gain.low >= 1
+
+
+def test_a_healthy_training_has_no_plan():
+    recording = world_of(healthy(3)).facts.recording
+    causes = ["loader_in_main_process", "metric_reads", "small_kernels", "host_python", "empty_cache", "checkpointing"]
+    assert predict(recording, causes).plan == ()
