@@ -6,19 +6,19 @@ import sys
 from collections.abc import Sequence
 
 from tb_bottleneck import __version__
-from tb_bottleneck.commands import diagnose
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.commands import calibrate, capture, compare, diagnose, run, sweep_loader, what_if
+from tb_bottleneck.errors import NotFound, Unusable
 
-_COMMANDS = (diagnose,)
+_COMMANDS = (diagnose, compare, what_if, run, capture, calibrate, sweep_loader)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0; 1 where a file that was asked for could not be written; 2 where a
-    path does not exist or the usage is wrong."""
+    """Runs one command. Returns the exit status: 0; 1 where a budget is not kept or a file could not be written; 2
+    where a path does not exist or the usage is wrong."""
     options = _parser().parse_args(argv)
     try:
         return int(options.run(options))
-    except NotFound as error:
+    except (NotFound, Unusable) as error:
         print(f"tb-bottleneck: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:

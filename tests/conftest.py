@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+SECONDS_TO_END = 2.0
+
 
 def child_processes() -> set[str]:
     """The command lines of this process's children, by id; multiprocessing's own tracker lives on by design."""
@@ -47,5 +49,7 @@ def nothing_is_left_behind() -> Iterator[None]:
     """Fails a test after which more threads or child processes live than before it."""
     threads, children = set(threading.enumerate()), child_processes()
     yield
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(SECONDS_TO_END)  # a queue's feeder, of torch's workers say, ends a moment after the queue
     assert not {thread.name for thread in set(threading.enumerate()) - threads}, "this test left threads"
     assert not child_processes() - children, "this test left processes"

@@ -8,11 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.errors import NotFound
-
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from tb_bottleneck.commands import Subparsers
     from tb_bottleneck.report.identity import Identity
     from tb_bottleneck.schema.bottleneck_pb2 import Report
@@ -22,6 +18,7 @@ examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       every recording under a logdir
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...]}
+  tb-bottleneck diagnose runs/ --fail-over input=10% a gate: exit status 1 where more of the time is lost so
 
 record a trace for it with:
   with torch.profiler.profile(
@@ -51,18 +48,35 @@ def add(commands: "Subparsers") -> None:
     diagnose.add_argument(
         "--write", action="store_true", help="also put each report beside its trace, as NAME.bottlenecks.json"
     )
+    diagnose.add_argument(
+        "--fail-over",
+        action="append",
+        default=[],
+        metavar="REGIME=SHARE",
+        help="a budget, as input=0.10 or sync=5%%: exit status 1 and a sentence where a regime owns a larger share of "
+        "the time in any recording, or where a recording gives no verdict; may be given several times",
+    )
     diagnose.set_defaults(run=_diagnose)
 
 
 def _diagnose(options: argparse.Namespace) -> int:
+    from tb_bottleneck.comparison.budgets import budget_of, overspent
     from tb_bottleneck.report.jobs import jobs_of
+    from tb_bottleneck.report.joined import join
     from tb_bottleneck.report.jsonform import as_json
     from tb_bottleneck.report.text import render, render_job
     from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
+    try:
+        budgets = [budget_of(text) for text in options.fail_over]
+    except ValueError as error:
+        print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
+        return 2
     found = [one for path in options.paths for one in _recordings(path)]
     problems: list[str] = []
     reports = list(_reports(found, options, problems))
+    join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
+    problems += overspent(reports, budgets)
     for problem in problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
     if options.json:
@@ -78,10 +92,9 @@ def _diagnose(options: argparse.Namespace) -> int:
 def _recordings(path: str) -> list[tuple[str, str]]:
     """(file, run) of every recording at a path. Raises NotFound."""
     from tb_bottleneck.sources.logdir import scan
+    from tb_bottleneck.sources.places import status_of
 
-    if not Path(path).exists():
-        raise NotFound(f"no such file or directory: {path}")
-    if Path(path).is_file():
+    if status_of(path).kind == "file":
         return [(path, ".")]
     listing = scan(path)
     for problem in listing.problems:
@@ -91,26 +104,24 @@ def _recordings(path: str) -> list[tuple[str, str]]:
 
 def _reports(found: list[tuple[str, str]], options: argparse.Namespace, problems: list[str]) -> "Iterator[Report]":
     """One report per recording, with a progress bar where a person is watching; adds what could not be written."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
+    from tb_bottleneck.commands.bar import progress_bar
     from tb_bottleneck.diagnosis import diagnose
+    from tb_bottleneck.live import diagnose_telemetry
     from tb_bottleneck.report.identity import identity_of
     from tb_bottleneck.report.remembered import remembered
     from tb_bottleneck.report.stored import Store
+    from tb_bottleneck.sources.series import is_event_file
 
     judge = diagnose if options.no_cache else partial(remembered, diagnose, Store.from_environment(os.environ))
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with progress_bar() as begin:
         for path, run in found:
-            task = bar.add_task(Path(path).name, total=None)
+            tell = begin(Path(path).name)
             identity = identity_of(path)
-            report = judge(path, run=run, progress=partial(_show, bar, task))
-            if options.write and identity is not None:
+            heard = is_event_file(path)
+            report = (diagnose_telemetry if heard else judge)(path, run=run, progress=tell)
+            if options.write and identity is not None and not heard:
                 problems += _write_beside(path, identity, report)
             yield report
-            bar.remove_task(task)
 
 
 def _write_beside(path: str, identity: "Identity", report: "Report") -> list[str]:
@@ -126,7 +137,3 @@ def _write_beside(path: str, identity: "Identity", report: "Report") -> list[str
     except OSError as error:
         return [f"{sidecar.beside(path)} could not be written: {error.strerror}"]
     return []
-
-
-def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
-    bar.update(task, completed=done, total=total)

@@ -10,7 +10,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -19,15 +19,16 @@ SCHEMA = 1
 _log = logging.getLogger(__name__)
 
 
-def as_metadata() -> str:
-    """The facts as JSON text, `{"schema": 1, "context": {...}}`. It never raises."""
-    return json.dumps({"schema": SCHEMA, "context": collect()}, allow_nan=False)
+def as_metadata(more: Mapping[str, object] | None = None) -> str:
+    """The facts as JSON text, `{"schema": 1, "context": {...}}`, with `more` JSON-ready facts. It never raises where
+    those are."""
+    return json.dumps({"schema": SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
 
 
 def collect() -> dict[str, object]:
     """JSON-ready facts by name; a fact that cannot be had is left out. It never raises and never imports torch.
 
-    Nothing here names a person, a host, a job or a path, and no environment variable is read beyond the three counts.
+    Nothing here names a person, a host, a job or a path, and no environment variable is told beyond the three counts.
     """
     facts: dict[str, object] = {}
     for name, look in _FACTS.items():
@@ -123,6 +124,13 @@ def _device_name() -> str | None:
     return str(_torch().xpu.get_device_name()) if kind == "xpu" else None
 
 
+def _calibration() -> dict[str, float] | None:
+    # Imported here because what it is of is told by facts of this file.
+    from tb_bottleneck.monitor.identity import calibration
+
+    return calibration()
+
+
 def _count_in_environment(name: str) -> int | None:
     # OMP_NUM_THREADS may hold a list, one count per nesting level; the outermost is the one that matters.
     text = os.environ.get(name, "").split(",")[0].strip()
@@ -140,4 +148,5 @@ _FACTS: dict[str, Callable[[], object]] = {
     "omp_num_threads": lambda: _count_in_environment("OMP_NUM_THREADS"),
     "mkl_num_threads": lambda: _count_in_environment("MKL_NUM_THREADS"),
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
+    "calibration": _calibration,
 }

@@ -1,8 +1,9 @@
 """Measures how fast a large trace becomes an answer, beside what else is used: `python tests/bench/read.py --help`.
 
 Every tool runs as a whole process, start of Python included, in turn with the others, several times; the table shows
-medians of wall time and of peak memory, and each as a multiple of ours. The large traces are a real one repeated in
-time (tile.py). Rivals get a virtual environment each, under the folder for scratch, and nothing is written elsewhere.
+medians of wall time, time of processors and peak memory, and each as a multiple of ours. The large traces are a real
+one repeated in time (tile.py). Rivals get a virtual environment each, under the folder for scratch, and nothing is
+written elsewhere.
 """
 
 import argparse
@@ -31,9 +32,13 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class Run:
-    """One process: wall time, peak resident memory of its largest process, and whether it ended well."""
+    """One process: wall time, time of processors, peak memory of its largest process, and whether it ended well.
+
+    On a machine that others use too, the time of processors is the fairer one.
+    """
 
     seconds: float
+    cpu_seconds: float
     peak_mb: float
     ok: bool
 
@@ -47,6 +52,7 @@ class Row:
     runs: int
     seconds: float = 0.0
     spread: tuple[float, float] = (0.0, 0.0)
+    cpu_seconds: float = 0.0
     peak_mb: float = 0.0
     note: str = ""
 
@@ -65,7 +71,8 @@ def run_once(command: list[str], words: Path) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
     # macOS counts bytes, the others KiB.
     unit = 1 if sys.platform == "darwin" else 1024
-    return Run(time.perf_counter() - began, usage.ru_maxrss * unit / MB, process.returncode == 0)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(time.perf_counter() - began, cpu, usage.ru_maxrss * unit / MB, process.returncode == 0)
 
 
 def rows_of(trace: Path, tools: dict[str, list[str]], repeats: int, scratch: Path) -> Iterator[Row]:
@@ -84,22 +91,24 @@ def rows_of(trace: Path, tools: dict[str, list[str]], repeats: int, scratch: Pat
             continue
         seconds = [run.seconds for run in good]
         span = (min(seconds), max(seconds))
-        yield Row(tool, trace.parent.name, len(good), median(seconds), span, median(run.peak_mb for run in good))
+        cpu, peak = median(run.cpu_seconds for run in good), median(run.peak_mb for run in good)
+        yield Row(tool, trace.parent.name, len(good), median(seconds), span, cpu, peak)
 
 
 def table(rows: list[Row]) -> str:
     """The rows in Markdown; times and memory as multiples of ours."""
-    ours = {row.trace: row for row in rows if row.tool == OURS}
-    lines = ["| trace | tool | wall s | least to most | peak MB | wall ÷ ours | peak ÷ ours |", "|---" * 7 + "|"]
+    bases = {row.trace: row for row in rows if row.tool == OURS}
+    heads = ("trace", "tool", "wall s", "least to most", "CPU s", "peak MB", "wall ÷ ours", "CPU ÷ ours", "peak ÷ ours")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
-        base = ours.get(row.trace)
+        base = bases.get(row.trace)
         if not row.runs or base is None or not base.runs:
-            lines.append(f"| {row.trace} | {row.tool} | {row.note} | | | | |")
+            lines.append(f"| {row.trace} | {row.tool} | {row.note} |" + " |" * (len(heads) - 3))
             continue
-        times, peaks = row.seconds / base.seconds, row.peak_mb / base.peak_mb
         span = f"{row.spread[0]:.2f} to {row.spread[1]:.2f}"
-        cells = (row.trace, row.tool, f"{row.seconds:.2f}", span, f"{row.peak_mb:.0f}", f"{times:.1f}", f"{peaks:.1f}")
-        lines.append("| " + " | ".join(cells) + " |")
+        cells = [row.trace, row.tool, f"{row.seconds:.2f}", span, f"{row.cpu_seconds:.2f}", f"{row.peak_mb:.0f}"]
+        pairs = ((row.seconds, base.seconds), (row.cpu_seconds, base.cpu_seconds), (row.peak_mb, base.peak_mb))
+        lines.append(f"| {' | '.join([*cells, *(f'{theirs / ours:.1f}' for theirs, ours in pairs)])} |")
     return "\n".join(lines)
 
 

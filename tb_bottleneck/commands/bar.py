@@ -1,0 +1,40 @@
+"""A progress bar on stderr, where a person is watching; else nothing, and the package that draws it is not imported."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+Tell = Callable[[int, int], None]
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str], Tell]]:
+    """Gives a function that begins a line with these words, in place of the last one, and returns what moves it."""
+    if not sys.stderr.isatty():
+        yield lambda words: _nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield partial(_line, bar)
+
+
+def _line(bar: "Progress", words: str) -> Tell:
+    for task in bar.task_ids:
+        bar.remove_task(task)
+    return partial(_show, bar, bar.add_task(words, total=None))
+
+
+def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
+
+
+def _nothing(done: int, total: int) -> None:
+    """Nobody watches."""

@@ -1,0 +1,112 @@
+"""`tb-bottleneck calibrate`: measures what this machine's device really reaches, and keeps it for later runs."""
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.monitor.calibrate import Measured
+
+_TITLES = {
+    "bf16_flops": "products in bf16",
+    "fp16_flops": "products in fp16",
+    "tf32_flops": "products in TF32",
+    "fp32_flops": "products in fp32",
+    "copy_bytes_per_s": "memory, read and written",
+    "h2d_pinned_bytes_per_s": "host to device, pinned",
+    "h2d_pageable_bytes_per_s": "host to device, pageable",
+    "d2h_pinned_bytes_per_s": "device to host, pinned",
+    "launch_ns": "one small operator, host side",
+}
+_WIDTH = max(map(len, _TITLES.values()))
+
+
+def add(commands: "Subparsers") -> None:
+    """Declares the command."""
+    calibrate = commands.add_parser(
+        "calibrate",
+        help="measure what this machine's device really reaches (about 2 s)",
+        description=(
+            "Measures products by type, copies and launches on an idle device, and keeps the figures in the user's "
+            "cache directory. A monitor that starts afterwards records them with its run, and the diagnosis then "
+            "holds kernels against what this device reaches instead of its data sheet."
+        ),
+    )
+    calibrate.add_argument(
+        "--device", help="as torch names it: cuda, cuda:1, cpu (default: the GPU where there is one)"
+    )
+    calibrate.add_argument("--json", action="store_true", help="print one JSON object")
+    calibrate.set_defaults(run=_calibrate)
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from tb_bottleneck.monitor import calibrations
+
+    measured = _measured(options.device)
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "schema": calibrations.SCHEMA,
+                    "device": measured.device,
+                    "driver": measured.driver,
+                    "calibration": measured.figures,
+                    "left_out": measured.left_out,
+                }
+            )
+        )
+    else:
+        _print(measured)
+    return _keep(measured, sys.stderr if options.json else sys.stdout)
+
+
+def _measured(device: str | None) -> "Measured":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from tb_bottleneck.monitor.calibrate import calibrate
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(name: str, done: int, of: int) -> None:
+            bar.update(task, description=_TITLES.get(name, name), completed=done, total=of)
+
+        return calibrate(device, show)
+
+
+def _print(measured: "Measured") -> None:
+    from tb_bottleneck.units import bytes_text, duration_text
+
+    print(f"{measured.device} ({measured.driver})")
+    for name, value in measured.figures.items():
+        if name.endswith("_flops"):
+            text = f"{value / 1e12:.1f} TFLOP/s" if value >= 1e12 else f"{value / 1e9:.1f} GFLOP/s"
+        else:
+            text = duration_text(value) if name.endswith("_ns") else f"{bytes_text(value)}/s"
+        print(f"  {_TITLES[name]:<{_WIDTH}}  {text}")
+    for name, because in measured.left_out.items():
+        print(f"  {_TITLES[name]:<{_WIDTH}}  not measured: {because}")
+
+
+def _keep(measured: "Measured", told: TextIO) -> int:
+    from tb_bottleneck.monitor import calibrations
+
+    try:
+        kept = calibrations.keep(measured.device, measured.driver, measured.figures)
+    except OSError as error:
+        print(
+            f"tb-bottleneck: the figures could not be kept in {calibrations.directory()}: {error.strerror}",
+            file=sys.stderr,
+        )
+        return 1
+    if kept is None:
+        words = f"Not kept: {calibrations.VARIABLE} switches the cache off."
+    else:
+        words = f"Kept in {kept}: runs that are monitored from now on record it."
+    print(words, file=told)
+    return 0

@@ -1,0 +1,70 @@
+"""`tb-bottleneck capture`: asks trainings that run now for a trace of their next steps."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_bottleneck.errors import NotFound
+
+if TYPE_CHECKING:
+    from tb_bottleneck.commands import Subparsers
+
+_LOOK_EVERY_S = 0.5
+
+
+def add(commands: "Subparsers") -> None:
+    """Declares the command."""
+    capture = commands.add_parser(
+        "capture",
+        help="ask monitored trainings that run now for a trace",
+        description="Asks every monitored training that now writes under a logdir for a trace of its next steps.",
+    )
+    capture.add_argument("logdir", metavar="LOGDIR", help="the logdir that the monitors write under, or a part of it")
+    capture.add_argument(
+        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for the traces, and name them"
+    )
+    capture.set_defaults(run=_capture)
+
+
+def _capture(options: argparse.Namespace) -> int:
+    from tb_bottleneck.monitor.directory import ask, living
+
+    logdir = Path(options.logdir)
+    if not logdir.is_dir():
+        raise NotFound(f"no such directory: {logdir}")
+    before = _traces(logdir)
+    alive = living(logdir)
+    if not alive:
+        raise NotFound(
+            f"no monitored training writes under {logdir} now; start one with: tb-bottleneck run --logdir {logdir} …"
+        )
+    refused = 0
+    for directory in alive:
+        try:
+            asked = ask(directory)
+        except OSError as error:
+            refused += 1
+            print(f"tb-bottleneck: {directory} cannot be written to: {error.strerror}", file=sys.stderr)
+            continue
+        print(f"{'asked' if asked else 'asked before'}: {directory}")
+    if options.wait > 0 and refused < len(alive):
+        return _wait(logdir, before, len(alive) - refused, options.wait)
+    return min(refused, 1)
+
+
+def _wait(logdir: Path, before: set[Path], wanted: int, seconds: float) -> int:
+    until = time.monotonic() + seconds
+    while len(new := _traces(logdir) - before) < wanted and time.monotonic() < until:
+        time.sleep(_LOOK_EVERY_S)
+    for path in sorted(new):
+        print(path)
+    if len(new) < wanted:
+        print(f"tb-bottleneck: {wanted - len(new)} of {wanted} traces did not come in time", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _traces(logdir: Path) -> set[Path]:
+    return set(logdir.rglob("*.pt.trace.json.gz"))

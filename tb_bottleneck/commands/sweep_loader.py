@@ -1,0 +1,192 @@
+"""`tb-bottleneck sweep-loader`: measures a dataset under many loader settings, and says which one to use."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.monitor.feeding import Feed, Setting
+    from tb_bottleneck.monitor.sweep import Failed, Measured, Sweep
+
+EXAMPLES = """\
+examples:
+  tb-bottleneck sweep-loader train.py:make_dataset
+  tb-bottleneck sweep-loader mypackage.data:loader_arguments --seconds-per-setting 5
+  tb-bottleneck sweep-loader train.py:make_dataset --workers 4,8 --prefetch 2 --json
+
+make_dataset() takes no arguments and gives a Dataset, a DataLoader, or DataLoader's arguments:
+  def loader_arguments():
+      return {"dataset": ImageFolder("data/train", transform), "batch_size": 256, "shuffle": True}
+"""
+
+
+_DESCRIPTION = """\
+Measures how many samples a second a dataset delivers, by workers, pinning and
+prefetching, and names the smallest setting that is within noise of the best.
+Nothing is trained. Each setting reads on where the one before stopped. Batches
+are taken to the GPU where there is one; without one, pinning is not tried.
+"""
+
+
+def add(commands: "Subparsers") -> None:
+    """Declares the command."""
+    sweep = commands.add_parser(
+        "sweep-loader",
+        help="measure a dataset under many DataLoader settings",
+        description=_DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sweep.add_argument("factory", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; see below")
+    sweep.add_argument(
+        "--seconds-per-setting", type=_seconds, default=3.0, metavar="S", help="after the warm-up (default: 3)"
+    )
+    sweep.add_argument(
+        "--workers",
+        type=_counts,
+        metavar="N,N,…",
+        help="default: 0, 1, 2, 4, … up to the usable cores, and on while it helps",
+    )
+    sweep.add_argument("--prefetch", type=_prefetches, metavar="N,N,…", help="batches for each worker (default: 2,4)")
+    sweep.add_argument("--json", action="store_true", help="print one JSON object")
+    sweep.set_defaults(run=_sweep)
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from tb_bottleneck.monitor import sweep
+    from tb_bottleneck.monitor.factory import made_by
+    from tb_bottleneck.monitor.feeding import feed_of
+
+    feed = feed_of(made_by(options.factory))
+    tried = _settings(options, pinnings=(False, True) if feed.device else (False,), given=feed.given)
+    goes_on = options.workers is None
+    results = _results(sweep.Sweep(feed, options.seconds_per_setting), tried, goes_on)
+    found = [one for one in results if isinstance(one, sweep.Measured)]
+    best = sweep.knee(found) if found else None
+    if options.json:
+        print(json.dumps(_as_json(results, best, feed)))
+    else:
+        _print(results, best, feed)
+    if best is None:
+        print("tb-bottleneck: no setting could be measured", file=sys.stderr)
+    return 0 if best else 1
+
+
+def _settings(options: argparse.Namespace, pinnings: Sequence[bool], given: "Setting | None") -> list["Setting"]:
+    from tb_bottleneck.monitor import sweep
+    from tb_bottleneck.monitor.context import usable_cores
+
+    prefetches = options.prefetch or sweep.PREFETCHES
+    if options.workers is not None:
+        tried = sweep.grid(options.workers, prefetches, pinnings)
+    else:
+        tried = sweep.settings(usable_cores(), prefetches, pinnings)
+    return tried if given is None else sorted({*tried, given})
+
+
+def _results(sweep: "Sweep", tried: Sequence["Setting"], goes_on: bool) -> list["Measured | Failed"]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tb_bottleneck.monitor.context import usable_cores
+    from tb_bottleneck.monitor.sweep import beyond, is_hopeless
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    results: list[Measured | Failed] = []
+    waiting = list(tried)
+    # Without a thread that redraws: workers are forked from this process, and a fork copies a lock that it holds.
+    with Progress(
+        *columns, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=len(tried))
+        while waiting:
+            setting = waiting.pop(0)
+            words = f"{setting.workers} workers, prefetch {setting.prefetch}{', pinned' if setting.pinned else ''}"
+            bar.update(task, description=words, refresh=True)
+            results.append(sweep.measure(setting))
+            bar.advance(task)
+            if is_hopeless(results):
+                break
+            more = beyond(results, usable_cores()) if goes_on and not waiting else None
+            if more is not None and more not in {one.setting for one in results}:
+                waiting.append(more)
+                bar.update(task, total=len(results) + 1)
+    return results
+
+
+def _as_json(results: Sequence["Measured | Failed"], best: "Measured | None", feed: "Feed") -> dict[str, object]:
+    from tb_bottleneck.monitor import sweep
+    from tb_bottleneck.monitor.context import usable_cores
+
+    rows: list[dict[str, object]] = []
+    for one in results:
+        row: dict[str, object] = {**_columns(one.setting), "yours": one.setting == feed.given}
+        if isinstance(one, sweep.Failed):
+            row["failed"] = one.because
+        else:
+            row |= {
+                "samples_per_s": one.samples_per_s,
+                "noise": one.noise,
+                "first_batch_s": one.first_batch_s,
+                "batches": one.batches,
+                "seconds": one.seconds,
+            }
+        rows.append(row)
+    found: dict[str, object] = {"schema": 1, "cores": usable_cores(), "settings": rows, "use": None, "code": None}
+    if best is not None:
+        found |= {"use": _columns(best.setting), "code": sweep.code(best.setting)}
+    return found
+
+
+def _columns(setting: "Setting") -> dict[str, object]:
+    return {"num_workers": setting.workers, "pin_memory": setting.pinned, "prefetch_factor": setting.prefetch or None}
+
+
+def _print(results: Sequence["Measured | Failed"], best: "Measured | None", feed: "Feed") -> None:
+    from tb_bottleneck.monitor import sweep
+
+    print("workers  pinned  prefetch   samples/s    ±    first batch")
+    for one in results:
+        setting = one.setting
+        what = f"{setting.workers:7}  {'yes' if setting.pinned else 'no':>6}  {setting.prefetch or '-':>8}  "
+        mark = " <- yours" if setting == feed.given else ""
+        if isinstance(one, sweep.Failed):
+            print(f"{what}  failed: {one.because}{mark}")
+            continue
+        mark = f" <- use this{' (yours)' if mark else ''}" if one is best else mark
+        print(f"{what}{one.samples_per_s:10.1f}  {one.noise * 100:3.0f} %  {one.first_batch_s:9.2f} s{mark}")
+    if best is None:
+        return
+    print(f"\n{sweep.code(best.setting)}")
+    by_setting = {one.setting: one for one in results if isinstance(one, sweep.Measured)}
+    base = by_setting.get(feed.given) if feed.given else by_setting[min(by_setting)]
+    if base is not None and base is not best:
+        name = "your own setting" if feed.given else f"num_workers={base.setting.workers}"
+        print(f"delivers {best.samples_per_s / base.samples_per_s:.1f} times the samples of {name}")
+    if not min(by_setting).workers:
+        print("Without workers the training waits for each batch, so that is only named where nothing else works.")
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= 3600:
+        raise ValueError(text)
+    return seconds
+
+
+def _counts(text: str) -> list[int]:
+    counts = [int(word) for word in text.split(",")]
+    if min(counts) < 0 or max(counts) > 1024:
+        raise ValueError(text)
+    return counts
+
+
+def _prefetches(text: str) -> list[int]:
+    counts = _counts(text)
+    if min(counts) < 1:
+        raise ValueError(text)
+    return counts

@@ -1,0 +1,54 @@
+"""`tb-bottleneck what-if`: a run under other conditions, predicted before money or time is spent on it."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tb_bottleneck.commands.bar import progress_bar
+from tb_bottleneck.commands.runs import open_run
+
+if TYPE_CHECKING:
+    from tb_bottleneck.commands import Subparsers
+
+EXAMPLES = """\
+examples:
+  tb-bottleneck what-if runs/mine --device "NVIDIA H200"    would a faster device help, and what would hold it back?
+  tb-bottleneck what-if runs/mine --workers 8 --batch 64
+  tb-bottleneck what-if runs/mine --precision bf16
+  tb-bottleneck what-if runs/mine --link gen4x16
+
+Kernels are scaled by the roof that bounds them, copies by the link, and everything on the host stays as it was
+recorded; the recording is then replayed with these times. What was assumed is printed with the answer.
+"""
+
+
+def add(commands: "Subparsers") -> None:
+    """Declares the command."""
+    asked = commands.add_parser(
+        "what-if",
+        help="predict a run on another device, with other workers, batch, precision or link",
+        description="Predicts how a recorded run would go under other conditions: the expected step time with an "
+        "interval, who would own it then, and what to mend first so that the change is not wasted.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    asked.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
+    asked.add_argument("--device", metavar="NAME", help='another device, as torch names it: "NVIDIA H200"')
+    asked.add_argument("--workers", type=int, metavar="N", help="worker processes of the loader")
+    asked.add_argument("--batch", type=int, metavar="N", help="samples per step")
+    asked.add_argument("--precision", choices=("bf16", "fp16", "tf32"), help="the type that products run in")
+    asked.add_argument("--link", metavar="LINK", help="the link between host and device: gen4x16")
+    asked.add_argument("--json", action="store_true", help="print one JSON object")
+    asked.set_defaults(run=_what_if)
+
+
+def _what_if(options: argparse.Namespace) -> int:
+    from tb_bottleneck.comparison.text import render_what_if
+    from tb_bottleneck.comparison.what_if import Asked, what_if
+    from tb_bottleneck.report.jsonform import as_json
+
+    asked = Asked(options.device, options.workers, options.batch, options.precision, options.link)
+    with progress_bar() as begin:
+        side = open_run(options.path, begin(options.path))
+    told = what_if(side, asked)
+    print(as_json(told) if options.json else render_what_if(told), end="\n" if options.json else "")
+    return 0

@@ -1,0 +1,89 @@
+"""Keeps what was measured on a device in the user's cache directory, so that every later run's context can tell it.
+
+One JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}; replaced as a
+whole. TB_BOTTLENECK_CACHE names another directory, or switches it off.
+"""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+
+VARIABLE = "TB_BOTTLENECK_CACHE"
+SCHEMA = 1
+NAMES = (
+    "bf16_flops",
+    "fp16_flops",
+    "tf32_flops",
+    "fp32_flops",
+    "copy_bytes_per_s",
+    "h2d_pinned_bytes_per_s",
+    "h2d_pageable_bytes_per_s",
+    "d2h_pinned_bytes_per_s",
+    "launch_ns",
+)
+"""Rates of products in floating-point operations per second, of copies in bytes per second; `copy` counts what is read
+and what is written, the others what crosses. `launch_ns` is the host's time for one small operator, dispatch
+included."""
+
+_LARGEST = 1 << 16  # bytes of a file that is read; one of ours has some hundred
+
+
+def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where calibrations are kept; None where the user keeps no cache."""
+    said = environment.get(VARIABLE, "")
+    if said.lower() == "off":
+        return None
+    root = Path(said) if said else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
+    return root / "calibrations" if root.is_absolute() else None
+
+
+def keep(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
+    """Writes what was measured and returns the file; None where the user keeps no cache. Raises OSError."""
+    folder = directory()
+    if folder is None:
+        return None
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = json.dumps({"schema": SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1)
+    entry = folder / _name(device, driver)
+    handle, half = tempfile.mkstemp(prefix=entry.name, suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(half, entry)
+    except BaseException:
+        os.unlink(half)
+        raise
+    return entry
+
+
+def recall(device: str, driver: str) -> dict[str, float] | None:
+    """What was measured on this device under this driver; None where nothing was, or it cannot be read any more."""
+    folder = directory()
+    if folder is None:
+        return None
+    try:
+        with open(folder / _name(device, driver), "rb") as file:
+            found = json.loads(file.read(_LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    same = isinstance(found, dict) and (found.get("schema"), found.get("device")) == (SCHEMA, device)
+    if not same or found.get("driver") != driver or not isinstance(found.get("measured"), dict):
+        return None
+    return {
+        name: float(value) for name, value in found["measured"].items() if name in NAMES and _is_rate(value)
+    } or None
+
+
+def _name(device: str, driver: str) -> str:
+    key = "\0".join((device, driver)).encode("utf-8", "replace")
+    return f"{hashlib.sha256(key).hexdigest()[:32]}.json"
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0

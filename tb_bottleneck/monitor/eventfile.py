@@ -1,0 +1,79 @@
+"""One event file, each event whole or not at all.
+
+TensorBoard's own EventFileWriter is not used because it puts the host's name into the file's name, starts a thread of
+its own, and leaves half an event behind on a full disk, after which no reader goes on. The records are its
+RecordWriter's.
+"""
+
+import itertools
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
+
+_SEQUENCE = itertools.count()
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+
+
+class EventFile:
+    """Appends events to a new file in a directory; every event is with the system when `write` returns."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / f"events.out.tfevents.{int(time.time()):010d}.{os.getpid()}.{next(_SEQUENCE)}"
+        self._descriptor: int | None = None
+        self._length = 0
+        self._whole = True
+
+    def open(self) -> None:
+        """Makes the file. Raises OSError."""
+        from tensorboard.compat.proto.event_pb2 import Event, SourceMetadata
+
+        self._descriptor = os.open(self.path, _NEW, 0o666)
+        head = Event(file_version="brain.Event:2", source_metadata=SourceMetadata(writer="tb_bottleneck.monitor"))
+        head.wall_time = time.time()
+        self.write(head)
+
+    def write(self, event: "Event") -> None:
+        """Raises OSError, and then the file is as it was before, or it is not whole."""
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        if self._descriptor is None:
+            raise OSError("the event file is closed")
+        buffer = _Buffer()
+        RecordWriter(buffer).write(event.SerializeToString())
+        try:
+            self._append(self._descriptor, bytes(buffer.data))
+        except OSError:
+            self._whole = False
+            os.ftruncate(self._descriptor, self._length)
+            os.lseek(self._descriptor, self._length, os.SEEK_SET)
+            self._whole = True
+            raise
+        self._length += len(buffer.data)
+
+    def is_whole(self) -> bool:
+        """Whether the file can go on: it is open and ends with a whole event."""
+        return self._whole and self._descriptor is not None
+
+    def close(self) -> None:
+        """It may be called twice."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @staticmethod
+    def _append(descriptor: int, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
+class _Buffer:
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self.data += data

@@ -1,0 +1,34 @@
+"""What every hook works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any
+
+from tb_bottleneck.monitor.clock import StepClock
+from tb_bottleneck.monitor.device import DeviceSpans
+from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.patches import Patches
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """The monitor's parts that hooks report to. `seen` is given every loader, model and optimizer; `compiling` is
+    `torch.compiler.is_compiling`."""
+
+    clock: StepClock
+    guard: Guard
+    patches: Patches
+    spans: DeviceSpans
+    seen: Callable[[str, Any], None]
+    compiling: Callable[[], bool]
+
+    def listens(self, signal: str) -> bool:
+        """Whether a hook may work now: the monitor is on, this is the training thread, and the signal never failed.
+
+        Where torch.compile traces through a hook it must find nothing in it, so that is asked first.
+        """
+        if self.compiling() or not self.patches.live or signal in self.guard.off:
+            return False
+        thread = self.clock.thread
+        return thread is None or thread == get_ident()

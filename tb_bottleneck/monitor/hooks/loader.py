@@ -1,0 +1,78 @@
+"""Times the waits for batches: `__iter__` of torch's DataLoader and `__next__` of the iterators it makes.
+
+Only methods are replaced, so loaders and iterators keep their types, and can be pickled as before.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tb_bottleneck.monitor.batch import samples_in
+from tb_bottleneck.monitor.hooks.hook import Workplace
+
+SIGNAL = "loader_wait"
+
+
+def install(at: Workplace) -> None:
+    """Replaces the methods."""
+    import torch
+    from torch.utils.data import DataLoader
+    from torch.utils.data import dataloader as module
+
+    waits = _Waits(at, torch.is_grad_enabled)
+    at.patches.replace(DataLoader, "__iter__", waits.around_iter)
+    at.patches.replace(module._BaseDataLoaderIter, "__next__", waits.around_next)
+
+
+class _Waits:
+    def __init__(self, at: Workplace, gradients: Callable[[], bool]) -> None:
+        self._at = at
+        self._gradients = gradients
+        self._inside = False
+
+    def around_iter(self, original: Any) -> Any:
+        """`DataLoader.__iter__` may start the worker processes: that too is a wait."""
+
+        @functools.wraps(original)
+        def __iter__(loader: Any) -> Any:
+            if self._inside or not self._at.listens(SIGNAL):
+                return original(loader)
+            self._begin(loader)
+            try:
+                return original(loader)
+            finally:
+                self._end(self._at.clock.fetch_fails, loader)
+                if self._gradients():
+                    self._at.seen("loader", loader)
+
+        return __iter__
+
+    def around_next(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __next__(iterator: Any) -> Any:
+            if self._inside or not self._at.listens(SIGNAL):
+                return original(iterator)
+            self._begin(iterator)
+            try:
+                batch = original(iterator)
+            except BaseException:
+                self._end(self._at.clock.fetch_fails, iterator)
+                raise
+            self._end(self._fetched, iterator, batch)
+            return batch
+
+        return __next__
+
+    def _begin(self, source: Any) -> None:
+        # A loader whose data set is itself a loader counts once.
+        self._inside = True
+        self._at.guard.call(SIGNAL, self._at.clock.fetch_begins, id(source))
+
+    def _end(self, tell: Callable[..., None], source: Any, *batch: Any) -> None:
+        self._inside = False
+        self._at.guard.call(SIGNAL, tell, id(source), *batch, self._gradients())
+
+    def _fetched(self, source: int, batch: Any, for_training: bool) -> None:
+        self._at.clock.fetch_ends(source, samples_in(batch), for_training)
+        if for_training and not self._at.clock.trained:
+            self._at.spans.begin()

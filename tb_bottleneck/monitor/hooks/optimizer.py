@@ -1,0 +1,53 @@
+"""Tells when an optimizer steps: torch's own hooks for all optimizers, made for this.
+
+A step that `torch.compile` compiled runs without hooks: such a loop calls `monitor.step()`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from tb_bottleneck.monitor.hooks.hook import Workplace
+from tb_bottleneck.monitor.seen import MOST_LOOKED_AT
+
+SIGNAL = "optimizer"
+
+
+def install(at: Workplace) -> Callable[[], None]:
+    """Registers the hooks. Returns what takes them away again."""
+    from torch.optim import optimizer as module
+
+    seen: set[int] = set()
+
+    # torch.compile traces the hooks of an optimizer that it compiles, and must find nothing in them.
+    def before(optimizer: Any, _arguments: Any, _options: Any) -> None:
+        if not at.compiling() and _may(at):
+            at.guard.call(SIGNAL, at.clock.optimizer_begins, id(optimizer))
+
+    def after(optimizer: Any, _arguments: Any, _options: Any) -> None:
+        if not at.compiling() and _may(at):
+            at.guard.call(SIGNAL, _stepped, at, optimizer, seen)
+
+    handles = [
+        module.register_optimizer_step_pre_hook(before),
+        module.register_optimizer_step_post_hook(after),
+    ]
+
+    def remove() -> None:
+        for handle in handles:
+            handle.remove()
+
+    return remove
+
+
+def _may(at: Workplace) -> bool:
+    # An optimizer that runs inside the backward pass does so on autograd's thread, while the training thread waits.
+    return at.patches.live and (at.clock.in_backward or at.clock.is_mine()) and at.guard.is_on(SIGNAL)
+
+
+def _stepped(at: Workplace, optimizer: Any, seen: set[int]) -> None:
+    if id(optimizer) not in seen and len(seen) < MOST_LOOKED_AT:
+        seen.add(id(optimizer))
+        at.seen("optimizer", optimizer)
+    # Before the clock hears of it, because it may end the step at once.
+    at.spans.end()
+    at.clock.optimizer_ends(id(optimizer))

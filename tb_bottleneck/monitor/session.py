@@ -1,0 +1,196 @@
+"""Puts the parts of a monitor together, and takes them apart again.
+
+hooks ─▶ StepClock ─▶ Captures ─▶ DeviceSpans ─▶ Waiting ═▶ Pump ─▶ EventFile
+                           └──── recordings ══════════════▶      └▶ Traces
+        (the training thread)                    (the monitor's own thread)
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tb_bottleneck.monitor import accelerator, context, settings
+from tb_bottleneck.monitor.capture import Allowed, Captures, Recorded
+from tb_bottleneck.monitor.clock import StepClock, cost_of_a_step
+from tb_bottleneck.monitor.device import DeviceSpans
+from tb_bottleneck.monitor.directory import for_traces, new_directory, place
+from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.hooks import backward, forward, loader, moves, optimizer
+from tb_bottleneck.monitor.hooks.hook import Workplace
+from tb_bottleneck.monitor.patches import Patches
+from tb_bottleneck.monitor.profiling import StandAside, is_profiling, new_profiler
+from tb_bottleneck.monitor.pump import PACKET_S, Pump, Sources
+from tb_bottleneck.monitor.readings import Sampler
+from tb_bottleneck.monitor.rows import Row, Waiting
+from tb_bottleneck.monitor.seen import Seen
+from tb_bottleneck.monitor.traces import Traces
+
+RANKS_THAT_RECORD = 8
+"""Ranks beyond these record on request only: the first node's show what differs between ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a monitor is told: see `Monitor`."""
+
+    logdir: Path
+    model: Any = None
+    captures: int = 3
+    every_s: float = PACKET_S
+
+
+class Session:
+    """One monitor at work, from `start` to `stop`."""
+
+    def __init__(self, options: Options, samplers: Callable[[], list[Sampler]] | None = None) -> None:
+        from torch.compiler import is_compiling
+
+        self._options = options
+        self._make_samplers = samplers or _samplers
+        self.guard = Guard()
+        self.patches = Patches()
+        self._waiting = Waiting()
+        self.spans = DeviceSpans(self._waiting.add, accelerator.new_event, accelerator.is_capturing)
+        self.clock = StepClock(self._ended)
+        self._seen = Seen()
+        self._at = Workplace(self.clock, self.guard, self.patches, self.spans, self._look, is_compiling)
+        self._aside = StandAside(self._at)
+        self._allocator = accelerator.Allocator()
+        self._place = place()
+        self._directory = options.logdir
+        self._traces = Traces(self._place.rank, self.guard)
+        self.captures = self._new_captures()
+        self._aside.captures = self.captures
+        self._remove: list[Callable[[], None]] = []
+        self._missing: dict[str, str] = {}
+        self._own_ns = 0
+        self._clock_ns = 0.0
+        self._profiled = False
+        self._on_device = False
+        self._pump: Pump | None = None
+        self._blas_facts: dict[str, object] = {}
+
+    def start(self) -> Path:
+        """Makes the run directory, hooks in, and begins to write. Returns the directory. Raises OSError, and then
+        nothing is hooked in."""
+        directory = new_directory(self._options.logdir, self._place)
+        samplers = self.guard.call("samplers", self._make_samplers) or []
+        sources = Sources(self._waiting, samplers, self._facts, lambda: self._missing, self._hook_ns)
+        pump = Pump(directory, sources, self.captures, self._traces, self.guard, self._options.every_s)
+        pump.start()
+        self._directory, self._pump = directory, pump
+        self._clock_ns = self.guard.call("monitor_cost", cost_of_a_step) or 0.0
+        self._install()
+        self.patches.live = True
+        return directory
+
+    def stop(self) -> None:
+        """Puts torch back as it was, and writes what is left."""
+        self.guard.call("traces", self.captures.finish)
+        self.patches.restore()
+        for remove in self._remove:
+            self.guard.call("hooks", remove)
+        self.guard.call("device_busy", self.spans.drop_pending)
+        if self._pump is not None:
+            self._pump.stop()
+
+    def abandon(self) -> None:
+        """In a process that was forked: the thread is not here, and nothing must be written."""
+        self.patches.live = False
+        self._pump = None
+
+    def step(self, samples: float | None) -> None:
+        """The training says that a step ends here."""
+        if self.patches.live and self.clock.is_mine():
+            self.spans.end()
+            self.guard.call("steps", self.clock.step, samples)
+
+    def _install(self) -> None:
+        self.spans.failed = lambda error: self.guard.switch_off("device_busy", error)
+        install: dict[str, Callable[[], Any]] = {
+            loader.SIGNAL: lambda: loader.install(self._at),
+            backward.SIGNAL: lambda: backward.install(self._at),
+            optimizer.SIGNAL: lambda: self._remove.append(optimizer.install(self._at)),
+            "traces": self._aside.install,
+        }
+        self._on_device = self.spans.on = bool(self.guard.call("accelerator", accelerator.is_there))
+        if self._on_device:
+            install |= {
+                moves.TRANSFER: lambda: moves.install_transfer(self._at),
+                moves.SYNCS: lambda: moves.install_syncs(self._at),
+            }
+        else:
+            no_device = "torch sees no accelerator"
+            self._missing |= dict.fromkeys((moves.TRANSFER, moves.SYNCS, "device_busy"), no_device)
+        if self._options.model is None:
+            self._missing[forward.SIGNAL] = "the monitor was not given the model: Monitor(logdir, model=model)"
+        else:
+            self._look("model", self._options.model)
+            install[forward.SIGNAL] = lambda: forward.install(self._at, self._options.model)
+        for signal, work in install.items():
+            self.guard.call(signal, work)
+
+    def _ended(self, row: Row) -> None:
+        began = self.clock.now()
+        self.guard.call("profiled", self._mark_profiled, row)
+        if self._on_device:
+            row.figures.update(self.guard.call("allocator", self._allocator.look, row.end_ns) or {})
+        self.captures.fetched_ahead = self._seen.fetched_ahead
+        self.captures.advance(row)
+        self.spans.close(row)
+        if "loader_wait" not in self.clock.known:
+            self.spans.begin()
+        self._own_ns += self.clock.now() - began
+
+    def _hook_ns(self) -> float:
+        return self._own_ns + self.clock.steps * self._clock_ns
+
+    def _mark_profiled(self, row: Row) -> None:
+        now = is_profiling()
+        row.figures["profiled"] = float(now or self._profiled)
+        self._profiled = now
+
+    def _look(self, kind: str, one: Any) -> None:
+        self.guard.call(f"facts of the {kind}", self._seen.look, kind, one)
+
+    def _new_captures(self) -> Captures:
+        alone = self._place.world_size == 1
+        allowed = Allowed(
+            automatic=self._options.captures if self._place.rank < RANKS_THAT_RECORD else 0, together=not alone
+        )
+
+        def metadata(more: dict[str, object]) -> str:
+            return context.as_metadata({**self._facts(), **more})
+
+        return Captures(
+            new_profiler, self._aside.busy, metadata, self._recorded, self.guard, allowed, time.perf_counter_ns
+        )
+
+    def _recorded(self, recorded: Recorded) -> None:
+        text = self._traces.write(recorded, for_traces(self._directory, self._place))
+        if text is not None and self._pump is not None:
+            self._pump.take(text)
+
+    def _facts(self) -> Mapping[str, object]:
+        ranks = {"rank": self._place.rank, "world_size": self._place.world_size}
+        return {**ranks, **context.collect(), **settings.collect(), **self._seen.facts, **self._blas()}
+
+    def _blas(self) -> dict[str, object]:
+        """Asked once, after torch has been seen: it walks over all loaded libraries."""
+        if not self._blas_facts:
+            self._blas_facts = self.guard.call("blas", _blas_facts) or {"blas_pools": []}
+        return self._blas_facts
+
+
+def _samplers() -> list[Sampler]:
+    from tb_bottleneck.monitor.samplers import all_samplers
+
+    return all_samplers()
+
+
+def _blas_facts() -> dict[str, object]:
+    from tb_bottleneck.monitor.samplers.blas import facts
+
+    return facts()

@@ -1,0 +1,61 @@
+"""Facts about how torch is set up: precision, algorithms, device, processes. Each is left out where it cannot be had.
+
+As `context.collect` does, this reads what torch already knows: it never makes torch begin to use a device.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+
+def collect() -> dict[str, object]:
+    """JSON-ready facts by name. It never raises and never imports torch."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    facts: dict[str, object] = {}
+    for name, look in _FACTS.items():
+        try:
+            value = look(torch)
+        except Exception:  # the training outranks every fact, and torch may raise anything here
+            _log.debug("the fact %r could not be had, it is left out", name, exc_info=True)
+            continue
+        if value is not None:
+            facts[name] = value
+    return facts
+
+
+def _device(torch: Any, name: str) -> Any:
+    if not torch.cuda.is_initialized():
+        return None
+    return getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), name)
+
+
+def _distributed(torch: Any, name: str) -> Any:
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return None
+    return getattr(distributed, name)()
+
+
+_FACTS: dict[str, Callable[[Any], object]] = {
+    "cuda": lambda torch: torch.version.cuda,
+    "rocm": lambda torch: torch.version.hip,
+    "cudnn": lambda torch: torch.backends.cudnn.version() if torch.cuda.is_initialized() else None,
+    "cudnn_benchmark": lambda torch: bool(torch.backends.cudnn.benchmark),
+    "cudnn_deterministic": lambda torch: bool(torch.backends.cudnn.deterministic),
+    "deterministic_algorithms": lambda torch: bool(torch.are_deterministic_algorithms_enabled()),
+    "matmul_precision": lambda torch: str(torch.get_float32_matmul_precision()),
+    "default_dtype": lambda torch: str(torch.get_default_dtype()).removeprefix("torch."),
+    "device_uuid": lambda torch: None if (uuid := _device(torch, "uuid")) is None else str(uuid),
+    "device_memory": lambda torch: _device(torch, "total_memory"),
+    "device_multiprocessors": lambda torch: _device(torch, "multi_processor_count"),
+    "device_count": lambda torch: torch.cuda.device_count() if torch.cuda.is_initialized() else None,
+    "anomaly_detection": lambda torch: bool(torch.is_anomaly_enabled()),
+    "world_size": lambda torch: _distributed(torch, "get_world_size"),
+    "rank": lambda torch: _distributed(torch, "get_rank"),
+    "backend": lambda torch: _distributed(torch, "get_backend"),
+}

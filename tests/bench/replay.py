@@ -1,0 +1,120 @@
+"""Measures the replay: `python tests/bench/replay.py [TRACE ...]`; by default of TB_BOTTLENECK_TRACES.
+
+Prints for each trace how far its unmodified replay is from the recorded time, which share of it is frozen, and how
+long it takes to make the graph, to predict what a report of this trace predicts, and to predict every scenario that
+there is, the graph included; the best of several times.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from tb_bottleneck.errors import BottleneckError  # noqa: E402
+from tb_bottleneck.measures.measures import Measures  # noqa: E402
+from tb_bottleneck.measures.recording import Recording  # noqa: E402
+from tb_bottleneck.regimes.bench import judge_all  # noqa: E402
+from tb_bottleneck.replay.blocks import layout_of  # noqa: E402
+from tb_bottleneck.replay.graph import graph_of  # noqa: E402
+from tb_bottleneck.replay.plan import predict  # noqa: E402
+from tb_bottleneck.replay.run import replay  # noqa: E402
+from tb_bottleneck.replay.scenarios.table import SCENARIO_OF  # noqa: E402
+from tb_bottleneck.replay.world import Facts  # noqa: E402
+from tb_bottleneck.trace.steps import find_steps  # noqa: E402
+from tb_bottleneck.trace.trace import load  # noqa: E402
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trace. Times are CPU seconds of this one process, so that a busy machine spoils them less."""
+
+    trace: str
+    events: int
+    items: int
+    blocks: int
+    error: float
+    exact: float  # error with every latency and pause as recorded
+    frozen: float
+    load: float
+    graph: float
+    causes: float
+    scenarios: float
+
+
+def measure(path: Path) -> Row | None:
+    """Measures one trace, None where there is nothing to replay."""
+    begun = time.process_time()
+    try:
+        trace = load(str(path))
+    except BottleneckError:
+        return None
+    loaded = time.process_time() - begun
+    steps = find_steps(trace)
+    if steps is None or not len(trace.device_ops):
+        return None
+    recording = Recording(trace, steps)
+    assert recording.account  # what every report computes anyway
+    facts = Facts(recording)
+    recorded = steps.end - steps.begin
+    found = [cause.name for verdict in judge_all(Measures(recording)) for cause in verdict.judgement.causes]
+    return Row(
+        trace=path.name.removesuffix(".json.gz"),
+        events=len(trace.events),
+        items=len(facts.graph.items),
+        blocks=len(facts.layout.first),
+        error=facts.check.error,
+        exact=abs(replay(facts.graph, facts.layout).window / recorded - 1),
+        frozen=facts.check.frozen_share,
+        load=loaded,
+        graph=best(lambda: layout_of(graph_of(recording))),
+        causes=best(lambda: predict(recording, found)),
+        scenarios=best(lambda: predict(recording, SCENARIO_OF)),
+    )
+
+
+def best(work: Callable[[], Any]) -> float:
+    """The shortest of several times, in CPU seconds."""
+    times = []
+    for _ in range(REPEATS):
+        begun = time.process_time()
+        work()
+        times.append(time.process_time() - begun)
+    return min(times)
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """The rows in Markdown."""
+    yield "| trace | events | items | blocks | error | exact | frozen | load s | graph s | a report s | all s |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    for row in rows:
+        figures = f"{row.error:.3%} | {row.exact:.3%} | {row.frozen:.1%}"
+        times = f"{row.load:.2f} | {row.graph:.3f} | {row.causes:.3f} | {row.scenarios:.3f}"
+        yield f"| {row.trace} | {row.events} | {row.items} | {row.blocks} | {figures} | {times} |"
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", nargs="*", type=Path)
+    options = parser.parse_args()
+    folder = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
+    rows = []
+    for path in options.traces or sorted(folder.glob("*.json.gz")):
+        print(f"replaying {path.name}", file=sys.stderr)
+        row = measure(path)
+        if row is not None:
+            rows.append(row)
+    print("\n".join(table(rows)))
+
+
+if __name__ == "__main__":
+    main()

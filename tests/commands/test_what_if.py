@@ -1,0 +1,31 @@
+"""`tb-bottleneck what-if`: a prediction as text and as JSON, and what to say instead of an unknown device."""
+
+import json
+
+from comparison.sides import recorded, repeated
+
+from tb_bottleneck.__main__ import main
+
+DRAWING = repeated(9, loader="######....", gpu="......####")
+
+
+def test_a_device(tmp_path, capsys):
+    assert main(["what-if", recorded(tmp_path, DRAWING), "--device", "NVIDIA H200"]) == 0
+    assert "H200" in capsys.readouterr().out
+
+
+def test_the_json_is_one_object(tmp_path, capsys):
+    assert main(["what-if", recorded(tmp_path, DRAWING), "--device", "h200", "--workers", "4", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["after"]["low"] <= told["after"]["speedup"] <= told["after"]["high"]
+    assert len(told["changes"]) == 2
+
+
+def test_an_unknown_device_is_2_and_names_near_ones(tmp_path, capsys):
+    assert main(["what-if", recorded(tmp_path, DRAWING), "--device", "RTX 40900"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+def test_nothing_asked_is_2(tmp_path, capsys):
+    assert main(["what-if", recorded(tmp_path, DRAWING)]) == 2
+    assert "--device" in capsys.readouterr().err

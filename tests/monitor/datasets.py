@@ -1,0 +1,83 @@
+"""Small datasets for loaders: one that waits as storage does, one that computes, some that fail. Top level, so that
+worker processes that start anew can be sent them."""
+
+import time
+
+import torch
+
+SAMPLE_S = 0.008
+
+
+class Waits(torch.utils.data.Dataset):
+    """Each sample waits, and takes no core."""
+
+    def __len__(self) -> int:
+        return 10_000
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        time.sleep(SAMPLE_S)
+        return torch.tensor([index])
+
+
+class Computes(Waits):
+    """Each sample takes a core for a while."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        end = time.thread_time() + SAMPLE_S
+        while time.thread_time() < end:
+            pass
+        return torch.tensor([index])
+
+
+class Counts(torch.utils.data.Dataset):
+    """Seven samples at no cost."""
+
+    def __len__(self) -> int:
+        return 7
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+class Breaks(Counts):
+    """A sample that cannot be read."""
+
+    def __getitem__(self, index: int) -> int:
+        raise ValueError(f"sample {index} is broken")
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """Five samples, one after the other."""
+
+    def __iter__(self):
+        yield from range(5)
+
+
+class Empty(Counts):
+    """No sample."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+def waits() -> Waits:
+    return Waits()
+
+
+def arguments() -> dict:
+    return {"dataset": Computes(), "batch_size": 2, "shuffle": True, "num_workers": 1}
+
+
+def breaks() -> Breaks:
+    return Breaks()
+
+
+def cannot_be_sent() -> dict:
+    class Local(Counts):
+        """Known in this function alone."""
+
+    return {"dataset": Local(), "multiprocessing_context": "spawn"}
+
+
+def raises() -> None:
+    raise KeyError("no such split")

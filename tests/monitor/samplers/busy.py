@@ -1,0 +1,18 @@
+"""A dataset whose items cost processor time."""
+
+import time
+
+import torch
+
+
+class Busy(torch.utils.data.Dataset):
+    """Forty items of some 20 ms of a core each."""
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> float:
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        return float(index)

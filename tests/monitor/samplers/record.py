@@ -1,0 +1,115 @@
+"""Records what NVML answers on this machine, in the form that `replay.py` gives back, and how long each call takes.
+
+    python tests/monitor/samplers/record.py nvml/NAME.json [--seconds 10]
+
+Best while something keeps the GPU busy. UUIDs are made up and process ids numbered anew, so nothing in the file tells
+whose machine it was.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tb_bottleneck.monitor.samplers.gpu import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpus import Gpus
+from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
+from tb_bottleneck.monitor.samplers.nvml.questions import questions
+
+
+class Recorder:
+    """A driver that passes every question on and keeps the answer."""
+
+    def __init__(self, driver: Any, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._driver = driver
+        self._clock = clock
+        self._listed: list[Gpu] = []
+        self._moments: list[dict[str, dict[str, Any]]] = []
+        self.microseconds: dict[str, list[float]] = {}
+
+    def open(self) -> None:
+        self._driver.open()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def gpus(self) -> Sequence[Gpu]:
+        self._listed = list(self._driver.gpus())
+        return self._listed
+
+    def begin_moment(self) -> None:
+        """What is answered from now on is a moment of its own."""
+        self._moments.append({})
+
+    def call(self, function: str, uuid: str, *arguments: int) -> Any:
+        known = arguments if function != "nvmlDeviceGetProcessUtilization" else ()
+        name = " ".join([function, *map(str, known)])
+        return self._kept(uuid, name, lambda: self._driver.call(function, uuid, *arguments))
+
+    def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
+        return self._kept(uuid, f"field {field_id} {scope}", lambda: self._driver.field(uuid, field_id, scope))
+
+    def performance(self, gpu: Gpu, metrics: Sequence[int]) -> Mapping[int, float]:
+        return self._kept(gpu.uuid, "performance", lambda: self._driver.performance(gpu, metrics))
+
+    def recording(self, about: str) -> dict[str, Any]:
+        """The file's content, with nothing in it that names this machine or a process of it."""
+        gpus = [{"uuid": one.uuid, "board": one.board, "name": one.name, "bus": one.bus} for one in self._listed]
+        found = _without_ids({"about": about, "gpus": gpus, "moments": self._moments}, {})
+        text = json.dumps(found, indent=2)
+        for number, uuid in enumerate(sorted({name for one in self._listed for name in (one.uuid, one.board)})):
+            kind = uuid.partition("-")[0]
+            text = re.sub(re.escape(uuid), f"{kind}-{number:08d}-0000-0000-0000-000000000000", text)
+        return json.loads(text)
+
+    def _kept(self, uuid: str, name: str, ask: Callable[[], Any]) -> Any:
+        began = self._clock()
+        try:
+            answer = kept = ask()
+        except Refused as refusal:
+            kept = {"refused": str(refusal), "lasting": refusal.lasting, "lost": refusal.lost}
+            raise
+        finally:
+            self.microseconds.setdefault(name, []).append((self._clock() - began) * 1e6)
+            self._moments[-1].setdefault(uuid, {})[name] = kept
+        return answer
+
+
+def _without_ids(value: Any, pids: dict[int, int]) -> Any:
+    """A copy in which each process id is another number, the same one wherever it stands."""
+    if isinstance(value, Mapping):
+        return {
+            str(name): pids.setdefault(part, 1000 + len(pids)) if name == "pid" else _without_ids(part, pids)
+            for name, part in value.items()
+        }
+    return [_without_ids(part, pids) for part in value] if isinstance(value, list | tuple) else value
+
+
+def main() -> None:
+    """Records and prints the table of calls."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seconds", type=int, default=10)
+    options = parser.parse_args()
+    recorder = Recorder(Nvml())
+    gpus = Gpus(recorder, questions(), lambda gpus: gpus)
+    for _ in range(options.seconds):
+        recorder.begin_moment()
+        list(gpus.read())
+        time.sleep(1.0)
+    for signal, because in gpus.missing().items():
+        print(f"missing: {signal}: {because}")
+    gpus.close()
+    print("| call | asked | median | largest |\n|---|---|---|---|")
+    for name, times in sorted(recorder.microseconds.items(), key=lambda one: -statistics.median(one[1])):
+        print(f"| {name} | {len(times)} | {statistics.median(times):.0f} µs | {max(times):.0f} µs |")
+    about = f"Recorded on a card, {options.seconds} readings a second apart; UUIDs and process ids are made up."
+    options.file.write_text(json.dumps(recorder.recording(about), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Replaced attributes are put back, also where somebody else replaced them meanwhile."""
+
+from tb_bottleneck.monitor.patches import Patches
+
+
+class Base:
+    def call(self) -> str:
+        return "original"
+
+
+class Derived(Base):
+    pass
+
+
+def wrapped(original):  # type: ignore[no-untyped-def]
+    return lambda *arguments: "ours " + original(*arguments)
+
+
+def test_everything_is_put_back_as_it_was() -> None:
+    patches, before = Patches(), dict(vars(Base))
+    patches.replace(Base, "call", wrapped)
+    patches.replace(Base, "call", wrapped)
+    assert Base().call() == "ours ours original"
+    patches.restore()
+    patches.restore()
+    assert dict(vars(Base)) == before
+
+
+def test_an_inherited_attribute_is_inherited_again() -> None:
+    patches = Patches()
+    patches.replace(Derived, "call", wrapped)
+    assert Derived().call() == "ours original"
+    patches.restore()
+    assert "call" not in vars(Derived)
+    assert Derived().call() == "original"
+
+
+def test_what_somebody_else_put_over_ours_stays() -> None:
+    patches, before = Patches(), Base.call
+    try:
+        patches.replace(Base, "call", wrapped)
+        ours = Base.call
+        Base.call = theirs = lambda self: "theirs " + ours(self)  # type: ignore[method-assign]
+        patches.restore()
+        assert Base.call is theirs
+        assert Base().call() == "theirs ours original"
+    finally:
+        Base.call = before  # type: ignore[method-assign]
