@@ -1,0 +1,148 @@
+"""Columns that grow with time and stay bounded: the newest rows as they are, older ones in buckets with their extremes.
+
+    history: buckets of 2^k rows, oldest first │ recent: single rows
+    end  count  low mean high (per column)     │ end  value (per column)
+
+When the history is full its buckets are merged by twos, so that all of it has one resolution, and no spike is lost.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Times = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure over time; `low`, `mean` and `high` are the same where a row is not a bucket. NaN: not known."""
+
+    low: Floats
+    mean: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class _Buckets:
+    end: Times
+    count: Counts
+    columns: dict[str, Column]
+
+
+class Rows:
+    """At most `bound` rows. Not for several threads at once."""
+
+    def __init__(self, names: Iterable[str], bound: int) -> None:
+        self.names = tuple(names)
+        self._quarter = max(bound // 4, 1)
+        self._bucket = 1
+        self._end: Times = np.empty(2 * self._quarter, np.int64)
+        self._values: Floats = np.empty((len(self.names), 2 * self._quarter))
+        self._recent = 0
+        self._history: list[_Buckets] = []
+        self._buckets = 0
+        self._whole: _Buckets | None = None
+
+    def __len__(self) -> int:
+        return self._buckets + self._recent
+
+    @property
+    def last(self) -> int:
+        """Time of the newest row, ns; 0 where there is none."""
+        if self._recent:
+            return int(self._end[self._recent - 1])
+        return int(self._history[-1].end[-1]) if self._history else 0
+
+    def append(self, end: Times, values: Mapping[str, Floats]) -> None:
+        """Adds rows, which have to be later than those that are there; a column that is left out is not known."""
+        self._whole = None
+        done = 0
+        while done < len(end):
+            room = len(self._end) - self._recent
+            if room == 0:
+                self._retire()
+                continue
+            part = slice(done, min(done + room, len(end)))
+            into = slice(self._recent, self._recent + part.stop - part.start)
+            self._end[into] = end[part]
+            for row, name in enumerate(self.names):
+                self._values[row, into] = values[name][part] if name in values else np.nan
+            self._recent = into.stop
+            done = part.stop
+
+    @property
+    def end(self) -> Times:
+        """When each row ended, ns."""
+        return self._all().end
+
+    @property
+    def count(self) -> Counts:
+        """How many rows each row stands for."""
+        return self._all().count
+
+    def column(self, name: str) -> Column:
+        """One column over all rows."""
+        return self._all().columns[name]
+
+    def _all(self) -> _Buckets:
+        if self._whole is None:
+            recent = self._values[:, : self._recent]
+            end = self._end[: self._recent].copy()
+            columns = {name: recent[row].copy() for row, name in enumerate(self.names)}
+            newest = _Buckets(end, np.ones(len(end), np.int64), {n: Column(v, v, v) for n, v in columns.items()})
+            self._whole = _joined([*self._history, newest]) if self._history else newest
+        return self._whole
+
+    def _retire(self) -> None:
+        """Moves the older half of the recent rows into the history."""
+        old = self._quarter
+        values = self._values[:, :old]
+        single = {name: Column(v, v, v) for name, v in zip(self.names, values.copy(), strict=True)}
+        made = _merged(_Buckets(self._end[:old].copy(), np.ones(old, np.int64), single), self._bucket)
+        if self._buckets + len(made.end) > 2 * self._quarter:
+            self._history = [_merged(_joined(self._history), 2)]
+            self._bucket *= 2
+            made = _merged(made, 2)
+        self._history.append(made)
+        self._buckets = sum(len(part.end) for part in self._history)
+        rest = self._recent - old
+        self._end[:rest] = self._end[old : self._recent].copy()
+        self._values[:, :rest] = self._values[:, old : self._recent].copy()
+        self._recent = rest
+
+
+def _joined(parts: list[_Buckets]) -> _Buckets:
+    def joined(pick: str, name: str) -> Floats:
+        return np.concatenate([getattr(part.columns[name], pick) for part in parts])
+
+    names = parts[0].columns
+    return _Buckets(
+        np.concatenate([part.end for part in parts]),
+        np.concatenate([part.count for part in parts]),
+        {name: Column(joined("low", name), joined("mean", name), joined("high", name)) for name in names},
+    )
+
+
+def _merged(rows: _Buckets, by: int) -> _Buckets:
+    """Every `by` rows as one; the last one may hold fewer."""
+    if by == 1 or not len(rows.end):
+        return rows
+    starts = np.arange(0, len(rows.end), by)
+    last = np.minimum(starts + by, len(rows.end)) - 1
+    count = np.add.reduceat(rows.count, starts)
+    return _Buckets(
+        rows.end[last], count, {name: _merged_column(c, rows.count, starts) for name, c in rows.columns.items()}
+    )
+
+
+def _merged_column(column: Column, count: Counts, starts: npt.NDArray[np.intp]) -> Column:
+    known = ~np.isnan(column.mean)
+    weight = np.add.reduceat(np.where(known, count, 0), starts)
+    total = np.add.reduceat(np.where(known, column.mean * count, 0.0), starts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / weight  # none known: 0 / 0, which is "not known"
+    return Column(np.fmin.reduceat(column.low, starts), mean, np.fmax.reduceat(column.high, starts))

@@ -1,0 +1,125 @@
+"""What a stranger's file may hold: nothing crashes, the plausible is taken, the rest is counted."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_bottleneck.live import Listener, judge_telemetry
+from tb_bottleneck.schema.series import SERIES, STEP_COLUMNS
+from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
+from tb_bottleneck.telemetry.telemetry import MOST_DEVICES, Telemetry
+from tests.telemetry.written import context
+
+T = 1.7e18
+
+
+def packet(sequence: int = 0, **series: tuple[list[float], list[float]]) -> Packet:
+    made = Packet(schema=1, sequence=sequence)
+    for name, (when, values) in series.items():
+        made.series.add(name=name, device="GPU-1", unix_ns=when, values=values)
+    return made
+
+
+def taken(*messages: RunContext | Packet) -> Telemetry:
+    telemetry = Telemetry()
+    telemetry.add(messages)
+    return telemetry
+
+
+def values_of(telemetry: Telemetry, name: str) -> list[float]:
+    return telemetry.series[name, "GPU-1"].column("value").mean.tolist()
+
+
+def test_packets_left_out_are_counted_and_repeated_ones_are_not_taken_twice() -> None:
+    telemetry = taken(packet(0), packet(3), packet(3, power=([T], [1.0])), packet(4))
+    assert telemetry.lost_packets == 2
+    assert telemetry.dropped == {"repeated": 1}
+    assert not telemetry.series
+
+
+def test_readings_that_cannot_be_are_left_out_and_counted() -> None:
+    when = [T, T + 1e9, T + 2e9, T + 3e9, T + 4e9]
+    telemetry = taken(packet(power=(when, [1.0, math.nan, math.inf, -5.0, 2.0])))
+    assert values_of(telemetry, "power") == [1.0, 2.0]
+    assert telemetry.dropped["implausible"] == 3
+
+
+def test_times_that_go_back_are_left_out_and_counted() -> None:
+    telemetry = taken(packet(power=([T + 5e9, T, T + 6e9, math.nan, 1e30], [1.0, 2.0, 3.0, 4.0, 5.0])))
+    telemetry.add([packet(1, power=([T + 5e9], [9.0]))])
+    assert values_of(telemetry, "power") == [1.0, 3.0]
+    assert telemetry.dropped["out_of_order"] == 4
+
+
+def test_names_and_lengths_that_do_not_fit_are_counted() -> None:
+    telemetry = taken(packet(no_such=([T], [1.0]), power=([T, T + 1], [1.0])))
+    assert not telemetry.series
+    assert telemetry.dropped == {"unknown_name": 1, "lengths_differ": 1}
+
+
+def test_a_file_cannot_name_devices_without_end() -> None:
+    made = Packet()
+    for number in range(1000):
+        made.series.add(name="power", device=f"GPU-{number}", unix_ns=[T], values=[1.0])
+    telemetry = taken(made)
+    assert len(telemetry.devices) == MOST_DEVICES
+    assert telemetry.dropped["too_many_devices"] == 1000 - MOST_DEVICES
+
+
+def test_a_share_above_one_is_one() -> None:
+    assert values_of(taken(packet(gpu_utilisation=([T], [1.3]))), "gpu_utilisation") == [1.0]
+
+
+def test_steps_that_cannot_be_are_left_out() -> None:
+    made = Packet()
+    made.steps.number.extend([0, 1, 2, 3])
+    made.steps.end_unix_ns.extend([T, T + 1e9, T + 5e8, T + 2e9])
+    made.steps.wall_ns.extend([1e9, -1.0, 1e9, 1e9])
+    made.steps.columns.add(name="loader_wait", values=[1e6, 1e6, 1e6, math.inf])
+    made.steps.columns.add(name="forward", values=[1e6])
+    telemetry = taken(made)
+    assert telemetry.steps.column("number").mean.tolist() == [0, 3]
+    assert np.isnan(telemetry.steps.column("loader_wait").mean[1])
+    assert telemetry.dropped["implausible"] == 2
+    assert telemetry.dropped["lengths_differ"] == 1
+
+
+def test_a_context_with_numbers_that_are_none_is_not_taken() -> None:
+    telemetry = taken(context({"cores": 4}), context({"cores": math.nan}), context({"text": "x" * (2 << 20)}))
+    assert telemetry.facts == {"cores": 4.0}
+    assert telemetry.dropped == {"implausible": 1, "too_large": 1}
+
+
+NUMBERS = st.floats() | st.sampled_from([0.0, T, T + 1e9, 1e300, -1.0])
+COLUMNS = st.lists(NUMBERS, max_size=5)
+NAMES = st.sampled_from([*SERIES, *STEP_COLUMNS, "", "no such"])
+
+
+@given(
+    series=st.lists(st.tuples(NAMES, st.text(max_size=3), COLUMNS, COLUMNS), max_size=8),
+    steps=st.tuples(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), max_size=5), COLUMNS, COLUMNS),
+    columns=st.lists(st.tuples(NAMES, COLUMNS), max_size=3),
+    sequence=st.integers(-(1 << 31), (1 << 31) - 1),
+    facts=st.dictionaries(
+        st.text(max_size=12) | st.sampled_from(["cores", "blas_pools", "rank", "device_name"]),
+        NUMBERS | st.text(max_size=5) | COLUMNS,
+        max_size=4,
+    ),
+)
+def test_whatever_a_file_holds_the_answer_is_a_report(series, steps, columns, sequence, facts) -> None:
+    made = Packet(sequence=sequence)
+    for name, device, when, values in series:
+        made.series.add(name=name, device=device, unix_ns=when, values=values)
+    number, end, wall = steps
+    made.steps.number.extend(number)
+    made.steps.end_unix_ns.extend(end)
+    made.steps.wall_ns.extend(wall)
+    for name, values in columns:
+        made.steps.columns.add(name=name, values=values)
+    listener = Listener("/no/such/file")
+    listener.telemetry.add([context(facts), made])
+    report = judge_telemetry(listener)
+    assert report.health.status in ("ok", "degraded", "incomplete")
+    assert not report.account or abs(sum(row.share for row in report.account) - 1) < 1e-9

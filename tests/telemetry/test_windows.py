@@ -1,0 +1,84 @@
+"""Telemetry in windows: steps where they ended, readings as means, counters as growth, warm-up left out."""
+
+import numpy as np
+import pytest
+
+from tb_bottleneck.schema.telemetry_pb2 import Packet
+from tb_bottleneck.telemetry.telemetry import Telemetry
+from tb_bottleneck.telemetry.windows import MOST_WINDOWS, WARMUP_STEPS, Windows
+from tests.telemetry.written import context
+
+S = 1_000_000_000
+T = 1_700_000_000 * S
+
+
+def run(
+    steps: str,
+    step_s: float = 1.0,
+    series: dict[str, list[float]] | None = None,
+    **facts: object,
+) -> Windows:
+    """One letter for each step after the warm-up: `.` an ordinary one, `p` a profiled, `?` one whose wait is unknown.
+
+    Series are one reading a second from T on; waits are a tenth of the step.
+    """
+    telemetry, made = Telemetry(), Packet()
+    letters = "." * WARMUP_STEPS + steps
+    for number in range(len(letters)):
+        made.steps.number.append(number)
+        made.steps.end_unix_ns.append(T + (number - WARMUP_STEPS + 1) * step_s * S)
+        made.steps.wall_ns.append(step_s * S)
+    made.steps.columns.add(name="profiled", values=[float(letter == "p") for letter in letters])
+    waits = [float("nan") if letter == "?" else 0.1 * step_s * S for letter in letters]
+    made.steps.columns.add(name="loader_wait", values=waits)
+    for name, values in (series or {}).items():
+        owner = "host" if name.startswith(("cpu", "quota")) else "GPU-a"
+        made.series.add(name=name, device=owner, unix_ns=[T + at * S for at in range(len(values))], values=values)
+    telemetry.add([context(facts), made])
+    return Windows(telemetry)
+
+
+def test_windows_hold_the_steps_that_ended_in_them():
+    windows = run("." * 40)
+    assert (len(windows), windows.grid.width) == (4, 10 * S)
+    assert windows.steps.tolist() == [10, 10, 10, 10] or windows.steps.sum() == 40
+    assert windows.total("loader_wait").sum() == pytest.approx(4 * S)
+
+
+def test_warm_up_and_profiled_steps_are_left_out():
+    assert run("....pppp........").steps.sum() == 12
+
+
+def test_steps_that_do_not_know_count_as_those_that_do():
+    windows = run("?" * 5 + "." * 15)
+    assert windows.total("loader_wait").sum() == pytest.approx(2 * S)
+    assert np.isnan(run("?" * 20).total("loader_wait")).all()
+
+
+def test_long_steps_make_wide_windows_and_a_long_run_few():
+    assert run("." * 40, step_s=60.0).grid.width == 600 * S
+    assert len(run("." * 5000, step_s=30.0)) <= MOST_WINDOWS
+
+
+def test_readings_are_means_and_missing_ones_are_unknown():
+    windows = run("." * 20, series={"power": [100.0] * 10 + [300.0] * 11})
+    assert windows.mean("power", of_device=True).round().tolist() == [100.0, 300.0]
+    assert np.isnan(windows.mean("temperature", of_device=True)).all()
+
+
+def test_a_counter_is_what_it_grew_by_and_one_that_went_back_is_unknown():
+    grows = run("." * 20, series={"quota_throttled_total": [float(at) for at in range(21)]})
+    assert grows.growth("quota_throttled_total").tolist() == pytest.approx([10.0, 10.0])
+    back = run("." * 20, series={"quota_throttled_total": [50.0] * 10 + [0.0] * 11})
+    assert np.isnan(back.growth("quota_throttled_total")).any()
+
+
+def test_the_device_is_what_the_run_says_or_the_one_there_is():
+    assert run("." * 20, series={"power": [1.0]}).device == "GPU-a"
+    assert run("." * 20, series={"power": [1.0]}, device_uuid="GPU-b").device == "GPU-a"
+    assert run("." * 20).device is None
+
+
+def test_nothing_at_all_is_one_window():
+    windows = Windows(Telemetry())
+    assert (len(windows), windows.steps.tolist()) == (1, [0.0])
