@@ -1,0 +1,1 @@
+"""Runs held against one another: what differs, what should have differed, and what would if something were changed."""

@@ -1,0 +1,78 @@
+"""Another number of loader workers."""
+
+import numpy as np
+
+from tb_bottleneck.comparison.changes.change import Change, Unpredictable
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.loading import SINGLE, fetches, loader_iterator
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.replay.world import Case, World
+
+# Taking a ready batch off the queue, and handing its memory over: 0.06 to 0.2 ms.
+HANDOVER_NS = {Case.EXPECTED: 100_000, Case.LOW: 200_000, Case.HIGH: 60_000}
+# Workers share memory, cores and storage, so each is slower than one alone.
+SLOWER = {Case.EXPECTED: 1.1, Case.LOW: 1.3, Case.HIGH: 1.0}
+MOST = 1e6  # more cores or workers than this nobody has
+_NAMES = ("workers", "num_workers", "loader_workers")
+
+
+def to_workers(recording: Recording, number: int) -> Change:
+    """Batches made by `number` worker processes.
+
+    Raises:
+        Unpredictable: who makes the batches now, and how fast, is not known.
+    """
+    iterator = loader_iterator(recording)
+    rows = fetches(recording)
+    if isinstance(iterator, Missing):
+        raise Unpredictable(f"Who makes the batches is not known: {iterator.because}.")
+    if number > MOST:
+        raise Unpredictable("Nobody has so many workers.")
+    if number < 1:
+        raise Unpredictable("Without workers the training process makes the batches; that is not simulated.")
+    events = recording.trace.events
+    inside = rows[recording.in_window(events.start[rows])]
+    if not len(inside):
+        raise Unpredictable("No batch was fetched within the judged steps.")
+    took = events.duration[inside]
+    if iterator.text == SINGLE:
+        per_batch, now = float(np.median(took)), 0
+    else:
+        per_batch, now = _made_in(recording, took), _workers_now(recording)
+    cores = recording.trace.header.context.get("cores")
+    usable = min(number, int(cores)) if isinstance(cores, int | float) and 1 <= cores < MOST else number
+    batches = len(inside)
+
+    def change(world: World, case: Case) -> World:
+        gap = world.items.gap.copy()
+        gap[:, Doing.LOAD] = np.minimum(gap[:, Doing.LOAD], HANDOVER_NS[case])
+        return world.but(gap=gap).at_least(per_batch * batches / usable * SLOWER[case])
+
+    told = [
+        "workers make batches as fast as is seen now, a tenth slower for what they share; 1.3 times slower at worst",
+        f"the {now} workers of now" if now else "the training process makes them now",
+    ]
+    if usable < number:
+        told.append(f"only {usable} of them work at once: the job has {usable} cores")
+    return Change(f"the loader had {number} worker{'s' if number > 1 else ''}", tuple(told), world=change)
+
+
+def _workers_now(recording: Recording) -> int:
+    context = recording.trace.header.context
+    loader = context.get("loader")
+    tables = [context, loader] if isinstance(loader, dict) else [context]
+    for table in tables:
+        for name in _NAMES:
+            value = table.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST:
+                return value
+    raise Unpredictable("How many workers make the batches now is not recorded; the monitor's context records it.")
+
+
+def _made_in(recording: Recording, took: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
+    """Time one worker takes for a batch, in ns; known only where the training had to wait for most of them."""
+    waited = took > HANDOVER_NS[Case.LOW]
+    if np.mean(waited) < 0.5:
+        raise Unpredictable("The workers keep up already, so how fast they could be is not seen.")
+    return recording.account.window / len(took) * _workers_now(recording)

@@ -1,0 +1,138 @@
+"""A comparison, the whole story on one page: the same work, the waterfall, the promise and what it was not kept by."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tb_bottleneck.comparison.batch import Batch, batch_of
+from tb_bottleneck.comparison.headline import headline_of, refusal
+from tb_bottleneck.comparison.likeness import LIKE, likeness
+from tb_bottleneck.comparison.noise import difference
+from tb_bottleneck.comparison.promise import move_between, promise
+from tb_bottleneck.comparison.remainder import gap_between, remainders
+from tb_bottleneck.comparison.side import Judged, Progress, Side, Unjudged, open_side
+from tb_bottleneck.comparison.surroundings import differences
+from tb_bottleneck.comparison.waterfall import waterfall
+from tb_bottleneck.knowledge.comparing import headline_words
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.units import share_text
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What times are per: a step, or a sample where the batches differ. `a` and `b` are the samples of one step."""
+
+    per: str
+    a: int = 1
+    b: int = 1
+
+
+def compare(
+    a: str | Sequence[str],
+    b: str | Sequence[str],
+    names: tuple[str, str] | None = None,
+    progress: Progress | None = None,
+) -> pb.Comparison:
+    """Compares two runs, each given as the path of its recording, or as the paths of those of its ranks.
+
+    Whatever the files hold, the answer is a comparison; where a side gives no verdict it is not `comparable`, and the
+    notes say why.
+    """
+    paths = [[side] if isinstance(side, str) else list(side) for side in (a, b)]
+    called = names or (paths[0][0], paths[1][0])
+    return compare_sides(*(open_side(name, files, progress) for name, files in zip(called, paths, strict=True)))
+
+
+def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
+    """Compares what was read. Of sides of which only reports are left, less can be told."""
+    told = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step")
+    if isinstance(a, Unjudged) or isinstance(b, Unjudged):
+        told.notes.extend(reason for side in (a, b) if isinstance(side, Unjudged) for reason in side.because)
+        told.headline = refusal(told.notes)
+        return told
+    told.comparable = True
+    told.causes.gained.extend(cause for cause in b.causes if cause not in a.causes)
+    told.causes.lost.extend(cause for cause in a.causes if cause not in b.causes)
+    if not (isinstance(a, Side) and isinstance(b, Side)):
+        _tell_times(told, a, b, Unit("step"))
+        told.notes.extend([headline_words("reported").safe_substitute(), *_health(a, b)])
+        told.headline = headline_of(told)
+        return told
+    batches = batch_of(a.recording), batch_of(b.recording)
+    unit = unit_of(*batches)
+    alike = likeness(a.recording, b.recording)
+    _tell_batches(told, unit, *batches)
+    _tell_times(told, a, b, unit)
+    told.context.extend(differences(a, b))
+    told.notes.extend([*_health(a, b), *_unlike(alike)])
+    device = _tell_promise(told, a, b, unit) if alike >= LIKE else None
+    told.headline = headline_of(told, alike, device)
+    return told
+
+
+def unit_of(a: Batch | Missing, b: Batch | Missing) -> Unit:
+    """Per sample where both batches are known and differ."""
+    if isinstance(a, Missing) or isinstance(b, Missing) or a.samples == b.samples:
+        return Unit("step")
+    return Unit("sample", a.samples, b.samples)
+
+
+def _tell_batches(told: pb.Comparison, unit: Unit, a: Batch | Missing, b: Batch | Missing) -> None:
+    told.per = unit.per
+    for found, target in ((a, told.a_batch), (b, told.b_batch)):
+        if not isinstance(found, Missing):
+            target.MergeFrom(pb.BatchSize(samples=found.samples, basis=found.basis))
+    missing = next((one.because for one in (a, b) if isinstance(one, Missing)), None)
+    if missing is not None:
+        told.notes.append(f"Times are per step, as if both worked on as many samples: {missing}.")
+    elif unit.per == "sample":
+        told.notes.append(f"Times are per sample, since the batches differ: {unit.a} and {unit.b} samples per step.")
+
+
+def _tell_times(told: pb.Comparison, a: Judged, b: Judged, unit: Unit) -> None:
+    ns_a, ns_b = ({regime: side.ns[regime] / size for regime in REGIMES} for side, size in ((a, unit.a), (b, unit.b)))
+    told.by_regime.extend(waterfall(ns_a, ns_b))
+    told.a_ns, told.b_ns = sum(ns_a.values()), sum(ns_b.values())
+    found = difference(a.durations / unit.a, b.durations / unit.b)
+    told.a_steps, told.b_steps = len(a.durations), len(b.durations)
+    told.speedup = told.a_ns / told.b_ns
+    told.noise, told.told, told.test = found.noise, found.told, found.test
+
+
+def _health(a: Judged, b: Judged) -> list[str]:
+    """What is wrong with the recordings."""
+    sides = (("A", a), ("B", b))
+    reasons = [(name, reason.detail) for name, side in sides for one in side.reports for reason in one.health.reasons]
+    return [f"{name}: {detail}" for name, detail in dict.fromkeys(reasons)]
+
+
+def _unlike(alike: float) -> list[str]:
+    if alike >= LIKE:
+        return []
+    return [f"Only {share_text(alike)} of the operators agree: this is hardly the same work."]
+
+
+def _tell_promise(told: pb.Comparison, a: Side, b: Side, unit: Unit) -> str | None:
+    """Fills in what B's device promises, where it is another one than A's; returns what it is called."""
+    move = move_between(a.recording, b.recording)
+    if move is None:
+        return None
+    found = promise(a.recording, move)
+    after = {regime: ns / unit.a for regime, ns in found.outcome.ns.items()}
+    expected, told_expected = sum(after.values()), told.expected
+    told_expected.speedup, told_expected.b_ns = told.a_ns / expected, expected
+    told_expected.low = told.a_ns * unit.a / found.slowest_ns
+    told_expected.high = told.a_ns * unit.a / found.fastest_ns
+    told_expected.basis, told_expected.kernels_speedup = found.outcome.basis, found.kernels
+    told_expected.assumptions.extend(found.assumptions)
+    for bar in told.by_regime:
+        ratio = bar.a_ns / after[bar.regime] if after[bar.regime] > 0 else 1.0
+        because = found.because[bar.regime]
+        told_expected.by_regime.add(regime=bar.regime, ratio=ratio, because=because, expected_ns=after[bar.regime])
+    measured = {bar.regime: bar.b_ns for bar in told.by_regime}
+    samples = (unit.a, unit.b) if unit.per == "sample" else None
+    told_expected.remainder.extend(remainders(gap_between((a, b), move, (after, measured), unit.per, samples)))
+    return move.b.name

@@ -1,0 +1,171 @@
+"""Replays a recording with other lengths of its device work, and tells who would own the step then.
+
+The replay keeps everything on the host as it was recorded, so host work that the device had hidden comes to light where
+the device gets faster. Where a replay cannot be trusted, the account alone is asked: the host's pauses stay, the
+device's work shrinks or grows, and no step is shorter than the host's own work.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tb_bottleneck.intervals import clip
+from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.roofs import Roof
+from tb_bottleneck.replay.world import Facts, World, recorded_world
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+BY_REPLAY, BY_ACCOUNT = "replay", "account"
+BUSY_REGIMES = (*DEVICE_REGIMES, "communication", "transfer")
+_REGIME_OF = {
+    Doing.LOAD: "input",
+    Doing.INTERRUPT: "interruption",
+    Doing.START: "interruption",
+    Doing.ALLOCATE: "allocator",
+    Doing.COPY: "transfer",
+    Doing.DISPATCH: "launch",
+    Doing.OTHER: "host",
+}
+ROOFS = {"compute": Roof.COMPUTE, "memory": Roof.MEMORY}
+Change = Callable[[World], World]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Time per step by regime, in ns, and in all; `basis` says how it was found."""
+
+    ns: dict[str, float]
+    basis: str
+
+    @property
+    def step_ns(self) -> float:
+        """Time per step."""
+        return sum(self.ns.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """Predictions from one recording."""
+
+    recording: Recording
+    facts: Facts = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", Facts(self.recording))
+
+    def outcome(
+        self, lengths: Floats | None = None, change: Change | None = None, roofs: Ints | None = None
+    ) -> Outcome:
+        """With these lengths of the operations of the trace's device in ns, and a change of the rest of the world.
+
+        `roofs` are those that bound the operations then, where they are known and may have changed.
+        """
+        busy = self._busy(lengths, roofs)
+        start = recorded_world(self.facts)
+        world = start if change is None else change(start)
+        idle = self._idle_after(world)
+        if not self.facts.check.trusted:
+            whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
+            return Outcome(self._account(max(whole, world.floor), busy, idle, whole < world.floor), BY_ACCOUNT)
+        if lengths is not None:
+            world = world.but(length=self._lengths(lengths))
+        window, free = world.window(), replace(world, floor=0.0).window()
+        of_window = self.recording.account.window / start.window()
+        return Outcome(self._account(window * of_window, busy, idle, free < window), BY_REPLAY)
+
+    def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+        """Lengths of the items; what other devices do changes as the same kernels of this one do."""
+        trace, items = self.recording.trace, self.facts.graph.items
+        every, ours = trace.all_device_ops, trace.device_ops
+        before = np.maximum(ours.end - ours.start, 1)
+        after, now = (np.bincount(ours.name, weights=times, minlength=len(trace.names)) for times in (lengths, before))
+        factor = np.divide(after, now, out=np.ones(len(trace.names)), where=now > 0)
+        length = (every.end - every.start) * factor[every.name]
+        length[every.device == trace.device_index] = lengths
+        return np.where(items.op >= 0, np.rint(length).astype(np.int64)[items.op], items.length)
+
+    def _busy(self, lengths: Floats | None, roofs: Ints | None = None) -> dict[str, float]:
+        """Time of the window by regime in which the device works, after its operations have changed their lengths."""
+        if not self.recording.on_device:
+            return {}
+        ops = self.recording.trace.device_ops
+        before = (ops.end - ops.start).astype(np.float64)
+        after = before if lengths is None else lengths
+        middle = (ops.start + ops.end) // 2
+        busy = dict.fromkeys(BUSY_REGIMES, 0.0)
+        for owner, spans in self.recording.busy.items():
+            inside = spans.contains(middle)
+            whole = float(before[inside].sum())
+            regime = "unexplained" if owner == "unknown" else owner
+            for now, rows in _now_bound(regime, inside, roofs).items():
+                part = float(after[rows].sum()) / whole if whole else float(now == regime)
+                busy[now] = busy.get(now, 0.0) + spans.total() * part
+        own_pauses = self.recording.account.ns["underfilled"] - self.recording.busy["underfilled"].total()
+        return busy | {"underfilled": busy["underfilled"] + own_pauses}
+
+    def _idle(self) -> dict[str, float]:
+        """Recorded time of the window by regime in which the device waits for the host."""
+        recorded = self._busy(None)
+        return {regime: max(ns - recorded.get(regime, 0.0), 0.0) for regime, ns in self.recording.account.ns.items()}
+
+    def _idle_after(self, world: World) -> dict[str, float]:
+        """The same, as far as the host does more or less than before in a changed world."""
+        before, after = (items.gap.sum(axis=0) for items in (self.facts.graph.items, world.items))
+        idle = self._idle()
+        for doing, regime in _REGIME_OF.items():
+            if before[doing] and before[doing] != after[doing]:
+                idle[regime] *= float(after[doing] / before[doing])
+        return idle
+
+    def _host_work(self) -> float:
+        """Time of the window that the host was not waiting for the device, in ns."""
+        steps, waits = self.recording.steps, self.recording.gaps.waits
+        inside = (waits.over >= steps.host[0]) & (waits.over <= steps.host[-1])
+        return max(float(steps.host[-1] - steps.host[0] - waits.length[inside].sum()), 0.0)
+
+    def _account(
+        self, window: float, busy: dict[str, float], idle: dict[str, float], starved: bool
+    ) -> dict[str, float]:
+        """Time per step by regime, of a window in which the device works for `busy` and waits for the host for `idle`.
+
+        Where less is left for the host, all its regimes shrink alike; where more, what the device hid comes to light,
+        in proportion to what the host did meanwhile. `starved`: the window is as long as making its batches takes.
+        """
+        left, known = window - sum(busy.values()), sum(idle.values())
+        if left <= known:
+            owned = {regime: ns * max(left, 0.0) / known if known else 0.0 for regime, ns in idle.items()}
+        else:
+            hidden = {"input": 1.0} if starved else self._hidden(idle)
+            owned = {regime: ns + hidden.get(regime, 0.0) * (left - known) for regime, ns in idle.items()}
+        steps = len(self.recording.steps)
+        found = {regime: (owned.get(regime, 0.0) + busy.get(regime, 0.0)) / steps for regime in REGIMES}
+        surplus = sum(found.values()) * steps
+        return {regime: ns * window / surplus for regime, ns in found.items()} if surplus else found
+
+    def _hidden(self, idle: dict[str, float]) -> dict[str, float]:
+        """What the host does while the device works, as shares of it by regime."""
+        recording = self.recording
+        thread = recording.host.main_thread
+        if thread is None:
+            return {"unexplained": 1.0}
+        spent: dict[str, float] = {}
+        for doing, spans in recording.host.doings(thread).items():
+            regime = _REGIME_OF.get(doing)
+            if regime is not None:
+                inside = clip(spans, int(recording.steps.host[0]), int(recording.steps.host[-1])).total()
+                spent[regime] = spent.get(regime, 0.0) + inside
+        hidden = {regime: max(ns - idle.get(regime, 0.0), 0.0) for regime, ns in spent.items()}
+        whole = sum(hidden.values())
+        return {regime: ns / whole for regime, ns in hidden.items()} if whole else {"launch": 1.0}
+
+
+def _now_bound(regime: str, inside: Bools, roofs: Ints | None) -> dict[str, Bools]:
+    """The operations of a regime by the regime that they are of now: another roof may bound them."""
+    if roofs is None or regime not in ROOFS:
+        return {regime: inside}
+    other = next(name for name in ROOFS if name != regime)
+    moved = inside & (roofs == ROOFS[other])
+    return {regime: inside & ~moved, other: moved}

@@ -1,0 +1,102 @@
+"""The sentence that a person would say of a comparison."""
+
+from collections.abc import Sequence
+
+from tb_bottleneck.comparison.likeness import LIKE
+from tb_bottleneck.comparison.noise import MIN_STEPS
+from tb_bottleneck.comparison.waterfall import largest
+from tb_bottleneck.knowledge.comparing import headline_words
+from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.units import duration_text, share_text
+
+# A regime that makes up this much of the difference is what it is about; below it, several are.
+MOST_OF_IT, ALL_OF_IT = 0.5, 0.95
+# Beside the first regime those are named that make up this much of the difference.
+WORTH_NAMING = 0.25
+# Where a regime makes up this much more than the whole, another one has taken some of it back.
+WORTH_SAYING = 0.1
+# A promise that was missed by less than this was kept: predictions of this kind are no better.
+KEPT = 0.05
+
+
+def refusal(reasons: Sequence[str]) -> str:
+    """Why there is no comparison."""
+    return headline_words("refused").safe_substitute(because=" ".join(reasons[:2]))
+
+
+def headline_of(told: pb.Comparison, alike: float = 1.0, device: str | None = None) -> str:
+    """What differs, by how much, and where; then what the other device promised, where it is another one."""
+    sentence = _difference(told)
+    if alike < LIKE:
+        sentence = headline_words("unlike").safe_substitute(alike=share_text(alike)) + sentence
+    # A few long steps move the mean beyond its interval, and no test of all steps: where they lie is worth saying.
+    beyond = abs(told.speedup - 1) > told.noise * told.speedup
+    if told.told or beyond or min(told.a_steps, told.b_steps) < MIN_STEPS:
+        sentence += _where(told)
+    return sentence + (_promised(told, device) if device is not None else "")
+
+
+def _difference(told: pb.Comparison) -> str:
+    said = {
+        "a": "A",
+        "b": "B",
+        "per": told.per,
+        "a_time": duration_text(told.a_ns),
+        "b_time": duration_text(told.b_ns),
+        "test": told.test.rstrip("."),
+    }
+    if min(told.a_steps, told.b_steps) < MIN_STEPS:
+        test = told.test[:1].lower() + told.test[1:]
+        return headline_words("alone").safe_substitute(said, test=test, ratio=f"{told.speedup:.2g}")
+    if not told.told:
+        return headline_words("same").safe_substitute(said)
+    word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
+    return headline_words(word).safe_substitute(said, ratio=f"{ratio:.2f}")
+
+
+def _where(told: pb.Comparison) -> str:
+    """The regime that makes most of the difference; or the one that grew most, where others outweigh it."""
+    whole = told.b_ns - told.a_ns
+    if not whole:
+        return ""
+    sign = 1.0 if whole > 0 else -1.0
+    bars = sorted(told.by_regime, key=lambda bar: -sign * bar.delta_ns)
+    part = bars[0].delta_ns / whole
+    if part < MOST_OF_IT:
+        return headline_words("beside").safe_substitute(_moved(bars[0]))
+    large = [bar for bar in bars if bar.delta_ns / whole >= WORTH_NAMING]
+    what = " and ".join(headline_words("moved").safe_substitute(_moved(bar)) for bar in large)
+    together = sum(bar.delta_ns for bar in large) / whole
+    sentence = headline_words("mostly").safe_substitute(most="All" if together > ALL_OF_IT else "Most", what=what)
+    against = largest(list(told.by_regime), -sign)
+    if together <= 1 + WORTH_SAYING:
+        return sentence
+    return sentence + headline_words("against").safe_substitute(_moved(against))
+
+
+def _moved(bar: pb.RegimeDelta) -> dict[str, str]:
+    before, after = (duration_text(ns) if round(ns) else "nothing" for ns in (bar.a_ns, bar.b_ns))
+    return {"title": _title(bar), "from": before, "to": after}
+
+
+def _title(bar: pb.RegimeDelta) -> str:
+    return bar.title[:1].lower() + bar.title[1:]
+
+
+def _promised(told: pb.Comparison, device: str) -> str:
+    """What the device promised, and the largest part of what it did not keep."""
+    expected = told.expected
+    sentence = headline_words("promise").safe_substitute(
+        device=device,
+        expected=f"{expected.speedup:.2f}",
+        low=f"{expected.low:.2f}",
+        high=f"{expected.high:.2f}",
+        kernels=f"{expected.kernels_speedup:.1f}",
+    )
+    missing = (told.b_ns - expected.b_ns) / told.b_ns
+    if abs(missing) < KEPT:
+        return sentence + headline_words("kept").safe_substitute()
+    sign = 1 if missing > 0 else -1
+    part = max(expected.remainder, key=lambda one: sign * one.share)
+    word = "remainder" if missing > 0 else "better"
+    return sentence + headline_words(word).safe_substitute(because=part.because)

@@ -1,0 +1,119 @@
+"""One side of a comparison: a run as it was recorded, by one recording or by one of each rank."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.table import Floats, Ints
+
+Times = Ints | Floats
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A run that got a verdict. `report` is of the rank that the others wait for, else of the first.
+
+    `heard` is what its monitor's telemetry says, where there is some.
+    """
+
+    name: str
+    reports: tuple[pb.Report, ...]  # one for each rank
+    report: pb.Report
+    heard: tuple[pb.Report, ...] = field(default=(), kw_only=True)
+
+    @property
+    def durations(self) -> Times:
+        """Step times in ns. A recording that was not cut into steps has one: all of it."""
+        told = self.report.window.each_ns or [self.step_ns]
+        return np.array(told, np.float64)
+
+    @property
+    def ns(self) -> dict[str, float]:
+        """Time per step by regime, in ns, mean over the ranks; sums to `step_ns`."""
+        return {
+            regime: float(np.mean([_row(report, regime).ns_per_step for report in self.reports])) for regime in REGIMES
+        }
+
+    @property
+    def step_ns(self) -> float:
+        """Mean time per step."""
+        return sum(self.ns.values())
+
+    @property
+    def findings(self) -> tuple[pb.Finding, ...]:
+        """What was found in any rank and by either witness, dearest first."""
+        found = [finding for report in (*self.reports, *self.heard) for finding in report.findings]
+        return tuple(sorted(found, key=lambda finding: -finding.cost_share))
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Their causes, each once."""
+        return tuple(dict.fromkeys(finding.cause for finding in self.findings))
+
+
+@dataclass(frozen=True, eq=False)
+class Side(Judged):
+    """A run whose recording is here; it is of the same rank as `report`."""
+
+    recording: Recording
+    measures: Measures
+
+    @property
+    def durations(self) -> Times:
+        """Step times in ns."""
+        return self.recording.steps.durations
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """A run that cannot be compared, and the reasons, one sentence each."""
+
+    name: str
+    because: tuple[str, ...]
+
+
+def open_side(
+    name: str, paths: Sequence[str], progress: Progress | None = None, heard: Sequence[pb.Report] = ()
+) -> Side | Unjudged:
+    """Reads and judges the recordings of one run, the oldest first: of each rank the last one that gets a verdict.
+
+    `heard` are the reports of its telemetry.
+    """
+    kept: dict[int, tuple[pb.Report, Recording]] = {}
+    failed: list[str] = []
+    for path in paths:
+        found: list[Recording] = []
+        report = diagnose(path, run=name, progress=progress, keep=found.append)
+        if found:
+            kept[report.rank] = (report, found[0])
+        failed += [] if found else [_refusal(Path(path).name, report)]
+    if not kept:
+        return Unjudged(name, tuple(failed))
+    reports = tuple(kept[rank][0] for rank in sorted(kept))
+    report = of_ranks(reports)
+    recording = kept[report.rank][1]
+    return Side(name, reports, report, recording, Measures(recording), heard=tuple(heard))
+
+
+def of_ranks(reports: tuple[pb.Report, ...]) -> pb.Report:
+    """The report of the rank that the others wait for, else the first."""
+    slowest = [job.stragglers[0].rank for job in jobs_of(reports) if job.stragglers]
+    return next((report for report in reports if report.rank in slowest), reports[0])
+
+
+def _refusal(file: str, report: pb.Report) -> str:
+    reasons = " ".join(f"{reason.detail} {reason.fix}" for reason in report.health.reasons[:1])
+    return f"{file} is {report.health.status}: {reasons}"
+
+
+def _row(report: pb.Report, regime: str) -> pb.AccountRow:
+    return next(row for row in report.account if row.regime == regime)

@@ -1,0 +1,24 @@
+"""From A's time to B's, regime by regime: the deltas sum to the whole difference."""
+
+from tb_bottleneck.knowledge.words import regime_advice
+from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.schema import comparison_pb2 as pb
+
+
+def waterfall(a: dict[str, float], b: dict[str, float]) -> list[pb.RegimeDelta]:
+    """One bar for each regime, in the order of the design. The arguments are ns by regime."""
+    return [
+        pb.RegimeDelta(
+            regime=regime,
+            a_ns=a[regime],
+            b_ns=b[regime],
+            delta_ns=b[regime] - a[regime],
+            title=regime_advice(regime).title,
+        )
+        for regime in REGIMES
+    ]
+
+
+def largest(bars: list[pb.RegimeDelta], sign: float) -> pb.RegimeDelta:
+    """The bar that grew most (`sign` 1) or shrank most (-1)."""
+    return max(bars, key=lambda bar: sign * bar.delta_ns)

@@ -1,0 +1,185 @@
+"""A run under other conditions, as it is expected to go: its time, who owns it then, and what to mend first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.comparison.batch import batch_of
+from tb_bottleneck.comparison.changes.batch import to_batch
+from tb_bottleneck.comparison.changes.change import Change, Unpredictable
+from tb_bottleneck.comparison.changes.device import move_to, to_device
+from tb_bottleneck.comparison.changes.link import to_link
+from tb_bottleneck.comparison.changes.precision import to_precision
+from tb_bottleneck.comparison.changes.workers import to_workers
+from tb_bottleneck.comparison.engine import BY_REPLAY, Engine, Outcome
+from tb_bottleneck.comparison.noise import mean_interval
+from tb_bottleneck.comparison.promise import HOST_ERROR
+from tb_bottleneck.comparison.side import Judged, Side, Unjudged
+from tb_bottleneck.comparison.waterfall import waterfall
+from tb_bottleneck.errors import NotFound
+from tb_bottleneck.knowledge.comparing import what_if_words
+from tb_bottleneck.knowledge.words import regime_advice
+from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
+from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.trace.table import Floats
+from tb_bottleneck.units import duration_text, share_text
+
+SCHEMA = 1
+# A regime that owns less of the step after the change is not what the change would be wasted on.
+WORTH_FIXING = 0.05
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for; None where it stays as it is."""
+
+    device: str | None = None
+    workers: int | None = None
+    batch: int | None = None
+    precision: str | None = None
+    link: str | None = None
+
+
+def what_if(side: Judged | Unjudged, asked: Asked) -> pb.WhatIf:
+    """The prediction; where none can be made, the notes say why.
+
+    Raises:
+        NotFound: the device that is asked for is not written down.
+    """
+    told = pb.WhatIf(schema=SCHEMA, run=side.name, per="step")
+    if isinstance(side, Unjudged):
+        told.notes.extend(side.because)
+        told.headline = what_if_words("refused").safe_substitute(because=" ".join(side.because[:1]))
+        return told
+    if not isinstance(side, Side):
+        because = what_if_words("reported").safe_substitute()
+        told.notes.append(because)
+        told.headline = what_if_words("refused").safe_substitute(because=because)
+        return told
+    told.step_ns = side.step_ns
+    told.notes.extend(reason.detail for reason in side.report.health.reasons)
+    try:
+        changes = _changes(side, asked)
+    except Unpredictable as error:
+        told.notes.append(str(error))
+        told.headline = what_if_words("refused").safe_substitute(because=str(error))
+        return told
+    told.changes.extend(change.says for change in changes)
+    told.assumptions.extend(line for change in changes for line in change.assumptions)
+    _predict(told, side, changes)
+    return told
+
+
+def _changes(side: Side, asked: Asked) -> list[Change]:
+    recording = side.recording
+    made = []
+    if asked.device is not None:
+        made.append(to_device(recording, move_to(recording, asked.device)))
+    if asked.precision is not None:
+        made.append(to_precision(recording, asked.precision))
+    if asked.link is not None:
+        made.append(to_link(recording, asked.link))
+    if asked.batch is not None:
+        made.append(to_batch(recording, asked.batch))
+    if asked.workers is not None:
+        made.append(to_workers(recording, asked.workers))
+    if not made:
+        raise NotFound("what if what? say --device, --workers, --batch, --precision or --link")
+    return made
+
+
+def _predict(told: pb.WhatIf, side: Side, changes: Sequence[Change]) -> None:
+    engine = Engine(side.recording)
+    found = {case: _outcome(engine, changes, case) for case in Case}
+    samples = float(np.prod([change.samples for change in changes]))
+    now = batch_of(side.recording)
+    size = 1.0 if samples == 1 or isinstance(now, Missing) else float(now.samples)
+    told.per = "step" if size == 1.0 and samples == 1 else "sample"
+    told.step_ns = side.step_ns / size
+    # What is predicted is of the rank that was replayed; the recording's own times say how it compares.
+    whole = sum(side.recording.account.ns.values()) / len(side.recording.steps)
+    scale = side.step_ns / whole / (size * samples)
+    expected = found[Case.EXPECTED]
+    after = {regime: expected.ns[regime] * scale for regime in REGIMES}
+    before = {regime: side.ns[regime] / size for regime in REGIMES}
+    step = sum(after.values())
+    noise = _noise(side)
+    slow = max(one.step_ns for one in found.values()) * scale * (1 + max(noise, HOST_ERROR))
+    fast = min(one.step_ns for one in found.values()) * scale / (1 + max(noise, HOST_ERROR))
+    told.after.MergeFrom(
+        pb.Prediction(step_ns=step, speedup=told.step_ns / step, low=told.step_ns / slow, high=told.step_ns / fast)
+    )
+    told.by_regime.extend(waterfall(before, after))
+    told.regime, told.basis = max(after, key=lambda one: after[one]), expected.basis
+    if expected.basis != BY_REPLAY:
+        told.notes.append(what_if_words("account").safe_substitute())
+    _tell_fixes(told, side, after)
+    told.headline = _headline(told, after)
+
+
+def _outcome(engine: Engine, changes: Sequence[Change], case: Case) -> Outcome:
+    """All changes at once."""
+    recording = engine.recording
+    ops = recording.trace.device_ops
+    lengths: Floats = (ops.end - ops.start).astype(np.float64)
+    for change in changes:
+        if change.factors is not None:
+            lengths = lengths * change.factors(case)
+
+    def world(start: World) -> World:
+        for change in changes:
+            start = start if change.world is None else change.world(start, case)
+        return start
+
+    touched = any(change.factors is not None for change in changes) and recording.on_device
+    roofs = next((change.roofs for change in changes if change.roofs is not None), None)
+    return engine.outcome(lengths if touched else None, world, roofs)
+
+
+def _noise(side: Side) -> float:
+    """Half the 95 % interval of the recording's own mean step time, as a share of it."""
+    low, high = mean_interval(side.durations)
+    return (high - low) / 2 / max(float(np.mean(side.durations)), 1.0)
+
+
+def _tell_fixes(told: pb.WhatIf, side: Side, after: dict[str, float]) -> None:
+    """What would own the step beside the device's own work: by the causes found, else by its regime."""
+    step = sum(after.values())
+    for regime in sorted(after, key=lambda one: -after[one]):
+        share = after[regime] / step
+        if regime in (*DEVICE_REGIMES, "unexplained") or share < WORTH_FIXING:
+            continue
+        found = next((finding for finding in side.findings if finding.regime == regime), None)
+        title = found.title if found is not None else regime_advice(regime).title
+        told.fix_first.add(cause=found.cause if found is not None else regime, title=title, share=share)
+
+
+def _headline(told: pb.WhatIf, after: dict[str, float]) -> str:
+    step = told.after.step_ns
+    said = {
+        "changes": " and ".join(told.changes),
+        "per": told.per,
+        "time": duration_text(step),
+        "now": duration_text(told.step_ns),
+        "speedup": f"{told.after.speedup:.2f}",
+        "low": f"{told.after.low:.2f}",
+        "high": f"{told.after.high:.2f}",
+        "title": regime_advice(told.regime).title.lower(),
+        "share": share_text(after[told.regime] / step),
+    }
+    sentence = what_if_words("headline").safe_substitute(said)
+    if told.after.speedup < NO_GAIN:
+        sentence += what_if_words("nothing").safe_substitute()
+    if told.fix_first and told.fix_first[0].share > WASTED:
+        first = told.fix_first[0]
+        return sentence + what_if_words("wasted").safe_substitute(title=first.title, share=share_text(first.share))
+    return sentence
+
+
+# Less is lost in the noise between two runs of one training.
+NO_GAIN = 1.02
+# Where something beside the device's own work would own this much of the step, it is what limits the change.
+WASTED = 0.25

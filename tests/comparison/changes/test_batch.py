@@ -1,0 +1,54 @@
+"""Another batch: full grids take longer, grids with room take no longer, and updates of parameters stay as they are."""
+
+import json
+
+import numpy as np
+import pytest
+from comparison.sides import context, repeated
+from draw import drawn
+
+from tb_bottleneck.comparison.changes.batch import to_batch
+from tb_bottleneck.comparison.changes.change import Unpredictable
+from tb_bottleneck.comparison.side import open_side
+from tb_bottleneck.replay.world import Case
+
+CONTEXT = {"tb_bottleneck": context(batch_size=8)}
+
+
+def run(tmp_path, drawing, optimizer=False, **header):
+    trace = drawn(drawing, **(CONTEXT | header))
+    if optimizer:
+        for event in [event for event in trace["traceEvents"] if event["name"] == "aten::linear"]:
+            trace["traceEvents"].append(event | {"cat": "user_annotation", "name": "Optimizer.step#SGD.step"})
+    path = tmp_path / "run.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    return open_side("run", [str(path)]).recording
+
+
+def factors(recording, samples):
+    return np.unique(np.round(to_batch(recording, samples).factors(Case.EXPECTED), 3))
+
+
+FULL = repeated(9, op="##......", launch=".|......", gpu="..####..")
+
+
+def test_a_grid_that_fills_the_device_takes_as_much_longer(tmp_path):
+    assert factors(run(tmp_path, FULL), 16) == pytest.approx([2.0], abs=0.01)
+
+
+def test_a_grid_of_one_block_has_room_for_more(tmp_path):
+    drawing = repeated(9, op="##......", launch=".|......", small="..####..")
+    assert factors(run(tmp_path, drawing), 16) == pytest.approx([1.0], abs=0.01)
+
+
+def test_the_optimizer_works_on_parameters(tmp_path):
+    assert factors(run(tmp_path, FULL, optimizer=True), 16) == pytest.approx([1.0])
+
+
+def test_half_of_the_samples_take_half_of_the_time(tmp_path):
+    assert factors(run(tmp_path, FULL), 4) == pytest.approx([0.5], abs=0.01)
+
+
+def test_how_many_samples_there_are_has_to_be_known(tmp_path):
+    with pytest.raises(Unpredictable, match="batch size cannot be told"):
+        to_batch(run(tmp_path, FULL, tb_bottleneck="{}"), 16)

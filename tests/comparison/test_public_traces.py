@@ -1,0 +1,71 @@
+"""Real public recordings, compared as a user would: what changed between them is what is said."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tb_bottleneck.comparison.comparing import compare
+from tb_bottleneck.comparison.series import series_of
+from tb_bottleneck.comparison.side import Side, open_side
+from tb_bottleneck.comparison.what_if import Asked, what_if
+
+TRACES = Path(os.environ.get("TB_BOTTLENECK_TRACES", ""))
+pytestmark = pytest.mark.skipif(
+    "TB_BOTTLENECK_TRACES" not in os.environ, reason="TB_BOTTLENECK_TRACES names no folder of labelled traces"
+)
+
+
+def path(name):
+    return str(TRACES / f"{name}.json.gz")
+
+
+def side(name):
+    found = open_side(name, [path(name)])
+    assert isinstance(found, Side), found
+    return found
+
+
+def test_four_workers_took_the_wait_for_data_away():
+    told = compare(path("kineto_resnet50_nw0_v19_a"), path("kineto_resnet50_nw4_v19_a"))
+    assert told.told
+    assert 1.25 < told.speedup < 1.4
+    assert min(told.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
+    assert "loader_in_main_process" in told.causes.lost
+    assert told.per == "step"
+    assert told.a_batch.samples == told.b_batch.samples == 32
+
+
+def test_batches_of_2_16_and_128_are_a_sweep_per_sample():
+    told = series_of([side(name) for name in ("ptf_bs128_steady_a", "ptf_bs2_steady", "ptf_bs16_steady")])
+    assert (told.varies, told.per) == ("samples per step", "sample")
+    assert [point.value for point in told.points] == ["2", "16", "128"]
+    assert [point.regime for point in told.points] == ["launch", "launch", "memory"]
+    assert not told.HasField("knee"), "it still gains at the end"
+    assert "what lies beyond 128 is not known" in told.headline
+
+
+@pytest.mark.parametrize(("recorded", "samples"), [(2, 16), (2, 128), (16, 128)])
+def test_a_larger_batch_is_foretold_within_a_tenth(recorded, samples):
+    measured = side({16: "ptf_bs16_steady", 128: "ptf_bs128_steady_a"}[samples])
+    told = what_if(side(f"ptf_bs{recorded}_steady"), Asked(batch=samples))
+    assert told.after.step_ns == pytest.approx(measured.step_ns / samples, rel=0.1)
+
+
+def test_a_starved_h100_gains_little_by_an_h200():
+    told = what_if(side("h100_owlv2"), Asked(device="NVIDIA H200"))
+    assert told.regime == "input"
+    assert told.after.speedup < 1.25
+    assert told.fix_first[0].cause == "loader_in_main_process"
+
+
+def test_a_first_batch_is_not_compared():
+    told = compare(path("ptf_bs2_first_batch"), path("ptf_bs2_steady"))
+    assert not told.comparable
+    assert "warm" in " ".join(told.notes) or "starting" in " ".join(told.notes)
+
+
+def test_other_models_get_no_promise():
+    told = compare(path("h100_bert_small"), path("mi300_vit_nsfw"))
+    assert "hardly do the same work" in told.headline
+    assert not told.HasField("expected")

@@ -1,0 +1,187 @@
+"""Measures how well the speed of another device is foretold: `python tests/expected.py [--runs N] [--write]`.
+
+Trainings are simulated twice: on one device, and on another whose kernels take their own time (simulate/elsewhere.py).
+Both are recorded and compared; the promise that the comparison makes from the first recording and the two devices'
+data sheets is held against what the second one measured. Beside it stand the recorded pairs of the demo: what the
+replay of the slow one expects of a cure, and what the fixed one measured. The table goes to stdout, and with --write to
+tests/EXPECTED.md. Everything is drawn from seeds: the same code gives the same table.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from simulate.elsewhere import JITTER, MISSED, THERE, Elsewhere  # noqa: E402
+from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
+from simulate.machine import Machine  # noqa: E402
+from simulate.training import program_of  # noqa: E402
+from simulate.workload import Workload, random_workload  # noqa: E402
+
+from tb_bottleneck.comparison.comparing import compare  # noqa: E402
+from tb_bottleneck.comparison.side import Side, open_side  # noqa: E402
+from tb_bottleneck.comparison.what_if import Asked, what_if  # noqa: E402
+from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
+
+# Held out: defects were looked for with other seeds. Where a miss of the page is mended, move on.
+FIRST_SEED = 2**23
+DEFAULT_RUNS = 300
+PAGE = HERE / "EXPECTED.md"
+RECORDED = HERE.parent / "demo" / "recorded"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One training on two devices, compared; `error` is expected time / measured time - 1."""
+
+    seed: int
+    device: str
+    told: Comparison
+
+    @property
+    def error(self) -> float:
+        return float(self.told.expected.b_ns / self.told.b_ns - 1)
+
+    @property
+    def naive(self) -> float:
+        """The error of who takes the whole step for device work, which the kernels' own ratio then speeds up."""
+        return float(self.told.a_ns / self.told.expected.kernels_speedup / self.told.b_ns - 1)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured speedup lies in the interval of the promise."""
+        return bool(self.told.expected.low <= self.told.speedup <= self.told.expected.high)
+
+
+def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> Pair:
+    """Simulates, records and compares one pair."""
+    there = Elsewhere(device, seed, missed)
+    recording = Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
+    program = program_of(workload)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{side}.pt.trace.json" for side in ("a", "b")]
+        paths[0].write_text(kineto_json(Machine(program).run(), recording))
+        paths[1].write_text(there.relabelled(kineto_json(Machine(there.program(program)).run(), recording)))
+        return Pair(seed, device, compare([str(paths[0])], [str(paths[1])], ("a", "b")))
+
+
+def pairs(runs: int) -> tuple[list[Pair], int]:
+    """The pairs that could be compared, and how many could not."""
+    found = []
+    for number in range(runs):
+        print(f"\rpair {number + 1} of {runs}", end="", file=sys.stderr, flush=True)
+        seed = FIRST_SEED + number
+        found.append(pair(random_workload(seed), THERE[number % len(THERE)], seed))
+    print(file=sys.stderr)
+    usable = [one for one in found if one.told.HasField("expected")]
+    return usable, len(found) - len(usable)
+
+
+def page(runs: int) -> Iterator[str]:
+    """The page, line by line."""
+    found, refused = pairs(runs)
+    yield "# The speed of another device, expected and measured"
+    yield ""
+    yield "Written by `python tests/expected.py --write`. Figures as they come; nothing is left out."
+    yield ""
+    yield "Read them with care. No other device was at hand: the second one is simulated, and what is true of it is"
+    yield f"drawn from the data sheets that the promise reads too, each kernel missing them by {MISSED:.0%} at one"
+    yield f"standard deviation, each piece of host work varying by up to {JITTER:.0%}. So this measures what becomes of"
+    yield "such errors in a whole step, with what the host hides and what comes to light, and whether the interval"
+    yield "tells; it does not measure how far real kernels miss their data sheets. Published errors of that: 11.8 % on"
+    yield "average (Habitat)."
+    yield ""
+    yield f"## {len(found)} simulated pairs"
+    yield ""
+    yield f"{refused} more gave no promise. Errors are expected time / measured time - 1; a size is without its sign."
+    yield ""
+    yield from table(found)
+    yield ""
+    yield from recorded_pairs()
+
+
+def table(found: list[Pair]) -> Iterator[str]:
+    """The errors, by device and in all."""
+    yield "| from an A100 to | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    by_device = defaultdict(list)
+    for one in found:
+        by_device[one.device].append(one)
+    for device, ones in sorted(by_device.items()):
+        yield _row(device, ones)
+    yield _row("**all**", found)
+    yield ""
+    yield "| foretold by | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    by_basis = defaultdict(list)
+    for one in found:
+        by_basis[one.told.expected.basis].append(one)
+    for basis, ones in sorted(by_basis.items()):
+        yield _row(basis, ones)
+    yield ""
+    yield "The last column is the mean size of the error of who expects the whole step to gain what its kernels gain."
+
+
+def _row(name: str, ones: list[Pair]) -> str:
+    errors = sorted((one.error for one in ones), key=abs)
+    middle = sorted(errors)[len(errors) // 2]
+    sizes = [abs(error) for error in errors]
+    inside = sum(one.inside for one in ones) / len(ones)
+    naive = fmean(abs(one.naive) for one in ones)
+    most = sizes[min(int(len(sizes) * 0.9), len(sizes) - 1)]
+    worst = errors[-1]
+    shown = f"{middle:+.1%} | {fmean(sizes):.1%} | {most:.1%} | {worst:+.1%} | {inside:.0%} | {naive:.0%}"
+    return f"| {name} | {len(ones)} | {shown} |"
+
+
+def recorded_pairs() -> Iterator[str]:
+    """What the slow recording of the demo foretells with workers, where the fixed one has them."""
+    yield "## A recorded pair"
+    yield ""
+    yield "Recorded on a CPU by the demo, which says in recorded.json with what."
+    yield ""
+    yield "| change | expected | interval | measured | error |"
+    yield "|---|---:|---:|---:|---:|"
+    slow, fixed = (_side("loader_in_main_process", which) for which in ("slow", "fixed"))
+    if slow is None or fixed is None:
+        yield "| no such pair is recorded | | | | |"
+        return
+    told = what_if(slow, Asked(workers=WORKERS))
+    if not told.HasField("after"):
+        yield f"| loader in the main process → {WORKERS} workers | none: {told.headline} | | | |"
+        return
+    after, measured = told.after, slow.step_ns / fixed.step_ns
+    error = after.step_ns / fixed.step_ns - 1
+    row = f"{after.speedup:.2f}x | {after.low:.2f} to {after.high:.2f} | {measured:.2f}x | {error:+.1%}"
+    yield f"| loader in the main process → {WORKERS} workers | {row} |"
+
+
+WORKERS = 2
+
+
+def _side(name: str, which: str) -> Side | None:
+    paths = [str(path) for path in sorted((RECORDED / name / which).glob("*.pt.trace.json.gz"))]
+    side = open_side(f"{name}/{which}", paths)
+    return side if isinstance(side, Side) else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=DEFAULT_RUNS)
+    parser.add_argument("--write", action="store_true", help=f"also write {PAGE.name}")
+    options = parser.parse_args()
+    text = "\n".join(page(options.runs)) + "\n"
+    print(text, end="")
+    if options.write:
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

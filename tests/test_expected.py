@@ -1,0 +1,50 @@
+"""The promise of another device against simulated pairs, with other seeds than the published page."""
+
+from statistics import fmean
+
+import expected
+import pytest
+from simulate.elsewhere import THERE, Elsewhere
+from simulate.kineto import DIALECTS, Recording, kineto_json
+from simulate.machine import Machine
+from simulate.training import program_of
+from simulate.workload import healthy, random_workload
+
+SEEDS = range(700_000, 700_000 + 2 * len(THERE))
+
+
+def test_a_promise_whose_data_sheets_are_true_is_kept():
+    """No kernel misses its data sheet: what is left is the replay, and the jitter of the host."""
+    pairs = [expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed, missed=0.0) for seed in SEEDS]
+    assert fmean(abs(one.error) for one in pairs) < 0.06, [(one.seed, one.device, one.error) for one in pairs]
+    assert sum(one.inside for one in pairs) >= 0.85 * len(pairs)
+
+
+def test_a_training_bound_by_its_device_gains_what_its_kernels_gain():
+    for device in ("NVIDIA H200", "Tesla V100-SXM2-32GB"):
+        one = expected.pair(healthy(5).but(loader=""), device, 5, missed=0.0)
+        assert abs(one.error) < 0.05, (device, one.error)
+
+
+@pytest.mark.slow
+def test_most_promises_hold_where_kernels_miss_their_data_sheets():
+    pairs = [expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed) for seed in range(710_000, 710_100)]
+    assert sum(one.inside for one in pairs) >= 0.9 * len(pairs)
+    assert fmean(abs(one.error) for one in pairs) < 0.08
+
+
+def test_elsewhere_only_the_device_changes():
+    there = Elsewhere("NVIDIA H200", 3, missed=0.0)
+    program = program_of(healthy(3))
+    moved = there.program(program)
+    assert len(moved.instructions) == len(program.instructions)
+    text = there.relabelled(kineto_json(Machine(moved).run(), Recording(DIALECTS[3])))
+    assert '"NVIDIA H200"' in text
+    assert '"numSms": 132' in text
+
+
+def test_the_page_has_a_row_for_each_device_and_one_for_all():
+    pairs = [expected.pair(healthy(seed), device, seed) for seed, device in enumerate(THERE[:2])]
+    rows = "\n".join(expected.table(pairs))
+    assert "Tesla V100-SXM2-32GB | 1 |" in rows
+    assert "| **all** | 2 |" in rows
