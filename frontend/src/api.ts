@@ -1,5 +1,6 @@
-// The plugin's two JSON routes (tb_bottleneck/plugin/http_api.md). Failures come back as values, never as exceptions.
-import type { ReportAnswer, RunList } from "./report";
+// The plugin's JSON routes (tb_bottleneck/plugin/http_api.md). Failures come back as values, never as exceptions.
+import { AGAIN_MS, rest } from "./asking";
+import type { ComparisonAnswer, RanksAnswer, ReportAnswer, RunList, TablesAnswer, TelemetryAnswer, TimelineAnswer } from "./report";
 
 export type Answer<T> =
   | { readonly kind: "ok"; readonly value: T }
@@ -9,15 +10,20 @@ export type Answer<T> =
 /** Answers that are kept to be confirmed by a 304, or shown again at once: the list and the latest reports. */
 const REMEMBERED = 24;
 const TIMEOUT_MS = 20_000;
+const TELEMETRY_POINTS = 1_000; // of a series: about as many as a chart has pixels
+const LONGEST_MESSAGE = 4_096;
 
 // Relative on purpose: the page's <base> ends in `data/plugin/tb_bottleneck/`, whatever --path_prefix says.
 const RUNS_URL = "runs";
-const reportUrl = (id: string) => `report?id=${encodeURIComponent(id)}`;
+const about = (route: string, id: string) => `${route}?id=${encodeURIComponent(id)}`;
+const within = (begin: number, end: number) => `&begin=${Math.round(begin)}&end=${Math.round(end)}`;
 
 interface Kept {
   readonly etag: string;
   readonly value: unknown;
 }
+
+type Form<T> = (value: unknown) => value is T;
 
 /** Asks the server; an unchanged answer is the same object as before, so nothing is drawn again. */
 export class Client {
@@ -30,25 +36,86 @@ export class Client {
   }
 
   report(id: string, signal: AbortSignal): Promise<Answer<ReportAnswer>> {
-    return this.get(reportUrl(id), signal, isReportAnswer);
+    return this.get(about("report", id), signal, isAbout<ReportAnswer>);
   }
 
   /** The last answer about this recording, if it is still kept. */
   remembered(id: string): ReportAnswer | undefined {
-    const value = this.kept.get(reportUrl(id))?.value;
-    return isReportAnswer(value) ? value : undefined;
+    const value = this.kept.get(about("report", id))?.value;
+    return isAbout<ReportAnswer>(value) ? value : undefined;
   }
 
-  private async get<T>(url: string, signal: AbortSignal, isT: (value: unknown) => value is T): Promise<Answer<T>> {
+  ranks(id: string, signal: AbortSignal): Promise<Answer<RanksAnswer>> {
+    return this.get(about("ranks", id), signal, isRanks);
+  }
+
+  telemetry(id: string, signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
+    return this.get(`${about("telemetry", id)}&points=${TELEMETRY_POINTS}`, signal, isTelemetry);
+  }
+
+  tables(id: string, signal: AbortSignal): Promise<Answer<TablesAnswer>> {
+    return this.once(about("tables", id), signal, isAbout<TablesAnswer>);
+  }
+
+  /** Recording A against recording B. */
+  compare(a: string, b: string, signal: AbortSignal): Promise<Answer<ComparisonAnswer>> {
+    return this.once(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`, signal, isComparison);
+  }
+
+  /** The stretch [begin, end) ns, for so many pixels. */
+  timeline(id: string, begin: number, end: number, pixels: number, signal: AbortSignal): Promise<Answer<TimelineAnswer>> {
+    return this.once(`${about("timeline", id)}${within(begin, end)}&pixels=${pixels}`, signal, isAbout<TimelineAnswer>);
+  }
+
+  /** The whole recording, without knowing yet when it was. */
+  overview(id: string, pixels: number, signal: AbortSignal): Promise<Answer<TimelineAnswer>> {
+    return this.once(`${about("timeline", id)}&pixels=${pixels}`, signal, isAbout<TimelineAnswer>);
+  }
+
+  /** A stretch as a trace of its own: the file's bytes. Asked again while the server still makes it. */
+  async slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Answer<ArrayBuffer>> {
+    for (;;) {
+      const answer = await this.ask(`${about("slice", id)}${within(begin, end)}`, signal, {}, async (response) => {
+        const bytes = await taken(response, () => response.arrayBuffer());
+        return { bytes, message: messageIn(bytes) };
+      });
+      if (answer.kind !== "ok") return answer;
+      const { bytes, message } = answer.value;
+      if (message === undefined) return { kind: "ok", value: bytes };
+      if (message.state === "failed") return { kind: "failed", message: message.problem };
+      await rest(AGAIN_MS, signal);
+      if (signal.aborted) return { kind: "aborted" };
+    }
+  }
+
+  private async get<T>(url: string, signal: AbortSignal, isT: Form<T>): Promise<Answer<T>> {
     const kept = this.kept.get(url);
+    return this.ask(url, signal, kept ? { "If-None-Match": kept.etag } : {}, async (response) => {
+      const value: unknown = response.status === 304 ? kept?.value : await taken(response, () => response.json());
+      if (!isT(value)) throw new Error(UNKNOWN_FORM);
+      if (value !== kept?.value) this.keep(url, response.headers.get("ETag"), value);
+      return value;
+    });
+  }
+
+  private once<T>(url: string, signal: AbortSignal, isT: Form<T>): Promise<Answer<T>> {
+    return this.ask(url, signal, {}, async (response) => {
+      const value: unknown = await taken(response, () => response.json());
+      if (!isT(value)) throw new Error(UNKNOWN_FORM);
+      return value;
+    });
+  }
+
+  private async ask<T>(
+    url: string,
+    signal: AbortSignal,
+    headers: Record<string, string>,
+    read: (response: Response) => Promise<T>,
+  ): Promise<Answer<T>> {
     const deadline = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const headers: Record<string, string> = kept ? { "If-None-Match": kept.etag } : {};
       const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, deadline]) });
-      const value: unknown = response.status === 304 ? kept?.value : await body(response);
-      if (!isT(value)) return { kind: "failed", message: "The server's answer has a form that this tab does not know." };
-      if (value !== kept?.value) this.keep(url, response.headers.get("ETag"), value);
-      return { kind: "ok", value };
+      return { kind: "ok", value: await read(response) };
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
       if (deadline.aborted) return { kind: "failed", message: `No answer within ${TIMEOUT_MS / 1000} seconds.` };
@@ -65,20 +132,42 @@ export class Client {
   }
 }
 
-/** The JSON of a good answer; the server's sentence, thrown, for any other. */
-async function body(response: Response): Promise<unknown> {
-  if (response.ok) return response.json();
+const UNKNOWN_FORM = "The server's answer has a form that this tab does not know.";
+
+/** The body of a good answer; the server's sentence, thrown, for any other. */
+async function taken<T>(response: Response, body: () => Promise<T>): Promise<T> {
+  if (response.ok) return body();
   const plain = response.headers.get("Content-Type")?.startsWith("text/plain") ?? false;
   throw new Error((plain && (await response.text()).trim()) || `The server answered ${response.status}.`);
 }
 
+/** In the place of a trace there may be a short message: that it is not there yet, or why it never will be. */
+function messageIn(bytes: ArrayBuffer): TablesAnswer | undefined {
+  if (bytes.byteLength > LONGEST_MESSAGE) return undefined;
+  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  return isAbout<TablesAnswer>(value) ? value : undefined;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
+
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 
 function isRunList(value: unknown): value is RunList {
   return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["problems"]);
 }
 
-function isReportAnswer(value: unknown): value is ReportAnswer {
+function isAbout<T>(value: unknown): value is T {
   return isObject(value) && typeof value["id"] === "string" && typeof value["state"] === "string";
+}
+
+function isRanks(value: unknown): value is RanksAnswer {
+  return isObject(value) && typeof value["id"] === "string" && Array.isArray(value["ranks"]);
+}
+
+function isComparison(value: unknown): value is ComparisonAnswer {
+  return isObject(value) && typeof value["a"] === "string" && typeof value["b"] === "string" && typeof value["state"] === "string";
+}
+
+function isTelemetry(value: unknown): value is TelemetryAnswer {
+  return isObject(value) && typeof value["id"] === "string" && Array.isArray(value["series"]) && Array.isArray(value["bands"]);
 }

@@ -18,6 +18,23 @@ const COLOURS: ReadonlyMap<string, string> = new Map([
   ["gpu_unused", "#e05c5c"],
 ]);
 
+/** What the timeline shows beside regimes: quiet, so that time lost stands out. Light and dark page. */
+const QUIET: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ["op", ["#b4c2d3", "#8b9db3"]],
+  ["call", ["#93a9c2", "#7189a5"]],
+  ["python", ["#cfc4ad", "#a39a85"]],
+  ["mark", ["#e2e6ec", "#4d535c"]],
+  ["step", ["#e8ebf0", "#474c54"]],
+]);
+
+export function quietColours(dark: boolean): ReadonlyMap<string, string> {
+  return new Map([...QUIET].map(([key, [onLight, onDark]]) => [key, dark ? onDark : onLight]));
+}
+
+/** Regimes in which the device works; in all others it is kept from working, and they are hatched where drawn small. */
+const AT_WORK: ReadonlySet<string> = new Set(["memory", "compute", "underfilled", "communication"]);
+export const isLost = (regime: string): boolean => !AT_WORK.has(regime);
+
 export const LABEL_COLOUR = "#111111";
 const OTHER = "#7f93a8";
 

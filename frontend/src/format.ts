@@ -70,6 +70,70 @@ export function times(value: number): string {
   return Number.isFinite(value) ? `${value.toFixed(2)}×` : UNKNOWN;
 }
 
+/** The same for factors that may be far from 1: "67×", "0.0015×". */
+export function factor(value: number): string {
+  if (!Number.isFinite(value)) return UNKNOWN;
+  if (value >= 10) return `${threeDigits(Number(value.toPrecision(3)))}×`;
+  return value >= 0.1 || value <= 0 ? times(value) : `${Number(value.toPrecision(2))}×`;
+}
+
+/** "+12.0 ms" or "−3.00 ms"; no change is "0 ms". */
+export function change(ns: number): string {
+  return `${sign(ns)}${duration(Math.abs(ns))}`;
+}
+
+/** "+20.0 %" or "−3.0 %". */
+export function signedShare(value: number): string {
+  return `${sign(value)}${share(Math.abs(value))}`;
+}
+
+const sign = (value: number): string => (value > 0 ? "+" : value < 0 ? "−" : "");
+
+const RATE_UNITS = [[1e15, "PFLOP/s"], [1e12, "TFLOP/s"], [1e9, "GFLOP/s"], [1e6, "MFLOP/s"]] as const;
+
+/** "610 TFLOP/s". */
+export function flops(perSecond: number): string {
+  return Number.isFinite(perSecond) ? scaled(perSecond, RATE_UNITS) : UNKNOWN;
+}
+
+/** The same for a round number: "10 TFLOP/s". */
+export const roundFlops = (perSecond: number): string => flops(perSecond).replace(/\.0+(?=\D)/, "");
+
+/** "62.5 FLOP/B": arithmetic for each byte that must move. */
+export function intensity(perByte: number): string {
+  return Number.isFinite(perByte) ? `${threeDigits(perByte)}${NBSP}FLOP/B` : UNKNOWN;
+}
+
+/** "18.6 GB/s". */
+export function rate(bytesPerSecond: number | undefined): string {
+  return bytesPerSecond === undefined ? UNKNOWN : `${bytes(bytesPerSecond)}/s`;
+}
+
+const CLOCK_UNITS = [[1e9, "GHz"], [1e6, "MHz"], [1e3, "kHz"], [1, "Hz"]] as const;
+
+/** A reading of a signal, by its unit in schema/series.py. */
+export function reading(value: number | null | undefined, unit: string): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
+  switch (unit) {
+    case "share":
+      return share(value);
+    case "ns":
+      return duration(value);
+    case "bytes":
+      return bytes(value);
+    case "bytes_per_s":
+      return rate(value);
+    case "Hz":
+      return value === 0 ? `0${NBSP}Hz` : scaled(value, CLOCK_UNITS);
+    case "celsius":
+      return `${count(Math.round(value))}${NBSP}°C`;
+    case "W":
+      return `${count(Math.round(value))}${NBSP}W`;
+    default:
+      return count(value);
+  }
+}
+
 /** What the fix would bring, short, and what that number rests on. */
 export function speedup(gain: Speedup | undefined): { readonly gain: string; readonly basis: string } {
   if (gain === undefined || gain.basis === "none") {
@@ -77,7 +141,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
   }
   switch (gain.basis) {
     case "replay":
-      return { gain: times(gain.expected), basis: `simulated on this recording${between(gain)}` };
+      return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
     case "bound":
       return { gain: `up to ${times(gain.expected)}`, basis: "an upper bound, if all of this time went away" };
     default:
@@ -85,9 +149,15 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
   }
 }
 
-function between(gain: Speedup): string {
-  const [low, high] = [times(gain.low), times(gain.high)];
-  return low === high ? "" : `, between ${low} and ${high}`;
+function among({ low, high }: Speedup): string {
+  const range = between(low, high);
+  return range && `, ${range}`;
+}
+
+/** "between 1.40× and 1.70×", or nothing where both read the same. */
+export function between(low: number, high: number): string {
+  const [least, most] = [times(low), times(high)];
+  return least === most ? "" : `between ${least} and ${most}`;
 }
 
 /** The value of a piece of evidence, by its unit; an unknown unit is written behind the number. */
@@ -131,8 +201,16 @@ export function title(identifier: string): string {
   return identifier.charAt(0).toUpperCase() + words(identifier).slice(1);
 }
 
-/** A recording's file name without the ending that all of them have. */
+const PREFIXES = /^(?:void |at::native::|\(anonymous namespace\)::|at::|cutlass::|cudnn::|detail::)+/;
+
+/** A kernel's name without what nearly all begin with; the whole one stands in its title. */
+export function kernelName(name: string): string {
+  return name.replace(PREFIXES, "") || name;
+}
+
+/** A recording's file name without the ending that all of them have; an event file's says nothing but that it is one. */
 export function sourceName(source: string): string {
+  if (source.startsWith("events.out.tfevents.")) return "telemetry";
   return source.replace(/(\.pt)?\.trace\.json(\.gz)?$/, "") || source;
 }
 
@@ -140,6 +218,10 @@ export function sourceName(source: string): string {
 export function runName(run: string): string {
   return run === "." || run === "" ? "(logdir)" : run;
 }
+
+/** Nanoseconds since 1970 as the seconds that charts count in, and seconds as nanoseconds. */
+export const unixSeconds = (unixNs: number): number => unixNs / SECOND_NS;
+export const fromSeconds = (seconds: number): number => seconds * SECOND_NS;
 
 /** "14:03:12", local time. */
 export function timeOfDay(epochMs: number): string {

@@ -4,7 +4,7 @@
 // throw: then the tab follows the browser's own theme and keeps its state to itself.
 import { valueIn, withValue } from "./hash";
 
-const RUN_KEY = "p.tb_bottleneck.run";
+const PREFIX = "p.tb_bottleneck.";
 
 interface TensorBoardPage extends globalThis.Window {
   readonly tensorboard?: {
@@ -25,19 +25,22 @@ function page(): TensorBoardPage | undefined {
   }
 }
 
-/** The recording that the URL names, as `run/source`. */
-export function runInUrl(): string | undefined {
-  return valueIn(page()?.location.hash ?? "", RUN_KEY);
+/** What the URL says: the recording (`run/source`), the view of it, the stretch shown and the one marked (`begin-end`, ns), and what it is compared with. */
+export type UrlKey = "run" | "view" | "at" | "mark" | "with";
+
+export function inUrl(key: UrlKey): string | undefined {
+  return valueIn(page()?.location.hash ?? "", PREFIX + key) || undefined;
 }
 
-/** Writes the recording into the URL without making a history entry. */
-export function putRunInUrl(key: string): void {
+/** Writes it into the URL without making a history entry; an empty value takes it out. */
+export function putInUrl(key: UrlKey, value: string): void {
   const host = page();
+  if ((inUrl(key) ?? "") === value) return;
   const storage = host?.tensorboard?.tf_storage;
   if (storage?.setString) {
-    storage.setString(RUN_KEY, key, { useLocationReplace: true });
+    storage.setString(PREFIX + key, value, { useLocationReplace: true });
   } else if (host) {
-    host.history.replaceState(host.history.state, "", withValue(host.location.hash, RUN_KEY, key));
+    host.history.replaceState(host.history.state, "", withValue(host.location.hash, PREFIX + key, value));
   }
 }
 
@@ -62,14 +65,41 @@ export function followTheme(): void {
   }
 }
 
+export function isDark(): boolean {
+  return document.documentElement.dataset["theme"] === "dark";
+}
+
+/** Returns what ends it. */
+export function onThemeChange(listener: () => void): () => void {
+  const observer = new MutationObserver(listener);
+  observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  return () => observer.disconnect();
+}
+
+/** The whole address of this view, to be shared. */
+export function address(): string {
+  return (page() ?? window).location.href;
+}
+
 /** TensorBoard hides a tab by giving its iframe no height; `visibilityState` alone does not tell. */
 export function isHidden(): boolean {
   return window.innerHeight === 0 || document.visibilityState === "hidden";
 }
 
-export function onVisibilityChange(listener: () => void): void {
-  window.addEventListener("resize", listener);
-  document.addEventListener("visibilitychange", listener);
+/** Calls the listener when the tab may have been shown or hidden. Returns what ends it. */
+export function onVisibilityChange(listener: () => void): () => void {
+  let hidden = isHidden();
+  const update = () => {
+    if (isHidden() === hidden) return;
+    hidden = !hidden;
+    listener();
+  };
+  window.addEventListener("resize", update);
+  document.addEventListener("visibilitychange", update);
+  return () => {
+    window.removeEventListener("resize", update);
+    document.removeEventListener("visibilitychange", update);
+  };
 }
 
 /** Opens TensorBoard's message port and calls the listener on each reload, by button or automatic. */

@@ -16,3 +16,20 @@ export function moved(key: string, current: number, length: number): number | un
       return undefined;
   }
 }
+
+/** The same in a row of tabs, where the end leads back to the beginning. */
+export function movedAlong(key: string, current: number, length: number): number | undefined {
+  if (length === 0) return undefined;
+  switch (key) {
+    case "ArrowRight":
+      return (current + 1) % length;
+    case "ArrowLeft":
+      return (current - 1 + length) % length;
+    case "Home":
+      return 0;
+    case "End":
+      return length - 1;
+    default:
+      return undefined;
+  }
+}

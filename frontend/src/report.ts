@@ -55,6 +55,48 @@ export interface Report {
   readonly plan: readonly PlanStep[];
   /** absent where nothing was replayed */
   readonly replay?: Replay;
+  /** where trace and telemetry of one run judge a regime differently */
+  readonly disagreements: readonly Disagreement[];
+  /** of telemetry: who owned the time when; empty for a trace */
+  readonly stretches: readonly Stretch[];
+  /** of a trace whose run has telemetry; else absent */
+  readonly unprofiled?: Unprofiled;
+}
+
+/** A part of a run in which one regime owned most of what could be had back, or the device worked undisturbed. */
+export interface Stretch {
+  /** ns since 1970 */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+  readonly regime: string;
+  /** of the stretch */
+  readonly share: number;
+  /** critical | warning | info | none */
+  readonly severity: string;
+  /** the regime in words */
+  readonly title: string;
+}
+
+/** The step without a profiler, as the run's own telemetry timed it. */
+export interface Unprofiled {
+  /** median over the steps that no profiler recorded */
+  readonly step_ns: number;
+  readonly steps: number;
+  /** recorded step time / unprofiled step time */
+  readonly ratio: number;
+  /** for people */
+  readonly sentence: string;
+}
+
+/** One regime of which the two witnesses say different things; both were of the same process. */
+export interface Disagreement {
+  readonly regime: string;
+  /** fires | clear */
+  readonly trace: string;
+  /** fires | clear */
+  readonly telemetry: string;
+  /** for people: who says what, and which to believe */
+  readonly sentence: string;
 }
 
 export interface Device {
@@ -93,6 +135,8 @@ export interface Window {
   /** on the recording's own clock */
   readonly begin_ns: number;
   readonly end_ns: number;
+  /** step times in order; where there are many, the longest of neighbours */
+  readonly each_ns: readonly number[];
 }
 
 export interface Spread {
@@ -156,6 +200,8 @@ export interface Speedup {
   readonly high: number;
   /** replay | bound | none */
   readonly basis: string;
+  /** replay: what has to be true for it, in words; else empty */
+  readonly assumes: string;
 }
 
 export interface Evidence {
@@ -181,15 +227,32 @@ export interface Fix {
   readonly confirm: string;
 }
 
+/** One cure of the plan, together with those before it: each is simulated with the others in place. */
 export interface PlanStep {
   readonly cause: string;
+  /** mean recorded step time / speedup_total */
   readonly step_ns_after: number;
+  /** step time now / step time after this cure and those before it */
   readonly speedup_total: number;
+  /** the cure in words */
+  readonly title: string;
+  /** bounds of speedup_total */
+  readonly low: number;
+  readonly high: number;
+  /** what has to be true for it, in words */
+  readonly assumes: string;
 }
 
+/** The recording replayed unmodified, which says whether predictions can be trusted. */
 export interface Replay {
+  /** |replayed window time / recorded - 1|, with usual latencies in the place of recorded ones */
   readonly error: number;
+  /** of the window: waiting that nothing recorded explains, and that no cure can move */
   readonly frozen_share: number;
+  /** why nothing is predicted; empty where the replay can be trusted */
+  readonly because: string;
+  /** what predictions take the unprofiled host to be, in words; empty without predictions */
+  readonly host: string;
 }
 
 /** GET runs */
@@ -223,6 +286,12 @@ export interface RunEntry {
   readonly step_ns?: number;
   /** first health reason's code, once done; empty where there is none */
   readonly reason: string;
+  /** step times in order, thinned out as in Window */
+  readonly each_ns: readonly number[];
+  /** trace | telemetry: what the recording is */
+  readonly witness: string;
+  /** telemetry that still grows */
+  readonly live: boolean;
 }
 
 /** GET report?id=... */
@@ -233,6 +302,463 @@ export interface ReportAnswer {
   readonly progress: number;
   /** once done */
   readonly report?: Report;
+}
+
+/** Run A against run B. */
+export interface Comparison {
+  /** version of this contract, 1 today */
+  readonly schema: number;
+  /** what A was called by who asked */
+  readonly a: string;
+  readonly b: string;
+  /** step | sample */
+  readonly per: string;
+  /** A's time / B's time; 0 where nothing could be compared */
+  readonly speedup: number;
+  /** half the width of the speedup's 95 % interval, as a share of it */
+  readonly noise: number;
+  /** what a person would say aloud */
+  readonly headline: string;
+  /** every regime; the deltas sum to B's time - A's time */
+  readonly by_regime: readonly RegimeDelta[];
+  /** absent where the devices are the same, or unknown */
+  readonly expected?: Expected;
+  readonly causes?: CausesChanged;
+  /** what differs around the two */
+  readonly context: readonly ContextRow[];
+  /** time per step or sample */
+  readonly a_ns: number;
+  readonly b_ns: number;
+  /** whether the difference is beyond the noise */
+  readonly told: boolean;
+  /** how that was told, as a sentence */
+  readonly test: string;
+  /** what to keep in mind: health of the recordings, batches, unlike work */
+  readonly notes: readonly string[];
+  /** false where a side gave no verdict; the notes say which and why */
+  readonly comparable: boolean;
+  /** absent where it cannot be told */
+  readonly a_batch?: BatchSize;
+  readonly b_batch?: BatchSize;
+  /** that were judged; with one the noise is not known, and 0 */
+  readonly a_steps: number;
+  readonly b_steps: number;
+}
+
+/** One bar of the waterfall. */
+export interface RegimeDelta {
+  readonly regime: string;
+  readonly a_ns: number;
+  readonly b_ns: number;
+  /** b_ns - a_ns */
+  readonly delta_ns: number;
+  /** the regime in words */
+  readonly title: string;
+}
+
+/** How many samples one step works on, and what tells it. */
+export interface BatchSize {
+  /** per step */
+  readonly samples: number;
+  /** a phrase */
+  readonly basis: string;
+}
+
+/** What B's device promises for the work that A does. */
+export interface Expected {
+  readonly speedup: number;
+  /** of the promise: assumptions and published errors of such predictions */
+  readonly low: number;
+  readonly high: number;
+  readonly by_regime: readonly Promise[];
+  /** shares sum to (B's time - expected time) / B's time */
+  readonly remainder: readonly Remainder[];
+  /** replay | account */
+  readonly basis: string;
+  readonly assumptions: readonly string[];
+  /** expected time per step or sample */
+  readonly b_ns: number;
+  /** of the kernels alone */
+  readonly kernels_speedup: number;
+}
+
+/** What one regime should gain. */
+export interface Promise {
+  readonly regime: string;
+  /** A's time / expected time; 1 where the device changes nothing */
+  readonly ratio: number;
+  readonly because: string;
+  readonly expected_ns: number;
+}
+
+/** A part of what B's time and the promise differ by. */
+export interface Remainder {
+  readonly cause: string;
+  /** of B's time; negative where B does better than promised */
+  readonly share: number;
+  /** the evidence */
+  readonly because: string;
+  readonly regime: string;
+}
+
+/** GET compare?a=...&b=... */
+export interface ComparisonAnswer {
+  /** ids of recordings, as they were asked for */
+  readonly a: string;
+  readonly b: string;
+  /** waiting | analysing | done | failed */
+  readonly state: string;
+  /** 0 to 1 */
+  readonly progress: number;
+  /** once done */
+  readonly comparison?: Comparison;
+  /** where it failed: a sentence */
+  readonly problem: string;
+}
+
+export interface CausesChanged {
+  /** B has them, A has not */
+  readonly gained: readonly string[];
+  readonly lost: readonly string[];
+}
+
+export interface ContextRow {
+  readonly key: string;
+  readonly a: string;
+  readonly b: string;
+  readonly title: string;
+}
+
+/** A run under another condition, as it is expected to go. */
+export interface WhatIf {
+  readonly schema: number;
+  readonly run: string;
+  /** what was asked for, as sentences */
+  readonly changes: readonly string[];
+  /** as recorded */
+  readonly step_ns: number;
+  /** absent where nothing can be predicted; the notes say why */
+  readonly after?: Prediction;
+  /** a_ns as recorded, b_ns after */
+  readonly by_regime: readonly RegimeDelta[];
+  /** what owns most of the step then */
+  readonly regime: string;
+  readonly headline: string;
+  /** so that the change is not wasted; dearest first */
+  readonly fix_first: readonly FirstFix[];
+  readonly assumptions: readonly string[];
+  readonly notes: readonly string[];
+  /** replay | account */
+  readonly basis: string;
+  /** step | sample */
+  readonly per: string;
+}
+
+export interface Prediction {
+  /** per step or sample */
+  readonly step_ns: number;
+  readonly speedup: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface FirstFix {
+  readonly cause: string;
+  readonly title: string;
+  /** of the step after the change */
+  readonly share: number;
+}
+
+/** Several runs in one row. */
+export interface RunSeries {
+  readonly schema: number;
+  /** workers | batch | precision | device | ... | run, where nothing does alone */
+  readonly varies: string;
+  /** in the order of what varies, else as they were given */
+  readonly points: readonly RunPoint[];
+  /** absent where the values are no numbers, or nothing is gained */
+  readonly knee?: Knee;
+  /** absent where no run is slower than those before it */
+  readonly turn?: Turn;
+  readonly headline: string;
+  readonly notes: readonly string[];
+  /** step | sample */
+  readonly per: string;
+}
+
+export interface RunPoint {
+  readonly run: string;
+  /** of what varies */
+  readonly value: string;
+  /** time per step or sample */
+  readonly ns: number;
+  /** 95 % interval of the mean; equal where one step was recorded */
+  readonly low_ns: number;
+  readonly high_ns: number;
+  /** the first point's time / this one's */
+  readonly speedup: number;
+  /** what the verdict names */
+  readonly regime: string;
+  /** against the point before */
+  readonly by_regime: readonly RegimeDelta[];
+  /** that were judged */
+  readonly steps: number;
+}
+
+/** From where on more of the same gains little. */
+export interface Knee {
+  readonly run: string;
+  readonly value: string;
+  readonly because: string;
+}
+
+/** Since when runs are slower. */
+export interface Turn {
+  /** the first slower run */
+  readonly since: string;
+  readonly last_good: string;
+  /** the one that grew most */
+  readonly regime: string;
+  /** time since / time before */
+  readonly slowdown: number;
+  readonly because: string;
+}
+
+/** GET timeline?id=&begin=&end=&pixels= */
+export interface TimelineAnswer {
+  readonly id: string;
+  /** waiting | analysing (the recording is being read) | done | failed */
+  readonly state: string;
+  /** 0 to 1 while it is being read */
+  readonly progress: number;
+  /** a sentence, where failed */
+  readonly problem: string;
+  /** once done */
+  readonly timeline?: Timeline;
+}
+
+/** A stretch of the recording, as dense as was asked for. */
+export interface Timeline {
+  /** the stretch that is answered, on the recording's own clock */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+  /** the whole recording */
+  readonly first_ns: number;
+  readonly last_ns: number;
+  /** shorter things are merged */
+  readonly resolution_ns: number;
+  /** the same ones in every answer about a recording */
+  readonly lanes: readonly Lane[];
+  /** hostile text; lanes refer to them by position */
+  readonly names: readonly string[];
+  /** what things are: regimes, and op | mark | call | python | step */
+  readonly keys: readonly string[];
+  /** threads and streams that did least */
+  readonly lanes_left_out: number;
+}
+
+/** One row of the timeline. */
+export interface Lane {
+  /** account | steps | host | python | device */
+  readonly group: string;
+  /** of the thread or the stream; hostile text */
+  readonly title: string;
+  /** lanes of one track belong together */
+  readonly track: string;
+  /** 0 is the outermost */
+  readonly depth: number;
+  /** from the answer's begin */
+  readonly begin_ns: readonly number[];
+  readonly length_ns: readonly number[];
+  /** of the longest that was merged */
+  readonly key: readonly number[];
+  /** of the longest that was merged; -1 where the key says it all */
+  readonly name: readonly number[];
+  /** how many were merged */
+  readonly count: readonly number[];
+  /** share of the length that they fill */
+  readonly busy: readonly number[];
+}
+
+/** GET tables?id= */
+export interface TablesAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly tables?: Tables;
+}
+
+/** What ran in the judged window. */
+export interface Tables {
+  readonly window_ns: number;
+  readonly steps: number;
+  /** longest first */
+  readonly kernels: readonly KernelRow[];
+  readonly kernels_left_out?: LeftOut;
+  /** longest first */
+  readonly operators: readonly OperatorRow[];
+  readonly operators_left_out?: LeftOut;
+  /** dearest first */
+  readonly waits: readonly WaitRow[];
+  readonly copies: readonly CopyRow[];
+  readonly roofline?: Roofline;
+  readonly step_account?: StepColumns;
+}
+
+/** What a table does not list. */
+export interface LeftOut {
+  readonly rows: number;
+  readonly total_ns: number;
+}
+
+/** All calls of one kernel in the window. */
+export interface KernelRow {
+  /** hostile text */
+  readonly name: string;
+  /** whom its time belongs to while it runs alone */
+  readonly regime: string;
+  readonly calls: number;
+  readonly total_ns: number;
+  /** of the window; rows may overlap */
+  readonly share: number;
+  readonly mean_ns: number;
+  /** of the roof that bounds it; absent where shapes do not tell */
+  readonly reached?: number;
+  /** compute | memory, or empty */
+  readonly roof: string;
+  /** "bf16", or empty where the name does not tell */
+  readonly precision: string;
+  /** tensor | vector, or empty */
+  readonly unit: string;
+  /** the longest call */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** All calls of one operator in the window. */
+export interface OperatorRow {
+  /** hostile text */
+  readonly name: string;
+  readonly calls: number;
+  /** without the operators that it calls */
+  readonly host_ns: number;
+  /** of the kernels that it launches itself */
+  readonly device_ns: number;
+  /** device time of the window; on a CPU run host time of the window */
+  readonly share: number;
+  readonly reached?: number;
+  readonly roof: string;
+  /** the longest call */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** Waits of the host for the device at one place in the program. */
+export interface WaitRow {
+  /** read | upload | shape | explicit | other */
+  readonly kind: string;
+  /** hostile text */
+  readonly operator: string;
+  /** the user's own, where Python frames were recorded */
+  readonly line: string;
+  readonly calls: number;
+  /** the host's time in the calls */
+  readonly waited_ns: number;
+  /** what the device idled for them */
+  readonly cost_ns: number;
+  /** cost of the window */
+  readonly share: number;
+  /** the dearest one */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** Copies of one kind. */
+export interface CopyRow {
+  /** as the profiler writes it; hostile text */
+  readonly name: string;
+  readonly calls: number;
+  readonly bytes: number;
+  readonly total_ns: number;
+  /** of the window */
+  readonly share: number;
+  readonly bytes_per_s?: number;
+  /** the longest one */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** How much the device could do, and how much operators did. */
+export interface Roofline {
+  /** one sentence where there is nothing to draw: what was not recorded */
+  readonly problem: string;
+  /** the line that records it */
+  readonly fix: string;
+  /** bytes per second */
+  readonly bandwidth: number;
+  /** calibration | data sheet | device properties */
+  readonly basis: string;
+  readonly roofs: readonly Roof[];
+  readonly points: readonly RoofPoint[];
+}
+
+export interface Roof {
+  readonly precision: string;
+  readonly flops_per_s: number;
+}
+
+/** One operator with one set of shapes. */
+export interface RoofPoint {
+  /** hostile text */
+  readonly name: string;
+  /** hostile text */
+  readonly shapes: string;
+  readonly precision: string;
+  /** floating-point operations per byte that must move */
+  readonly intensity: number;
+  readonly flops_per_s: number;
+  readonly total_ns: number;
+  /** of the window */
+  readonly share: number;
+  readonly calls: number;
+}
+
+/** The account of each step. Where there are many steps, neighbours are shown as one, with their mean. */
+export interface StepColumns {
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  /** how many are shown as this one */
+  readonly steps: readonly number[];
+  readonly regimes: readonly RegimeColumn[];
+}
+
+export interface RegimeColumn {
+  readonly regime: string;
+  readonly title: string;
+  /** per step */
+  readonly ns: readonly number[];
+}
+
+/** GET ranks?id=: the job to which a recording belongs. */
+export interface RanksAnswer {
+  readonly id: string;
+  /** absent where fewer than two ranks were recorded */
+  readonly job?: Job;
+  /** in order of rank */
+  readonly ranks: readonly RankRow[];
+}
+
+export interface RankRow {
+  /** of the recording */
+  readonly id: string;
+  readonly source: string;
+  readonly rank: number;
+  readonly step_ns?: number;
+  readonly verdict?: Verdict;
+  readonly account: readonly AccountRow[];
+  readonly straggles: boolean;
 }
 
 /** Once, when the monitor starts, and again whenever a fact became known or changed. Tag `tb_bottleneck/context`. */
@@ -313,6 +839,17 @@ export interface TelemetryAnswer {
   readonly bands: readonly Band[];
   readonly notes: readonly Note[];
   readonly lost_packets: number;
+  /** what was read and could not be used */
+  readonly dropped: readonly Dropped[];
+  /** GPUs that have series, by UUID; the one that is judged first */
+  readonly devices: readonly string[];
+}
+
+/** Records, columns or readings that could not be used, for one reason. */
+export interface Dropped {
+  /** damaged | too_large | not_understood | unknown_name | implausible | ... */
+  readonly reason: string;
+  readonly count: number;
 }
 
 /** A stretch of time in which one regime owned most of the recoverable time. */

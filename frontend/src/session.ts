@@ -2,12 +2,23 @@
 import type { Client } from "./api";
 import * as host from "./host";
 import { Poller } from "./poller";
-import { chosenEntry, entryOf, pollDelay, type Key } from "./state";
+import { chosenEntry, entryOf, focusIn, pollDelay, spanText, viewNamed, type Focus, type Key, type State, type View } from "./state";
 import type { Store } from "./store";
 
 export interface Session {
+  readonly client: Client;
   readonly choose: (key: Key) => void;
+  readonly open: (view: View) => void;
+  readonly look: (focus: Focus) => void;
+  /** Compares the chosen recording with this one; without a key it is asked with which. */
+  readonly compare: (key: Key | undefined) => void;
   readonly refresh: () => void;
+}
+
+/** The state that the address asks for. */
+export function stateInUrl(start: State): State {
+  const [chosen, focus, against] = [host.inUrl("run"), focusIn(host.inUrl("at"), host.inUrl("mark")), host.inUrl("with")];
+  return { ...start, view: viewNamed(host.inUrl("view")), ...(chosen === undefined ? {} : { chosen }), ...(focus ? { focus } : {}), ...(against === undefined ? {} : { against }) };
 }
 
 export function startSession(store: Store, client: Client): Session {
@@ -25,8 +36,10 @@ export function startSession(store: Store, client: Client): Session {
     poller.now();
   };
   const followUrl = () => {
-    const key = host.runInUrl();
+    const key = host.inUrl("run");
     if (key !== undefined && key !== store.state.chosen) show(key);
+    store.dispatch({ type: "view", view: viewNamed(host.inUrl("view")) });
+    store.dispatch({ type: "against", key: host.inUrl("with") });
   };
 
   host.onUrlChange(followUrl);
@@ -34,10 +47,33 @@ export function startSession(store: Store, client: Client): Session {
     if (!host.isHidden()) poller.now(); // a hidden tab asks as soon as it is shown
   });
   pollWhileShown(poller);
+  const setAgainst = (key: Key | undefined) => {
+    store.dispatch({ type: "against", key });
+    host.putInUrl("with", key ?? "");
+  };
+  const open = (view: View) => {
+    store.dispatch({ type: "view", view });
+    host.putInUrl("view", view === "diagnosis" ? "" : view);
+  };
   return {
+    client,
     choose: (key) => {
-      host.putRunInUrl(key);
+      // Two recordings that are compared change places when the other one is chosen.
+      if (key === store.state.against) setAgainst(store.state.chosen);
+      host.putInUrl("run", key);
+      host.putInUrl("at", "");
+      host.putInUrl("mark", "");
       show(key);
+    },
+    open,
+    compare: (key) => {
+      setAgainst(key);
+      open("compare");
+    },
+    look: (focus) => {
+      store.dispatch({ type: "look", focus });
+      host.putInUrl("view", "timeline");
+      host.putInUrl("mark", spanText(focus));
     },
     refresh: () => poller.now(),
   };
@@ -45,13 +81,7 @@ export function startSession(store: Store, client: Client): Session {
 
 /** Starts the poller, and stops it for as long as nobody can see the tab. */
 function pollWhileShown(poller: Poller): void {
-  let hidden = true;
-  const update = () => {
-    if (host.isHidden() === hidden) return;
-    hidden = !hidden;
-    if (hidden) poller.pause();
-    else poller.now();
-  };
+  const update = () => (host.isHidden() ? poller.pause() : poller.now());
   host.onVisibilityChange(update);
   update();
 }

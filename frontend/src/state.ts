@@ -8,6 +8,19 @@ export const KNOWN_SCHEMA = 1;
 /** A recording's name that outlives the server: ids are handed out anew by each scan. */
 export type Key = string;
 
+/** What of a recording is shown. */
+export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "ranks", "live", "compare"] as const;
+export type View = (typeof VIEWS)[number];
+export const viewNamed = (name: string | undefined): View => VIEWS.find((view) => view === name) ?? "diagnosis";
+
+/** A stretch of time on the recording's own clock, in ns. Without a label it is just what was shown last. */
+export interface Focus {
+  readonly begin: number;
+  readonly end: number;
+  readonly label: string;
+  readonly shown?: { readonly begin: number; readonly end: number }; // what of the timeline is seen around it
+}
+
 export interface Failure {
   readonly since: number; // epoch milliseconds of the first of them
   readonly count: number; // in a row
@@ -21,13 +34,21 @@ export interface State {
   readonly report?: Report; // the last one that the chosen recording had
   readonly failure?: Failure;
   readonly filter: string;
+  readonly view: View;
+  readonly focus?: Focus;
+  readonly against?: Key; // what the chosen recording is compared with; may name one that is not there
 }
+
+export const START: State = { filter: "", view: "diagnosis" };
 
 export type Action =
   | { readonly type: "runs"; readonly list: RunList }
   | { readonly type: "report"; readonly key: Key; readonly answer: ReportAnswer }
   | { readonly type: "choose"; readonly key: Key; readonly remembered: ReportAnswer | undefined }
   | { readonly type: "filter"; readonly text: string }
+  | { readonly type: "view"; readonly view: View }
+  | { readonly type: "look"; readonly focus: Focus }
+  | { readonly type: "against"; readonly key: Key | undefined }
   | { readonly type: "polled" }
   | { readonly type: "failed"; readonly at: number; readonly message: string };
 
@@ -41,6 +62,12 @@ export function reduce(state: State, action: Action): State {
       return action.key === state.chosen ? state : choose(state, action.key, action.remembered);
     case "filter":
       return { ...state, filter: action.text };
+    case "view":
+      return action.view === state.view ? state : { ...state, view: action.view };
+    case "look":
+      return { ...state, view: "timeline", focus: action.focus };
+    case "against":
+      return action.key === state.against ? state : compared(state, action.key);
     case "polled": {
       if (!state.failure) return state;
       const { failure: _, ...rest } = state;
@@ -67,13 +94,35 @@ function withAnswer(state: State, answer: ReportAnswer): State {
 }
 
 function choose(state: State, chosen: Key, remembered: ReportAnswer | undefined): State {
-  const { answer: _answer, report: _report, ...rest } = state;
+  const { answer: _answer, report: _report, focus: _focus, ...rest } = state;
   const bare = { ...rest, chosen };
   return remembered ? withAnswer(bare, remembered) : bare;
 }
 
+function compared(state: State, key: Key | undefined): State {
+  const { against: _, ...rest } = state;
+  return key === undefined ? rest : { ...rest, against: key };
+}
+
 export function keyOf({ run, source }: RunEntry): Key {
   return `${run}/${source}`;
+}
+
+/** A stretch as text and back: "begin-end" in whole ns. Undefined where the text is none. */
+export function spanIn(text: string | undefined): { readonly begin: number; readonly end: number } | undefined {
+  const [, begin, end] = /^(\d{1,19})-(\d{1,19})$/.exec(text ?? "") ?? [];
+  return begin !== undefined && end !== undefined && Number(end) > Number(begin) ? { begin: Number(begin), end: Number(end) } : undefined;
+}
+
+export function spanText({ begin, end }: { readonly begin: number; readonly end: number }): string {
+  return `${Math.max(0, Math.round(begin))}-${Math.max(0, Math.round(end))}`;
+}
+
+/** What the address says of the timeline. */
+export function focusIn(at: string | undefined, mark: string | undefined): Focus | undefined {
+  const [shown, marked] = [spanIn(at), spanIn(mark)];
+  if (marked) return { ...marked, label: "Evidence", ...(shown ? { shown } : {}) };
+  return shown && { ...shown, label: "", shown };
 }
 
 export function entryOf(state: State, key: Key | undefined): RunEntry | undefined {

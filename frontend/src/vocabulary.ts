@@ -43,6 +43,23 @@ const WITNESS: ReadonlyMap<string, string> = new Map([
 
 const REASON: ReadonlyMap<string, string> = new Map([["warmup", "warm-up"]]);
 
+const WAIT: ReadonlyMap<string, string> = new Map([
+  ["read", "a value to come to the host"],
+  ["upload", "a copy to the device"],
+  ["shape", "a size that only the device knows"],
+  ["explicit", "the device, on request"],
+  ["other", "the device"],
+]);
+
+const ROOF: ReadonlyMap<string, string> = new Map([
+  ["compute", "arithmetic"],
+  ["memory", "bandwidth"],
+  ["underfilled", "its own smallness"],
+  ["communication", "the other ranks"],
+  ["transfer", "the link"],
+  ["unexplained", "not known"],
+]);
+
 const otherwise = (word: string): Said => ({ text: title(word), icon: "dot", tone: "plain" });
 
 export const severity = (word: string): Said => SEVERITY.get(word) ?? otherwise(word);
@@ -51,4 +68,6 @@ export const status = (word: string): Said => STATUS.get(word) ?? otherwise(word
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);
 export const witness = (word: string): string => WITNESS.get(word) ?? words(word);
 export const reason = (word: string): string => REASON.get(word) ?? words(word);
+export const wait = (word: string): string => WAIT.get(word) ?? words(word);
+export const roof = (word: string): string => ROOF.get(word) ?? words(word);
 export const confidence = (word: string): string => `${title(word)} confidence`;

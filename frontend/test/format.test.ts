@@ -60,7 +60,7 @@ test("bytes are counted in thousands", () => {
   assert.equal(plain(format.bytes(5.1e9)), "5.10 GB");
 });
 
-const gain = (basis: string, low = 1.3, high = 1.69): Speedup => ({ expected: 1.69, low, high, basis });
+const gain = (basis: string, low = 1.3, high = 1.69): Speedup => ({ expected: 1.69, low, high, basis, assumes: "" });
 
 test("a speedup says what it rests on", () => {
   assert.deepEqual(format.speedup(gain("replay")), { gain: "1.69×", basis: "simulated on this recording, between 1.30× and 1.69×" });
@@ -109,4 +109,20 @@ test("a recording's name loses the ending that all of them have, and nothing els
 test("the logdir itself has a name", () => {
   assert.equal(format.runName("."), "(logdir)");
   assert.equal(format.runName("resnet/slow"), "resnet/slow");
+});
+
+test("what the new views read is written as everywhere else", () => {
+  assert.equal(plain(format.flops(6.105e14)), "611 TFLOP/s");
+  assert.equal(plain(format.roundFlops(1e13)), "10 TFLOP/s");
+  assert.equal(plain(format.intensity(62.458)), "62.5 FLOP/B");
+  assert.equal(plain(format.rate(1.8611e10)), "18.6 GB/s");
+  assert.equal(format.rate(undefined), "–");
+  assert.equal(plain(format.reading(1.98e9, "Hz")), "1.98 GHz");
+  assert.equal(plain(format.reading(0.934, "share")), "93.4 %");
+  assert.equal(plain(format.reading(71.6, "celsius")), "72 °C");
+  assert.equal(format.reading(null, "W"), "–");
+  assert.equal(format.between(1.5, 1.5), "");
+  assert.equal(format.kernelName("void at::native::(anonymous namespace)::cunn_SoftMax<8>"), "cunn_SoftMax<8>");
+  assert.equal(format.kernelName("at::"), "at::");
+  assert.equal(format.sourceName("events.out.tfevents.1795.host.0"), "telemetry");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moved } from "../src/listkeys";
+import { moved, movedAlong } from "../src/listkeys";
 
 test("arrows move by one and stop at the ends", () => {
   assert.equal(moved("ArrowDown", 0, 3), 1);
@@ -24,4 +24,9 @@ test("other keys, and an empty list, do not move", () => {
   assert.equal(moved("Enter", 0, 3), undefined);
   assert.equal(moved("ArrowDown", -1, 0), undefined);
   assert.equal(moved("End", -1, 0), undefined);
+});
+
+test("in a row of tabs the end leads back to the beginning", () => {
+  assert.deepEqual(["ArrowRight", "ArrowLeft", "Home", "End", "ArrowDown"].map((key) => movedAlong(key, 2, 3)), [0, 1, 0, 2, undefined]);
+  assert.equal(movedAlong("Home", 0, 0), undefined);
 });

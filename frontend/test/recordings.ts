@@ -2,7 +2,7 @@
 import type { Report, ReportAnswer, RunEntry, RunList } from "../src/report";
 
 export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
-  const done = { state: "done", progress: 1, health: "ok", reason: "" };
+  const done = { state: "done", progress: 1, health: "ok", reason: "", each_ns: [], witness: "trace", live: false };
   return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, ...done, ...fields };
 }
 
@@ -11,7 +11,7 @@ export function list(...runs: readonly RunEntry[]): RunList {
 }
 
 export function report(source: string): Report {
-  return { schema: 1, run: "r", source, witness: "trace", account: [], regimes: [], findings: [], plan: [] };
+  return { schema: 1, run: "r", source, witness: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], stretches: [] };
 }
 
 export function done(source: string): ReportAnswer {

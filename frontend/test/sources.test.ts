@@ -21,8 +21,11 @@ test("names from a trace are hostile: no source makes markup out of text", () =>
   assert.deepEqual(filesWith(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser/i), []);
 });
 
-test("the tab asks nobody but its own server", () => {
-  assert.deepEqual(filesWith(/https?:\/\/|url\(|@import|@font-face/), []);
+test("the tab asks nobody but its own server, and knows one address that a click opens in a window of its own", () => {
+  assert.deepEqual(filesWith(/https?:\/\/|url\(|@import|@font-face/), ["perfetto.ts"]);
+  const opener = sources.find(({ name }) => name === "perfetto.ts")?.text ?? "";
+  assert.deepEqual(opener.match(/https?:\/\/[^"]*/g), ["https://ui.perfetto.dev"]);
+  assert.ok(!/fetch|import\(/.test(opener));
 });
 
 test("no link leaves the page by a fragment, which the page's <base> would turn into another address", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RunEntry } from "../src/report";
-import { chosenEntry, groups, hasVanished, keyOf, pollDelay, reduce, type Action, type State } from "../src/state";
+import { chosenEntry, focusIn, groups, hasVanished, keyOf, pollDelay, reduce, spanIn, spanText, START, viewNamed, type Action, type State } from "../src/state";
 import { analysing, done, entry, list } from "./recordings";
 
 const A = entry("r", "a");
@@ -9,7 +9,7 @@ const B = entry("r", "b");
 
 /** The state after these events, from nothing. */
 function after(...actions: readonly Action[]): State {
-  return actions.reduce(reduce, { filter: "" });
+  return actions.reduce(reduce, START);
 }
 
 const runs = (...entries: readonly RunEntry[]): Action => ({ type: "runs", list: list(...entries) });
@@ -28,7 +28,7 @@ test("a choice outlives a recording that moves above it, and a scan that hands o
 });
 
 test("what the URL names is chosen, even before the list has it", () => {
-  const state = reduce({ filter: "", chosen: keyOf(B) }, { type: "runs", list: { ...list(), state: "scanning" } });
+  const state = reduce({ ...START, chosen: keyOf(B) }, { type: "runs", list: { ...list(), state: "scanning" } });
   assert.equal(chosenEntry(state), undefined);
   assert.ok(!hasVanished(state), "the scan is not over");
   assert.equal(chosenEntry(reduce(state, runs(A, B))), B);
@@ -89,7 +89,7 @@ test("polling is quick while the server works and slow when all is done", () => 
 });
 
 test("each failure doubles the wait, up to the idle one", () => {
-  const delays = [1, 2, 3, 4, 5, 6, 60].map((count) => pollDelay({ filter: "", failure: { since: 0, count, message: "" } }));
+  const delays = [1, 2, 3, 4, 5, 6, 60].map((count) => pollDelay({ ...START, failure: { since: 0, count, message: "" } }));
   assert.deepEqual(delays, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
 });
 
@@ -106,4 +106,21 @@ test("the filter wants every word, in name or verdict, in any case", () => {
   assert.deepEqual(found("resnet waiting"), ["a"]);
   assert.deepEqual(found("incomplete"), ["c"]);
   assert.deepEqual(found("resnet incomplete"), []);
+});
+
+test("a look at evidence opens the timeline, and another recording forgets it", () => {
+  const focus = { begin: 5, end: 9, label: "Idle" };
+  const looking = after(runs(A, B), { type: "look", focus });
+  assert.deepEqual([looking.view, looking.focus], ["timeline", focus]);
+  assert.equal(reduce(looking, choose(keyOf(B))).focus, undefined);
+  assert.equal(reduce(looking, choose(keyOf(B))).view, "timeline");
+});
+
+test("a stretch of time is read from the address, and nonsense is not", () => {
+  assert.deepEqual(spanIn(spanText({ begin: 1419116235798217, end: 1419116235852418 })), { begin: 1419116235798217, end: 1419116235852418 });
+  for (const text of ["", "5", "9-5", "5-5", "-5-9", "a-b", "1e3-1e4", "5-9-7"]) assert.equal(spanIn(text), undefined, text);
+  assert.deepEqual(focusIn("5-9", undefined), { begin: 5, end: 9, label: "", shown: { begin: 5, end: 9 } });
+  assert.deepEqual(focusIn("1-20", "5-9"), { begin: 5, end: 9, label: "Evidence", shown: { begin: 1, end: 20 } });
+  assert.equal(focusIn(undefined, undefined), undefined);
+  assert.equal(viewNamed("nonsense"), "diagnosis");
 });

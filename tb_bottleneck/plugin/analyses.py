@@ -3,7 +3,8 @@
     want(recordings) ──▶ waiting ──▶ running (a thread and its process, per slot) ──▶ digest (kept) + report (cached)
 
 The recording that was asked for last goes first, then the newest. A slot starts when there is work and ends when
-there was none for a while. Where nobody asks any more, what runs is finished and nothing else is begun.
+there was none for a while. Nothing is read for nobody: what runs is ended where its file was replaced, grew or went
+away, and where nobody asks any more; nothing else is begun then.
 """
 
 import threading
@@ -17,7 +18,7 @@ from tb_bottleneck.plugin.cache import Cache
 from tb_bottleneck.plugin.failures import as_report
 from tb_bottleneck.plugin.limits import Limits
 from tb_bottleneck.plugin.process import Outcome, WorkerProcess
-from tb_bottleneck.schema.bottleneck_pb2 import Report, Verdict
+from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Report, Verdict
 from tb_bottleneck.sources.logdir import Recording
 
 REPORTS_KEPT = 256  # some 50 KB each; a report that was forgotten is made again when somebody asks for it
@@ -33,6 +34,11 @@ class Digest:
     reason: str
     verdict: Verdict | None
     step_ns: float | None
+    each_ns: tuple[float, ...] = ()
+    rank: int | None = None
+    world_size: int = 0
+    account: tuple[AccountRow, ...] = ()  # of a rank of several; else it is not kept
+    live: bool = False  # telemetry that still grows
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
@@ -43,6 +49,10 @@ class Digest:
             reason=reasons[0].code if reasons else "",
             verdict=report.verdict if report.HasField("verdict") else None,
             step_ns=report.window.step_ns.median if report.window.HasField("step_ns") else None,
+            each_ns=tuple(report.window.each_ns),
+            rank=report.rank if report.HasField("rank") else None,
+            world_size=report.world_size,
+            account=tuple(report.account) if report.world_size > 1 else (),
         )
 
 
@@ -71,6 +81,8 @@ class Analyses:
         self._waiting: set[Recording] = set()
         self._asked: dict[Recording, float] = {}
         self._running: dict[Recording, State] = {}
+        self._readers: dict[Recording, WorkerProcess] = {}  # of what is running
+        self._given_up: set[Recording] = set()  # is running, and was told to end
         self._digests: dict[Recording, Digest] = {}
         self._retry_at: dict[Recording, float] = {}
         self._reports: Cache[Recording, Report] = Cache(REPORTS_KEPT)
@@ -89,6 +101,8 @@ class Analyses:
             self._last_asked = now = time.monotonic()
             due = {recording for recording, at in self._retry_at.items() if at <= now}
             self._waiting = (self._waiting | wanted - self._digests.keys() | due) & wanted - self._running.keys()
+            for superseded in self._running.keys() - wanted:
+                self._give_up(superseded)
             self._start_slots()
 
     def ask(self, recording: Recording) -> tuple[State, Report | None]:
@@ -132,7 +146,7 @@ class Analyses:
 
     def _serve(self, worker: WorkerProcess) -> None:
         """One slot's life."""
-        while (recording := self._take()) is not None:
+        while (recording := self._take(worker)) is not None:
             outcome = worker.analyse(recording, partial(self._advance, recording))
             self._finish(recording, outcome)
         worker.rest()
@@ -143,7 +157,13 @@ class Analyses:
     def _is_forsaken(self) -> bool:
         return time.monotonic() - self._last_asked > self._limits.forsaken_seconds
 
-    def _take(self) -> Recording | None:
+    def _give_up(self, recording: Recording) -> None:
+        """Ends the analysis that runs. The caller holds the lock."""
+        if recording not in self._given_up:
+            self._given_up.add(recording)
+            self._readers[recording].interrupt()
+
+    def _take(self, worker: WorkerProcess) -> Recording | None:
         """The next recording; None where there was none for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
@@ -153,18 +173,26 @@ class Analyses:
             recording = max(asked, key=self._asked.__getitem__) if asked else max(self._waiting, key=_AGE)
             self._waiting.remove(recording)
             self._running[recording] = State("analysing", 0.0)
+            self._readers[recording] = worker
             return recording
 
     def _advance(self, recording: Recording, share: float) -> None:
         with self._changed:
             self._running[recording] = State("analysing", share)
+            if self._is_forsaken():
+                self._give_up(recording)
 
     def _finish(self, recording: Recording, outcome: Outcome) -> None:
         report = outcome if isinstance(outcome, Report) else as_report(recording, outcome)
         with self._changed:
-            del self._running[recording]
+            del self._running[recording], self._readers[recording]
+            ended = recording in self._given_up and not isinstance(outcome, Report)
+            self._given_up.discard(recording)
             if recording not in self._wanted:
                 return  # the file changed or went away meanwhile
+            if ended:
+                self._waiting.add(recording)  # for whoever comes back
+                return
             self._digests[recording] = Digest.of(report)
             self._reports.put(recording, report)
             self._retry_at.pop(recording, None)

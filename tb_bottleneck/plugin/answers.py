@@ -7,8 +7,9 @@ from typing import Any
 
 from tb_bottleneck.plugin.analyses import Analyses, Digest, State
 from tb_bottleneck.plugin.runs import Look, id_of
+from tb_bottleneck.plugin.witnesses import Witnesses
 from tb_bottleneck.report.jsonform import as_dict, refuse_not_finite
-from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer, RunEntry, RunList
+from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
 from tb_bottleneck.sources.logdir import Recording
 
 
@@ -36,7 +37,7 @@ class RunLists:
     Any number of threads may ask: each makes its answer from the last one as it was, and leaves its own for the next.
     """
 
-    def __init__(self, logdir: str, analyses: Analyses) -> None:
+    def __init__(self, logdir: str, analyses: "Analyses | Witnesses") -> None:
         self._logdir = logdir
         self._analyses = analyses
         self._last = _Told()
@@ -65,12 +66,6 @@ class RunLists:
         return as_dict(RunList(state="ready", logdir=self._logdir, problems=look.listing.problems))
 
 
-def report_answer(recording: Recording, analyses: Analyses) -> ReportAnswer:
-    """The recording's report, or how far it is; asking puts it at the head of the queue."""
-    state, report = analyses.ask(recording)
-    return ReportAnswer(id=id_of(recording), state=state.name, progress=state.progress, report=report)
-
-
 def _entry(recording: Recording, state: State, digest: Digest | None) -> dict[str, Any]:
     entry = RunEntry(
         id=id_of(recording),
@@ -79,10 +74,18 @@ def _entry(recording: Recording, state: State, digest: Digest | None) -> dict[st
         size_bytes=recording.size,
         state=state.name,
         progress=state.progress,
+        witness="telemetry" if recording.is_telemetry else "trace",
+        live=digest is not None and digest.live,
     )
     if digest is not None:
         entry.MergeFrom(
-            RunEntry(health=digest.health, reason=digest.reason, verdict=digest.verdict, step_ns=digest.step_ns)
+            RunEntry(
+                health=digest.health,
+                reason=digest.reason,
+                verdict=digest.verdict,
+                step_ns=digest.step_ns,
+                each_ns=digest.each_ns,
+            )
         )
     refuse_not_finite(entry)
     return as_dict(entry)

@@ -10,9 +10,10 @@ _HEAD = struct.Struct(">cI")
 class Kind(Enum):
     """What a frame holds."""
 
-    JOB = b"J"  # to the worker: JSON {"path", "run", "source"}
+    JOB = b"J"  # to the worker: JSON {"path", "run"}, or {"question"}
     PROGRESS = b"P"  # from the worker: a share done, see pack_share
     REPORT = b"R"  # from the worker: a serialized Report
+    ANSWER = b"A"  # from the worker: what a question was answered with
     FAILURE = b"F"  # from the worker: JSON {"code", "detail"}
 
 

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import IO
 
 from google.protobuf.message import DecodeError
@@ -33,12 +33,13 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 """BLAS pools reserve address space per core, which would use up the memory bound, and cores that the training needs."""
 
 Outcome = Report | Failure
+Reply = bytes | Failure
 
 
 class WorkerProcess:
     """At most one process at a time, started when it is first needed and again after one died.
 
-    `analyse` and `rest` belong to one thread; `kill` may be called by any.
+    `analyse`, `ask` and `rest` belong to one thread; `interrupt` and `kill` may be called by any.
     """
 
     def __init__(self, analyse: str, limits: Limits) -> None:
@@ -50,6 +51,15 @@ class WorkerProcess:
 
     def analyse(self, recording: Recording, tell: Callable[[float], None]) -> Outcome:
         """The recording's report, or what kept it from being made; `tell` hears of the share done. Never raises."""
+        outcome = self._run({"path": recording.path, "run": recording.run}, tell)
+        return outcome if isinstance(outcome, Outcome) else Failure("worker_died", "the process talked nonsense")
+
+    def ask(self, question: Mapping[str, object], tell: Callable[[float], None]) -> Reply:
+        """The answer to a question, or what kept it from being made. Never raises."""
+        outcome = self._run({"question": question}, tell)
+        return outcome if isinstance(outcome, Reply) else Failure("worker_died", "the process talked nonsense")
+
+    def _run(self, job: Mapping[str, object], tell: Callable[[float], None]) -> Report | bytes | Failure:
         try:
             process = self._started()
         except OSError as error:
@@ -59,11 +69,11 @@ class WorkerProcess:
         timer.daemon = True
         timer.start()
         try:
-            outcome = _converse(process, recording, tell)
+            outcome = _converse(process, job, tell)
         finally:
             timer.cancel()
             timer.join()
-        if isinstance(outcome, Report) and not expired.is_set():
+        if isinstance(outcome, Report | bytes) and not expired.is_set():
             return outcome
         status = self._end(process)  # a process that failed once is not trusted with the next recording
         if expired.is_set():
@@ -74,6 +84,12 @@ class WorkerProcess:
         """Lets the process end; the next recording starts another."""
         if self._process is not None:
             self._end(self._process)
+
+    def interrupt(self) -> None:
+        """Ends the process, and with it what it does now, which fails; the next job starts another."""
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
 
     def kill(self) -> None:
         """Ends the process now and starts none any more; an `analyse` under way returns a Failure."""
@@ -124,16 +140,17 @@ def command(analyse: str, memory_bytes: int) -> list[str]:
 
 
 def _converse(
-    process: "subprocess.Popen[bytes]", recording: Recording, tell: Callable[[float], None]
-) -> Outcome | None:
-    """Hands over the recording and waits for the answer; None where the process broke off or talked nonsense."""
-    job = {"path": recording.path, "run": recording.run}
+    process: "subprocess.Popen[bytes]", job: Mapping[str, object], tell: Callable[[float], None]
+) -> Report | bytes | Failure | None:
+    """Hands over the job and waits for the answer; None where the process broke off or talked nonsense."""
     try:
         write_frame(_pipe(process.stdin), Kind.JOB, json.dumps(job).encode())
         while (frame := read_frame(_pipe(process.stdout))) is not None:
             kind, payload = frame
             if kind is Kind.REPORT:
                 return Report.FromString(payload)
+            if kind is Kind.ANSWER:
+                return payload
             if kind is Kind.FAILURE:
                 return Failure(**json.loads(payload))
             tell(unpack_share(payload))

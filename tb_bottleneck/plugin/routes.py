@@ -13,10 +13,20 @@ from werkzeug.wrappers import Request, Response
 
 from tb_bottleneck.plugin import static_files
 from tb_bottleneck.plugin.analyses import Analyses
-from tb_bottleneck.plugin.answers import RunLists, report_answer
+from tb_bottleneck.plugin.answers import RunLists
+from tb_bottleneck.plugin.closer import comparison_question, finite, unanswered, uncompared
+from tb_bottleneck.plugin.questions import Questions
+from tb_bottleneck.plugin.ranks import ranks_answer
 from tb_bottleneck.plugin.runs import Runs
+from tb_bottleneck.plugin.series import answer_text
+from tb_bottleneck.plugin.telemetry import Telemetries
+from tb_bottleneck.plugin.witnesses import Witnesses
 from tb_bottleneck.report.jsonform import as_json
 from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer
+from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer
+from tb_bottleneck.schema.evidence_pb2 import RanksAnswer, TablesAnswer
+from tb_bottleneck.schema.telemetry_pb2 import TelemetryAnswer
+from tb_bottleneck.sources.logdir import Recording
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +43,7 @@ class Answer:
     content: bytes
     media_type: str
     code: int = 200
+    encoding: str | None = None  # how the content is compressed already
 
 
 class _Unchanged(Response):
@@ -56,16 +67,27 @@ def _message(message: Message) -> Answer:
 class Routes:
     """The handlers and what they answer from."""
 
-    def __init__(self, logdir: str, runs: Runs, analyses: Analyses) -> None:
+    def __init__(
+        self, logdir: str, runs: Runs, analyses: Analyses, questions: Questions, telemetries: Telemetries
+    ) -> None:
         self._runs = runs
         self._analyses = analyses
-        self._lists = RunLists(logdir, analyses)
+        self._questions = questions
+        self._telemetries = telemetries
+        self._witnesses = Witnesses(analyses, telemetries)
+        self._lists = RunLists(logdir, self._witnesses)
 
     def apps(self) -> dict[str, App]:
         """The one table of routes, as WSGI applications."""
         return {
             "/runs": _app(self.runs),
             "/report": _app(self.report),
+            "/ranks": _app(self.ranks),
+            "/timeline": _app(self.timeline),
+            "/tables": _app(self.tables),
+            "/slice": _app(self.slice),
+            "/telemetry": _app(self.telemetry),
+            "/compare": _app(self.compare),
             "/static/*": _app(self.static),
         }
 
@@ -73,22 +95,113 @@ class Routes:
         """Every recording under the logdir; the analysis of all of them starts with the first question."""
         look = self._runs.latest()
         if look is not None:
-            self._analyses.want(look.listing.recordings)
+            self._witnesses.want(look.listing.recordings)
         return Answer(self._lists.text(look).encode(), "application/json")
 
     def report(self, request: Request) -> Answer:
         """One recording's report."""
-        asked = request.args.get("id", "")
-        if not asked:
-            return _sentence(400, "Which recording? Ask report?id=ID with an id that `runs` lists.")
+        found = self._asked_for(request)
+        if isinstance(found, Answer):
+            return found
+        if found is None:
+            return _message(ReportAnswer(id=request.args["id"], state="waiting"))
+        return _message(self._witnesses.answer(found))
+
+    def ranks(self, request: Request) -> Answer:
+        """The job that a recording is a rank of."""
+        found = self._asked_for(request)
+        if isinstance(found, Answer):
+            return found
+        look = self._runs.latest()
+        if found is None or look is None:
+            return _message(RanksAnswer(id=request.args["id"]))
+        return _message(ranks_answer(found, look, self._analyses))
+
+    def timeline(self, request: Request) -> Answer:
+        """A stretch of a recording's timeline."""
+        return self._closer(request, "timeline", ("begin", "end", "pixels"))
+
+    def tables(self, request: Request) -> Answer:
+        """What ran in a recording's window."""
+        return self._closer(request, "tables", ())
+
+    def slice(self, request: Request) -> Answer:
+        """A stretch of a recording as a trace of its own."""
+        return self._closer(request, "slice", ("begin", "end"))
+
+    def compare(self, request: Request) -> Answer:
+        """One recording against another."""
+        ids = [request.args.get(side, "") for side in ("a", "b")]
+        if not all(ids):
+            return _sentence(400, "Which recordings? Ask compare?a=ID&b=ID with ids that `runs` lists.")
         look = self._runs.latest()
         if look is None:
-            return _message(ReportAnswer(id=asked, state="waiting"))
+            return _message(ComparisonAnswer(a=ids[0], b=ids[1], state="waiting"))
+        found = [look.by_id.get(asked) for asked in ids]
+        a, b = found
+        if a is None or b is None:
+            return _sentence(404, "No recording has one of these ids now; ask `runs` for those that are there.")
+        reply = self._questions.ask(comparison_question(ids, (a, b)))
+        return Answer(reply, "application/json") if isinstance(reply, bytes) else _message(uncompared(ids, reply))
+
+    def telemetry(self, request: Request) -> Answer:
+        """The series of a run, as dense as was asked for."""
+        found = self._asked_for(request)
+        if isinstance(found, Answer):
+            return found
+        asked = request.args["id"]
+        if found is None:
+            return _message(TelemetryAnswer(id=asked))
+        if not found.is_telemetry:
+            return _sentence(404, "This recording is a trace; `runs` lists telemetry with the witness `telemetry`.")
+        try:
+            most, since = (finite(request.args.get(name, "")) for name in ("points", "since"))
+        except ValueError:
+            return _sentence(400, "`points` is a count and `since` nanoseconds since 1970: give numbers, or neither.")
+        heard = self._telemetries.heard(found)
+        with heard.lock:
+            report = heard.brought_up_to_date()
+            text = answer_text(asked, heard, report, None if most is None else max(int(most), 0), int(since or 0))
+        return Answer(text.encode(), "application/json")
+
+    def _asked_for(self, request: Request) -> Recording | Answer | None:
+        """The recording that the request names; an Answer where it names none, None while nobody has looked yet."""
+        asked = request.args.get("id", "")
+        if not asked:
+            route = request.path.rpartition("/")[2]
+            return _sentence(400, f"Which recording? Ask {route}?id=ID with an id that `runs` lists.")
+        look = self._runs.latest()
+        if look is None:
+            return None
         recording = look.by_id.get(asked)
         if recording is None:
             return _sentence(404, "No recording has this id now; ask `runs` for those that are there.")
-        self._analyses.want(look.listing.recordings)
-        return _message(report_answer(recording, self._analyses))
+        self._witnesses.want(look.listing.recordings)
+        return recording
+
+    def _closer(self, request: Request, ask: str, numbers: tuple[str, ...]) -> Answer:
+        """The answer of the process for questions, or how far it is."""
+        found = self._asked_for(request)
+        if isinstance(found, Answer):
+            return found
+        if found is not None and found.is_telemetry:
+            return _sentence(
+                404, "This recording is telemetry, without a timeline; ask telemetry?id=ID for its series."
+            )
+        asked = request.args["id"]
+        if found is None:
+            return _message(TablesAnswer(id=asked, state="waiting"))
+        about: dict[str, str | float | None] = {}
+        for name in numbers:
+            try:
+                about[name] = finite(request.args.get(name, ""))
+            except ValueError:
+                return _sentence(400, f"`{name}` is no number: leave it out, or give nanoseconds on the trace's clock.")
+        question = {"ask": ask, "id": asked, "path": found.path, "mtime_ns": found.mtime_ns, **about}
+        reply = self._questions.ask(question)
+        if isinstance(reply, bytes):
+            return Answer(reply, "application/json", encoding="gzip" if ask == "slice" else None)
+        return _message(unanswered(asked, reply))
 
     def static(self, request: Request) -> Answer:
         """A file of the built tab."""
@@ -129,5 +242,8 @@ def _respond(request: Request, answer: Answer) -> Response:
         headers = [("ETag", f'W/"{tag}"')]  # weak: the same content may travel compressed or not
         if request.if_none_match.contains_weak(tag):
             code, content = 304, b""
-    response: Response = http_util.Respond(request, content, answer.media_type, code=code, headers=headers)
+    encoding = answer.encoding if content else None
+    response: Response = http_util.Respond(
+        request, content, answer.media_type, code=code, content_encoding=encoding, headers=headers
+    )
     return _Unchanged.force_type(response) if code == 304 else response

@@ -6,24 +6,30 @@ from tensorboard.plugins import base_plugin
 
 from tb_bottleneck.plugin.analyses import Analyses
 from tb_bottleneck.plugin.limits import Limits
+from tb_bottleneck.plugin.questions import Questions
 from tb_bottleneck.plugin.routes import PLUGIN_NAME, App, Routes
 from tb_bottleneck.plugin.runs import Runs
+from tb_bottleneck.plugin.telemetry import Telemetries
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 
 TAB_NAME = "Bottlenecks"
 ANALYSE = "tb_bottleneck.diagnosis:diagnose"
 """What a worker process calls for each recording, by its dotted name."""
+ANSWER = "tb_bottleneck.plugin.answering:answer"
+"""What the process for questions calls for each of them."""
 
 
 class BottleneckPlugin(base_plugin.TBPlugin):
-    """One instance serves many threads; everything that changes lives in `Runs` and `Analyses`, behind their locks."""
+    """One instance serves many threads; what changes lives in `Runs`, `Analyses`, `Questions`, behind their locks."""
 
     plugin_name = PLUGIN_NAME
 
     def __init__(self, context: base_plugin.TBContext, analyse: str = ANALYSE, limits: Limits | None = None) -> None:
         self._runs = Runs(roots_of(context))
         self._analyses = Analyses(analyse, limits or Limits.from_environment(os.environ))
-        self._routes = Routes(logdir_of(context), self._runs, self._analyses)
+        self._questions = Questions(ANSWER, limits or Limits.from_environment(os.environ))
+        self._telemetries = Telemetries()
+        self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetries)
 
     def get_plugin_apps(self) -> dict[str, App]:
         """The routes of http_api.md."""
@@ -39,13 +45,13 @@ class BottleneckPlugin(base_plugin.TBPlugin):
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """The tab: an ES module whose `render()` draws the page; TensorBoard's reload button stays enabled."""
-        return base_plugin.FrontendMetadata(
-            es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False
-        )
+        return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False)
 
     def close(self) -> None:
         """Ends the threads and processes that belong to this plugin. TensorBoard never calls it; tests do."""
+        self._questions.close()
         self._analyses.close()
+        self._telemetries.close()
         self._runs.close()
 
 

@@ -1,5 +1,7 @@
 """The worker process: takes recordings on stdin, one after the other, and answers with reports on stdout.
 
+Another one takes questions about recordings (plugin/questions.py) and answers them in the same way.
+
 `process.py` is its other end. It is a program of its own, neither a fork of the threaded server nor a re-import of its
 main module. It ends when stdin ends or its parent is gone, so none outlives TensorBoard, whichever way that ends.
 """
@@ -12,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tb_bottleneck.plugin.frames import Kind, pack_share, read_frame, write_frame
 from tb_bottleneck.report.jsonform import as_json
@@ -25,19 +27,35 @@ DETAIL_CHARACTERS = 500  # of an error that nobody foresaw
 NICENESS = 10  # the training that runs on this machine goes first
 
 
+Answer = Callable[..., bytes]
+
+
 def main(analyse: str, memory_bytes: int, parent: int) -> None:
-    """Serves until stdin ends. `analyse` is the dotted name of a function like `diagnosis.diagnose`."""
+    """Serves until stdin ends. `analyse` is the dotted name of `diagnosis.diagnose` or `answering.answer`, or of their
+    like."""
     jobs, answers = _take_pipes()
     threading.Thread(target=_leave_with, args=(parent,), name="parent-watch", daemon=True).start()
     _bound(memory_bytes)
-    function = partial(remembered, pkgutil.resolve_name(analyse), Store.from_environment(os.environ))
+    function = pkgutil.resolve_name(analyse)
+    judge = partial(remembered, function, Store.from_environment(os.environ))
     with contextlib.suppress(BrokenPipeError):  # the server left while we worked
         while (frame := read_frame(jobs)) is not None:
-            kind, payload = _answer(function, json.loads(frame[1]), answers)
+            job = json.loads(frame[1])
+            kind, payload = _answer(function, job, answers) if "question" in job else _report(judge, job, answers)
             write_frame(answers, kind, payload)
 
 
-def _answer(function: Analyse, job: dict[str, str], answers: BinaryIO) -> tuple[Kind, bytes]:
+def _answer(function: Answer, job: dict[str, Any], answers: BinaryIO) -> tuple[Kind, bytes]:
+    """The frame that answers one question. A border like `_report`."""
+    try:
+        return Kind.ANSWER, function(job["question"], progress=_teller(answers))
+    except MemoryError:
+        return Kind.FAILURE, _failure("out_of_memory", "looking closer needed more memory than it may take")
+    except Exception as error:
+        return Kind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
+
+
+def _report(function: Analyse, job: dict[str, str], answers: BinaryIO) -> tuple[Kind, bytes]:
     """The frame that answers one job. This is a border: whatever goes wrong costs this recording and no other."""
     try:
         report = function(job["path"], run=job["run"], progress=_teller(answers))

@@ -163,4 +163,3 @@ def test_it_works_however_tensorboard_was_started(tmp_path, board, visit, flags)
     expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
     if flags == ["--logdir_spec"]:
         assert "named/one" in seen.text()
-

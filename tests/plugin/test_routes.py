@@ -37,6 +37,9 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
         "health": "ok",
         "reason": "",
         "step_ns": 5e6,
+        "each_ns": [],
+        "witness": "trace",
+        "live": False,
     }
 
 

@@ -67,9 +67,7 @@ def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: R
     assert disk.looks == 2
 
 
-def test_a_long_look_is_followed_by_a_long_rest(
-    disk: Disk, looked: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.free.set()
     times = iter([100.0, 100.0, 130.0])  # asked, began, ended
     monkeypatch.setattr(runs.time, "monotonic", lambda: next(times, 130.0))

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -126,10 +127,19 @@ def test_a_relative_logdir_is_meant_from_where_tensorboard_was_started(
 
 
 def test_a_remote_logdir_is_answered_with_a_sentence(move_in: MoveIn) -> None:
-    tenant = move_in("s3://bucket/runs")
+    tenant = move_in("nosuchscheme://bucket/runs")
     assert tenant.listed() == []
     (problem,) = tenant.runs()["problems"]
-    assert "only local directories" in problem
+    assert problem == "nosuchscheme://bucket/runs cannot be read: fsspec knows no scheme nosuchscheme://"
+
+
+def test_a_logdir_at_a_url_is_listed_and_analysed(move_in: MoveIn, tmp_path: Path) -> None:
+    (demo,) = (ROOT / "demo" / "recorded" / "checkpointing" / "fixed").glob("*.gz")
+    (tmp_path / "a").mkdir()
+    shutil.copy(demo, tmp_path / "a" / TRACE)
+    tenant = move_in(f"local://{tmp_path}", analyse=tab.ANALYSE)
+    assert [entry["run"] for entry in tenant.listed()] == ["a"]
+    assert tenant.report(TRACE)["health"]["status"] in ("ok", "degraded")
 
 
 def test_the_server_process_imports_no_part_of_the_analysis() -> None:
@@ -137,4 +147,3 @@ def test_the_server_process_imports_no_part_of_the_analysis() -> None:
     script = f"import sys, tb_bottleneck.plugin.tab; print(*(name for name in {unwanted} if name in sys.modules))"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert found.stdout.split() == []
-

@@ -133,6 +133,50 @@ def test_a_changed_file_is_analysed_anew(move_in: MoveIn, tmp_path: Path) -> Non
     assert after["id"] == before["id"]
 
 
+def pid_of_the_reader(tenant: Tenant) -> int:
+    (worker,) = tenant.plugin._analyses._slots.values()
+    assert worker._process is not None
+    return worker._process.pid
+
+
+@pytest.mark.parametrize("how", ["replaced", "grown", "gone"])
+def test_an_analysis_whose_file_is_another_now_is_ended(move_in: MoveIn, tmp_path: Path, how: str) -> None:
+    """A slot was busy for minutes with a file of which nobody would see the report, while its successor waited."""
+    trace = record(tmp_path / "t.pt.trace.json", "hang", age=60)
+    tenant = move_in(tmp_path)
+    tenant.listed()
+    until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["progress"] > 0)
+    reader = pid_of_the_reader(tenant)
+    if how == "gone":
+        trace.unlink()
+        record(tmp_path / "next.pt.trace.json")
+    else:
+        record(trace, "ok" if how == "replaced" else "ok, grown", age=60 if how == "grown" else 0)
+    tenant.plugin._runs._due = 0.0  # the next look is due
+    name = "next.pt.trace.json" if how == "gone" else "t.pt.trace.json"
+    until(tenant.runs, lambda answer: name in [entry["source"] for entry in answer["runs"]])
+    assert tenant.done(name)["health"] == "ok"
+    assert not _is_alive(reader)
+
+
+def test_an_analysis_that_nobody_waits_for_any_more_is_ended_and_taken_up_again(
+    move_in: MoveIn, tmp_path: Path
+) -> None:
+    trace = record(tmp_path / "t.pt.trace.json", "stream")
+    tenant = move_in(tmp_path)
+    tenant.listed()
+    until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["progress"] > 0)
+    reader = pid_of_the_reader(tenant)
+    analyses = tenant.plugin._analyses
+    analyses._last_asked = float("-inf")  # the tab was closed long ago
+    until(lambda: analyses._slots, lambda slots: not slots)
+    assert not _is_alive(reader)
+    before = trace.stat()
+    trace.write_text("ok    ")
+    os.utime(trace, ns=(before.st_mtime_ns, before.st_mtime_ns))  # so that it is the same recording
+    assert tenant.done("t.pt.trace.json")["health"] == "ok", "whoever comes back is served"
+
+
 def test_a_file_that_is_still_written_is_read_again_though_it_looks_the_same(move_in: MoveIn, tmp_path: Path) -> None:
     trace = record(tmp_path / "t.pt.trace.json", "growing ")
     tenant = move_in(tmp_path, retry_seconds=0.0)

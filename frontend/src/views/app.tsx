@@ -16,7 +16,7 @@ export function App({ store, session }: { store: Store; session: Session }) {
     return store.subscribe(setState);
   }, [store]);
 
-  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen]);
+  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view]);
 
   const { list, failure } = state;
   if (!list) return failure ? <Silent failure={failure} retry={session.refresh} /> : <Asking />;
@@ -32,10 +32,11 @@ export function App({ store, session }: { store: Store; session: Session }) {
             chosen={state.chosen}
             filter={state.filter}
             choose={session.choose}
+            compare={session.compare}
             setFilter={(text) => store.dispatch({ type: "filter", text })}
           />
           <main>
-            <Chosen state={state} />
+            <Chosen state={state} session={session} />
           </main>
         </div>
       )}
@@ -52,11 +53,14 @@ function Nothing({ state: { list } }: { state: State }) {
   );
 }
 
-function Chosen({ state }: { state: State }) {
+function Chosen({ state, session }: { state: State; session: Session }) {
   const { report, answer } = state;
   const entry = chosenEntry(state);
   if (hasVanished(state)) return <Vanished name={state.chosen ?? ""} report={report} />;
-  if (report) return <RecordingPage report={report} again={answer && answer.state !== "done" ? answer : undefined} />;
+  if (report) {
+    const again = answer && answer.state !== "done" ? answer : undefined;
+    return <RecordingPage report={report} again={again} shown={entry && { entry, session, view: state.view, focus: state.focus, runs: state.list?.runs ?? [], against: state.against }} />;
+  }
   if (entry) return <Analysing entry={entry} answer={answer} />;
   return <Asking />;
 }

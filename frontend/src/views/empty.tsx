@@ -95,7 +95,7 @@ export function Vanished({ name, report }: { name: string; report: Report | unde
   return (
     <>
       <section class="notice">{notice}</section>
-      <RecordingPage report={report} again={undefined} />
+      <RecordingPage report={report} again={undefined} shown={undefined} />
     </>
   );
 }

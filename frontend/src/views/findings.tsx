@@ -2,15 +2,18 @@
 import { colourOf } from "../colours";
 import { evidence as valueOf, occurrence, share, speedup, title } from "../format";
 import type { Evidence, Finding } from "../report";
+import type { Focus } from "../state";
 import { Code } from "./code";
 
 interface Props {
   readonly findings: readonly Finding[];
   readonly begin: number | undefined; // where the window begins on the recording's clock, ns
   readonly judged: boolean;
+  /** Shows where evidence can be seen; absent where nothing can be. */
+  readonly look: ((focus: Focus) => void) | undefined;
 }
 
-export function Findings({ findings, begin, judged }: Props) {
+export function Findings({ findings, begin, judged, look }: Props) {
   if (findings.length === 0) {
     return judged ? (
       <section>
@@ -23,17 +26,19 @@ export function Findings({ findings, begin, judged }: Props) {
     <section>
       <h2>What to change</h2>
       {findings.map((finding, index) => (
-        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} />
+        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} look={look} />
       ))}
     </section>
   );
 }
 
-function FindingCard({ finding, begin }: { finding: Finding; begin: number | undefined }) {
+type Shown = Pick<Props, "begin" | "look">;
+
+function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
   const { fix } = finding;
   const { gain, basis } = speedup(finding.speedup);
   return (
-    <section class="card finding" style={{ borderInlineStartColor: colourOf(finding.regime) }}>
+    <section class="card finding" data-cause={finding.cause} style={{ borderInlineStartColor: colourOf(finding.regime) }}>
       <header>
         <h3>{finding.title || title(finding.cause)}</h3>
         <dl class="stakes">
@@ -62,12 +67,15 @@ function FindingCard({ finding, begin }: { finding: Finding; begin: number | und
           )}
         </>
       )}
-      {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} />}
+      {finding.speedup?.basis === "replay" && finding.speedup.assumes && (
+        <p class="muted footnote">The simulation takes it that {finding.speedup.assumes}.</p>
+      )}
+      {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} look={look} />}
     </section>
   );
 }
 
-function EvidenceTable({ evidence, begin }: { evidence: readonly Evidence[]; begin: number | undefined }) {
+function EvidenceTable({ evidence, begin, look }: Shown & { evidence: readonly Evidence[] }) {
   return (
     <table class="evidence">
       <thead>
@@ -82,7 +90,7 @@ function EvidenceTable({ evidence, begin }: { evidence: readonly Evidence[]; beg
           <tr key={index}>
             <th scope="row">
               {item.label}
-              <Where item={item} begin={begin} />
+              <Where item={item} begin={begin} look={look} />
             </th>
             {item.unit === "text" && !item.compared_with ? (
               <td class="words" colSpan={2}>
@@ -101,7 +109,17 @@ function EvidenceTable({ evidence, begin }: { evidence: readonly Evidence[]; beg
   );
 }
 
-function Where({ item, begin }: { item: Evidence; begin: number | undefined }) {
+function Where({ item, begin, look }: Shown & { item: Evidence }) {
   const where = occurrence(item, begin);
-  return where ? <small>for example {where}</small> : null;
+  if (!where) return null;
+  if (!look || item.begin_ns === undefined || item.end_ns === undefined) return <small>for example {where}</small>;
+  const focus = { begin: item.begin_ns, end: item.end_ns, label: item.label };
+  return (
+    <small>
+      <button type="button" class="link" onClick={() => look(focus)}>
+        for example {where}
+        <span class="spoken">: show it on the timeline</span>
+      </button>
+    </small>
+  );
 }

@@ -3,6 +3,7 @@ import { count, duration, runName, sourceName, spread } from "../format";
 import type { Device, Report } from "../report";
 import { basis, confidence, health, severity, witness, type Said } from "../vocabulary";
 import { Icon } from "./icon";
+import { Share } from "./share";
 
 const WITHOUT_VERDICT: ReadonlyMap<string, string> = new Map([
   ["incomplete", "This recording is incomplete, so there is no verdict."],
@@ -17,13 +18,13 @@ export function Headline({ report }: { report: Report }) {
       <p class="path" title={`${report.run}/${report.source}`}>
         {runName(report.run)} <span aria-hidden="true">›</span> {sourceName(report.source)}
       </p>
+      <Share report={report} />
       <h1>{verdict ? verdict.headline : (WITHOUT_VERDICT.get(status) ?? "There is no verdict.")}</h1>
       <ul class="badges">
         {verdict && <Badge said={severity(verdict.severity)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
         {status && <Badge said={health(status)} />}
       </ul>
-      <Facts report={report} />
     </header>
   );
 }
@@ -37,7 +38,7 @@ function Badge({ said: { text, icon, tone } }: { said: Said }) {
   );
 }
 
-function Facts({ report: { window, device, rank, world_size, witness: saw } }: { report: Report }) {
+export function Facts({ report: { window, device, rank, world_size, witness: saw } }: { report: Report }) {
   const facts = [
     window?.step_ns && window.basis !== "whole" && (
       <Fact

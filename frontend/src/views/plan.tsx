@@ -1,32 +1,63 @@
-// The fixes in the order in which they pay, each on top of those before it.
-import { duration, times, title } from "../format";
+// The fixes in the order in which they pay, each on top of those before it: as steps that grow shorter.
+import { between, duration, shortShare, times, title } from "../format";
 import type { Finding, PlanStep } from "../report";
 
-export function Plan({ plan, findings }: { plan: readonly PlanStep[]; findings: readonly Finding[] }) {
-  const named = (cause: string) => findings.find((finding) => finding.cause === cause)?.title || title(cause);
+interface Props {
+  readonly plan: readonly PlanStep[];
+  readonly findings: readonly Finding[];
+  readonly now: number | undefined; // step time today, ns
+}
+
+export function Plan({ plan, findings, now }: Props) {
+  const first = plan[0];
+  const longest = now ?? (first ? first.step_ns_after * first.speedup_total : 0);
   return (
     <section>
-      <h2>In which order</h2>
-      <table class="plan">
-        <thead>
-          <tr>
-            <th scope="col">Change, on top of those above</th>
-            <th scope="col" class="figure">Step then takes</th>
-            <th scope="col" class="figure">Faster in all</th>
-          </tr>
-        </thead>
-        <tbody>
-          {plan.map((step, index) => (
-            <tr key={`${step.cause} ${index}`}>
-              <th scope="row">
-                <span class="ordinal">{index + 1}</span> {named(step.cause)}
-              </th>
-              <td class="figure">{duration(step.step_ns_after)}</td>
-              <td class="figure">{times(step.speedup_total)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <h2>In which order, and how far each step takes you</h2>
+      <ol class="plan">
+        <li class="today">
+          <span class="change">Today</span>
+          <Length part={1} />
+          <span class="figure">{duration(longest)}</span>
+          <span class="figure" />
+        </li>
+        {plan.map((step, index) => (
+          <li key={`${step.cause} ${index}`}>
+            <span class="change">
+              <span class="ordinal" aria-hidden="true">
+                {index + 1}
+              </span>
+              <span>
+                {nameOf(step, findings)}
+                {step.assumes && <small>{step.assumes}</small>}
+              </span>
+            </span>
+            <Length part={longest > 0 ? step.step_ns_after / longest : 0} />
+            <span class="figure" title="A step then takes">
+              {duration(step.step_ns_after)}
+            </span>
+            <span class="figure" title="Faster in all">
+              <b>{times(step.speedup_total)}</b>
+              <small>{between(step.low, step.high)}</small>
+            </span>
+          </li>
+        ))}
+      </ol>
+      <p class="muted footnote">Each is simulated on top of those above it, on this recording’s own dependencies.</p>
     </section>
+  );
+}
+
+function nameOf(step: PlanStep, findings: readonly Finding[]): string {
+  return step.title || findings.find(({ cause }) => cause === step.cause)?.title || title(step.cause);
+}
+
+function Length({ part }: { part: number }) {
+  const shown = Math.min(Math.max(part, 0), 1);
+  return (
+    <span class="length" role="img" aria-label={`${shortShare(shown)} of today’s step`}>
+      <span class="left" style={{ flexGrow: shown }} />
+      <span style={{ flexGrow: 1 - shown }} />
+    </span>
   );
 }

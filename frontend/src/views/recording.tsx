@@ -1,31 +1,47 @@
 // One recording: the answer, where the time goes, what to change, what was checked.
 import { Component, type ComponentChildren } from "preact";
 import { share } from "../format";
-import type { Replay, Report, ReportAnswer } from "../report";
-import { KNOWN_SCHEMA } from "../state";
+import type { Disagreement, Replay, Report, ReportAnswer, RunEntry } from "../report";
+import type { Session } from "../session";
+import { KNOWN_SCHEMA, type Focus, type Key, type View } from "../state";
 import { Account } from "./account";
+import { Closer } from "./closer";
 import { Findings } from "./findings";
-import { Headline } from "./headline";
+import { Facts, Headline } from "./headline";
 import { Health } from "./health";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
+import { shownView, Tabs } from "./tabs";
 
 interface Props {
   readonly report: Report;
   readonly again: ReportAnswer | undefined; // set while the recording is analysed anew
+  /** The recording in the list, and what of it is shown; absent once it is gone: then there is but the report. */
+  readonly shown: Shown | undefined;
 }
 
-export function RecordingPage({ report, again }: Props) {
+interface Shown {
+  readonly entry: RunEntry;
+  readonly session: Session;
+  readonly view: View;
+  readonly focus: Focus | undefined;
+  readonly runs: readonly RunEntry[];
+  readonly against: Key | undefined;
+}
+
+export function RecordingPage(props: Props) {
+  const { report } = props;
   return (
     <Boundary key={`${report.run}/${report.source}`} report={report}>
-      <Sections report={report} again={again} />
+      <Sections {...props} />
     </Boundary>
   );
 }
 
-function Sections({ report, again }: Props) {
+function Sections({ report, again, shown: asked }: Props) {
+  const shown = asked && { ...asked, view: shownView(asked.view, report, asked.entry) };
   return (
-    <article>
+    <article class={shown && shown.view !== "diagnosis" ? "wide" : undefined}>
       {report.schema > KNOWN_SCHEMA && (
         <section class="notice">
           This tab is older than the report (version {report.schema}, the tab knows {KNOWN_SCHEMA}): some of it may be
@@ -39,22 +55,49 @@ function Sections({ report, again }: Props) {
         </section>
       )}
       <Headline report={report} />
-      {report.health && <Health health={report.health} />}
-      {report.account.length > 0 && <Account account={report.account} inSteps={report.window?.basis !== "whole"} />}
-      <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} />
-      {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} />}
-      {report.regimes.length > 0 && <Regimes regimes={report.regimes} />}
-      {report.replay && <ReplayNote replay={report.replay} />}
+      {shown && <Tabs report={report} {...shown} />}
+      <Boundary key={shown?.view} report={report}>
+        {!shown || shown.view === "diagnosis" ? <Diagnosis report={report} look={shown?.session.look} /> : <Closer report={report} {...shown} />}
+      </Boundary>
     </article>
   );
 }
 
+function Diagnosis({ report, look }: { report: Report; look: ((focus: Focus) => void) | undefined }) {
+  return (
+    <div class="panel" id="panel" role="tabpanel" aria-label="Diagnosis">
+      <Facts report={report} />
+      {report.health && <Health health={report.health} />}
+      {report.account.length > 0 && <Account account={report.account} inSteps={report.window?.basis !== "whole"} />}
+      <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} look={look} />
+      {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} now={report.window?.step_ns?.median} />}
+      {report.replay && <ReplayNote replay={report.replay} />}
+      {report.regimes.length > 0 && <Regimes regimes={report.regimes} />}
+      {report.disagreements.length > 0 && <Disagreements disagreements={report.disagreements} />}
+    </div>
+  );
+}
+
 function ReplayNote({ replay }: { replay: Replay }) {
+  if (replay.because) return <p class="muted footnote">Nothing is predicted for this recording: {replay.because}</p>;
   return (
     <p class="muted footnote">
-      How far to trust the simulation: replaying this recording unchanged misses its step time by {share(replay.error)};{" "}
-      {share(replay.frozen_share)} of the time is gaps that the simulation cannot move.
+      How far to trust the simulation: replaying this recording unchanged misses its time by {share(replay.error)};{" "}
+      {share(replay.frozen_share)} of the time is waiting that the simulation cannot move. {replay.host}
     </p>
+  );
+}
+
+function Disagreements({ disagreements }: { disagreements: readonly Disagreement[] }) {
+  return (
+    <section>
+      <h2>Where trace and telemetry disagree</h2>
+      <ul class="disagreements">
+        {disagreements.map(({ regime, sentence }) => (
+          <li key={regime}>{sentence}</li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -1,10 +1,11 @@
 // The recordings, grouped by run directory: a listbox that is walked with the arrow keys and chosen from with Enter.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { colourOf } from "../colours";
 import { duration, runName, shortShare, sourceName } from "../format";
 import { moved } from "../listkeys";
 import type { RunEntry, RunList as List } from "../report";
-import { groups, keyOf, type Key } from "../state";
+import { near, rowsOf, scrolledTo } from "../rows";
+import { groups, type Key } from "../state";
 import { health, reason, severity } from "../vocabulary";
 import { Icon } from "./icon";
 
@@ -15,13 +16,14 @@ interface Props {
   readonly chosen: Key | undefined;
   readonly filter: string;
   readonly choose: (key: Key) => void;
+  readonly compare: (key: Key) => void; // the chosen one with this one
   readonly setFilter: (text: string) => void;
 }
 
-export function RunList({ list, chosen, filter, choose, setFilter }: Props) {
+export function RunList({ list, chosen, filter, choose, compare, setFilter }: Props) {
   const filterable = list.runs.length >= FILTER_FROM;
-  const shown = groups(list.runs, filterable ? filter : "");
-  const done = list.runs.filter((entry) => entry.state === "done").length;
+  const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
+  const done = useMemo(() => list.runs.filter((entry) => entry.state === "done").length, [list.runs]);
   return (
     <nav class="runs" aria-label="Recordings">
       <header>
@@ -40,7 +42,7 @@ export function RunList({ list, chosen, filter, choose, setFilter }: Props) {
         />
       )}
       {shown.length > 0 ? (
-        <Listbox shown={shown} chosen={chosen} choose={choose} />
+        <Listbox shown={shown} chosen={chosen} choose={choose} compare={compare} />
       ) : (
         <p class="muted nothing">No recording matches this filter.</p>
       )}
@@ -53,25 +55,43 @@ interface ListboxProps {
   readonly shown: ReturnType<typeof groups>;
   readonly chosen: Key | undefined;
   readonly choose: (key: Key) => void;
+  readonly compare: (key: Key) => void;
 }
 
-function Listbox({ shown, chosen, choose }: ListboxProps) {
+/** Only rows near what is seen are in the page: a list of thousands costs no more than one of ten. */
+function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
   const root = useRef<HTMLDivElement>(null);
   const [focused, setFocused] = useState<Key>();
-  const keys = shown.flatMap(({ entries }) => entries.map(keyOf));
-  // Exactly one row is in the tab order: where the focus was, else the chosen one, else the first.
-  const tabbable = [focused, chosen].find((key) => key !== undefined && keys.includes(key)) ?? keys[0];
+  const [seen, setSeen] = useState({ from: 0, height: 800 });
+  const all = useMemo(() => rowsOf(shown), [shown]);
+  // Exactly one row is active: where the focus was, else the chosen one, else the first.
+  const active = [focused, chosen].find((key) => key !== undefined && all.keys.includes(key)) ?? all.keys[0];
 
+  const measure = () => {
+    const { scrollTop: from = 0, clientHeight: height = 0 } = root.current ?? {};
+    if (height > 0) setSeen((before) => (before.from === from && before.height === height ? before : { from, height }));
+  };
+  useLayoutEffect(() => {
+    const resized = new ResizeObserver(measure);
+    if (root.current) resized.observe(root.current);
+    return () => resized.disconnect();
+  }, []);
+  const bring = (key: Key | undefined) => {
+    if (!root.current || key === undefined) return;
+    root.current.scrollTop = scrolledTo(all, key, root.current.scrollTop, root.current.clientHeight);
+    measure();
+  };
   // A recording that the URL names may be far down.
-  useEffect(() => root.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [chosen]);
+  useLayoutEffect(() => bring(chosen), [chosen, all.keys.length]);
 
   const onKeyDown = (event: KeyboardEvent) => {
-    const current = tabbable === undefined ? -1 : keys.indexOf(tabbable);
-    const target = moved(event.key, current, keys.length);
+    const current = active === undefined ? -1 : all.keys.indexOf(active);
+    const target = moved(event.key, current, all.keys.length);
     if (target !== undefined) {
-      root.current?.querySelectorAll<HTMLElement>("[role=option]")[target]?.focus();
-    } else if ((event.key === "Enter" || event.key === " ") && tabbable !== undefined) {
-      choose(tabbable);
+      setFocused(all.keys[target]);
+      bring(all.keys[target]);
+    } else if ((event.key === "Enter" || event.key === " ") && active !== undefined) {
+      (event.shiftKey ? compare : choose)(active);
     } else {
       return;
     }
@@ -79,33 +99,51 @@ function Listbox({ shown, chosen, choose }: ListboxProps) {
   };
 
   return (
-    <div class="listbox" role="listbox" aria-label="Recordings" ref={root} onKeyDown={onKeyDown}>
-      {shown.map(({ run, entries }) => (
-        <div class="group" role="group" aria-label={runName(run)} key={run}>
-          <div class="group-name" title={run} aria-hidden="true">
-            {runName(run)}
-          </div>
-          {entries.map((entry) => {
-            const key = keyOf(entry);
-            return (
-              <div
-                key={key}
-                class="option"
-                role="option"
-                aria-selected={key === chosen}
-                tabIndex={key === tabbable ? 0 : -1}
-                title={entry.source}
-                onClick={() => choose(key)}
-                onFocus={() => setFocused(key)}
-              >
-                <Entry entry={entry} />
-              </div>
-            );
-          })}
-        </div>
-      ))}
+    <div
+      class="listbox"
+      role="listbox"
+      aria-label="Recordings"
+      tabIndex={0}
+      {...(active === undefined ? {} : { "aria-activedescendant": domId(all.keys.indexOf(active)) })}
+      ref={root}
+      onKeyDown={onKeyDown}
+      onScroll={measure}
+    >
+      <div class="rows" role="presentation" style={{ height: `${all.height}px` }}>
+        {near(all, seen.from, seen.height).map((row) =>
+          row.is === "head" ? (
+            <div key={`run ${row.run}`} class="group-name" role="presentation" title={row.run} style={{ top: `${row.top}px` }}>
+              {runName(row.run)}
+            </div>
+          ) : (
+            <div
+              key={row.key}
+              id={domId(row.place)}
+              class={row.key === active ? "option active" : "option"}
+              role="option"
+              aria-selected={row.key === chosen}
+              aria-setsize={all.keys.length}
+              aria-posinset={row.place + 1}
+              aria-label={spoken(row.entry)}
+              style={{ top: `${row.top}px` }}
+              title={row.entry.source}
+              onClick={(event) => (setFocused(row.key), (event.shiftKey ? compare : choose)(row.key))}
+            >
+              <Entry entry={row.entry} />
+            </div>
+          ),
+        )}
+      </div>
     </div>
   );
+}
+
+const domId = (place: number): string => `recording-${place}`;
+
+/** The whole row in words. */
+function spoken({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
+  const what = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict.severity).text}` : health(status).text;
+  return [runName(run), sourceName(source), what, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 
 function Entry({ entry }: { entry: RunEntry }) {
@@ -113,6 +151,8 @@ function Entry({ entry }: { entry: RunEntry }) {
     <>
       <div class="line">
         <span class="name">{sourceName(entry.source)}</span>
+        {entry.live && <span class="live-dot" title="Being written now" />}
+        <Spark each={entry.each_ns} />
         {entry.step_ns !== undefined && (
           <span class="figure muted" title="Median step time">
             {duration(entry.step_ns)}
@@ -123,6 +163,21 @@ function Entry({ entry }: { entry: RunEntry }) {
         <Outcome entry={entry} />
       </div>
     </>
+  );
+}
+
+const SPARK_WIDTH = 40;
+const SPARK_HEIGHT = 16;
+
+/** Step times as a small line from nothing up: whether they are even is seen at once. */
+function Spark({ each }: { each: readonly number[] }) {
+  if (each.length < 3) return null;
+  const most = Math.max(...each);
+  const points = each.map((ns, step) => `${(step / (each.length - 1)) * SPARK_WIDTH} ${SPARK_HEIGHT - 1 - (ns / most) * (SPARK_HEIGHT - 2)}`);
+  return (
+    <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`} aria-hidden="true">
+      <path d={`M${points.join("L")}`} />
+    </svg>
   );
 }
 

@@ -1,0 +1,17 @@
+// Gives the user a file.
+
+export function save(name: string, content: Blob): void {
+  const address = URL.createObjectURL(content);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = safe(name);
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** A name from a trace or a directory, as a file name that no system takes for a path. */
+export function safe(name: string): string {
+  return name.replace(/[^\p{L}\p{N}._-]+/gu, "_").replace(/^\.+/, "").slice(-120) || "download";
+}

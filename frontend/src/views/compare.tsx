@@ -1,0 +1,99 @@
+// The chosen recording, B, against another one, A: which one, what is said of the two, and what shows it.
+import { useMemo } from "preact/hooks";
+import { settled } from "../asking";
+import { counterpart } from "../compare/candidates";
+import { seekCause } from "../compare/seek";
+import { runName, sourceName } from "../format";
+import type { Comparison, Report, RunEntry } from "../report";
+import type { Session } from "../session";
+import { addStyle } from "../sheet";
+import { keyOf, type Key } from "../state";
+import closer from "../style/closer.css";
+import sheet from "../style/compare.css";
+import { Awaited } from "./awaited";
+import { Causes } from "./comparecauses";
+import { Chooser } from "./comparechooser";
+import { Context, Notes, Outcome, Refused, Sides, type BothProps } from "./comparesaid";
+import { Promised } from "./comparepromise";
+import { WaterfallTable } from "./comparewaterfall";
+
+addStyle(closer);
+addStyle(sheet);
+
+interface Props {
+  readonly session: Session;
+  readonly entry: RunEntry; // B
+  readonly report: Report; // of B
+  readonly runs: readonly RunEntry[];
+  readonly against: Key | undefined; // A
+}
+
+interface Told {
+  readonly told: Comparison;
+  readonly before: Report | undefined; // A's report, for what it calls its causes
+}
+
+export function CompareView({ session, entry, report, runs, against }: Props) {
+  const other = counterpart(runs, against, entry);
+  // The list is another one at each round: what is asked again rests on what of A can change.
+  const since = useMemo(() => ({}), [report, other?.state, other?.step_ns]);
+  if (!other) return <Chooser runs={runs} chosen={entry} missing={against === undefined || against === keyOf(entry) ? undefined : against} compare={session.compare} />;
+  return (
+    <div class="comparison">
+      <div class="doings">
+        <button type="button" onClick={() => session.choose(keyOf(other))}>
+          Swap A and B
+        </button>
+        <button type="button" onClick={() => session.compare(undefined)}>
+          Choose another
+        </button>
+      </div>
+      <Awaited
+        about={`${other.id} ${entry.id} compare`}
+        since={since}
+        waiting={`Comparing with ${runName(other.run)} › ${sourceName(other.source)}: both recordings are read…`}
+        ask={(signal, tell) => asked(session, other.id, entry.id, signal, tell)}
+      >
+        {({ told, before }) => <Both session={session} a={other} b={entry} told={told} before={before} after={report} />}
+      </Awaited>
+    </div>
+  );
+}
+
+async function asked(session: Session, a: string, b: string, signal: AbortSignal, tell: (progress: number) => void) {
+  const answer = await settled(() => session.client.compare(a, b, signal), signal, tell);
+  if (answer.kind !== "ok") return answer;
+  const told = answer.value.comparison;
+  if (!told) return { kind: "failed", message: "The server’s answer holds no comparison. Reload the page: it may be older than the server." } as const;
+  const report = await session.client.report(a, signal); // without it causes go by their names
+  const value: Told = { told, before: report.kind === "ok" ? report.value.report : undefined };
+  return { kind: "ok", value } as const;
+}
+
+function Both({ session, ...both }: Omit<BothProps, "show"> & { readonly session: Session }) {
+  const { told, a, before, after } = both;
+  const show = (side: "a" | "b", cause: string | undefined) => {
+    if (side === "a") session.choose(keyOf(a));
+    session.open("diagnosis");
+    if (cause !== undefined) seekCause(cause);
+  };
+  if (!told.comparable) {
+    return (
+      <>
+        <Sides {...both} show={show} />
+        <Refused {...both} show={show} />
+      </>
+    );
+  }
+  return (
+    <>
+      <Sides {...both} show={show} />
+      <Outcome {...both} show={show} />
+      <WaterfallTable told={told} />
+      {told.expected && <Promised told={told} expected={told.expected} before={before} after={after} />}
+      <Causes changed={told.causes} before={before} after={after} show={show} />
+      <Context rows={told.context} />
+      <Notes told={told} />
+    </>
+  );
+}

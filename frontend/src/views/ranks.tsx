@@ -1,0 +1,89 @@
+// The ranks of a job side by side: who waits for whom, and each rank's own account.
+import { colourOf, isLost } from "../colours";
+import { count, duration, share, shortShare, sourceName } from "../format";
+import type { AccountRow, RankRow, RanksAnswer } from "../report";
+import { addStyle } from "../sheet";
+import type { Key } from "../state";
+import sheet from "../style/closer.css";
+import { Awaited } from "./awaited";
+import type { EvidenceProps } from "./evidence";
+import { Icon } from "./icon";
+import { Sortable, type Column } from "./sortable";
+
+addStyle(sheet);
+
+interface Props extends EvidenceProps {
+  readonly choose: (key: Key) => void;
+}
+
+export function RanksView({ client, entry, report, choose }: Props) {
+  return (
+    <Awaited about={`${entry.id} ranks`}
+      since={report} waiting="Asking for the other ranks…" ask={(signal) => client.ranks(entry.id, signal)}>
+      {(answer) =>
+        answer.job && answer.ranks.length > 1 ? (
+          <Job answer={answer} mine={entry.id} run={entry.run} choose={choose} />
+        ) : (
+          <p>
+            This is rank {count(report.rank ?? 0)} of {count(report.world_size ?? 1)}, and no other rank of this run has been judged.
+            Let every rank write its trace into the same directory to see which one the others wait for.
+          </p>
+        )
+      }
+    </Awaited>
+  );
+}
+
+function Job({ answer: { job, ranks }, mine, run, choose }: { answer: RanksAnswer; mine: string; run: string; choose: (key: Key) => void }) {
+  const regimes = (job?.account ?? []).filter((row) => row.share > 0).sort((a, b) => b.share - a.share);
+  return (
+    <section class="ranks">
+      <h2>The job</h2>
+      <p class="job-headline">{job?.verdict?.headline}</p>
+      <Sortable caption={`${count(ranks.length)} ranks`} rows={ranks} columns={columnsOf(mine, run, regimes, choose)} first={{ by: "rank", down: false }} />
+    </section>
+  );
+}
+
+const shareOf = (row: RankRow, regime: string): number => row.account.find((one) => one.regime === regime)?.share ?? 0;
+
+function columnsOf(mine: string, run: string, regimes: readonly AccountRow[], choose: (key: Key) => void): readonly Column<RankRow>[] {
+  return [
+    {
+      key: "rank",
+      title: "Rank",
+      figure: false,
+      value: ({ rank }) => rank,
+      cell: (row) => (
+        <button type="button" class="link" title={sourceName(row.source)} aria-current={row.id === mine} onClick={() => choose(`${run}/${row.source}`)}>
+          {count(row.rank)}
+          {row.straggles && (
+            <span class="straggler tone-bad">
+              <Icon name="warning" /> the others wait for it
+            </span>
+          )}
+        </button>
+      ),
+    },
+    { key: "step", title: "Step", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => duration(step_ns) },
+    { key: "bar", title: "Where its time goes", figure: false, value: (row) => row.verdict?.title, cell: (row) => <Bar row={row} regimes={regimes} /> },
+    ...regimes.map(({ regime, title }) => ({
+      key: regime,
+      title,
+      figure: true,
+      value: (row: RankRow) => shareOf(row, regime),
+      cell: (row: RankRow) => share(shareOf(row, regime)),
+    })),
+  ];
+}
+
+function Bar({ row, regimes }: { row: RankRow; regimes: readonly AccountRow[] }) {
+  const spoken = regimes.map(({ regime, title }) => `${title} ${shortShare(shareOf(row, regime))}`).join(", ");
+  return (
+    <span class="small-bar" role="img" aria-label={spoken} title={spoken}>
+      {regimes.map(({ regime }) => (
+        <span key={regime} class={isLost(regime) ? "hatched" : undefined} style={{ flexGrow: shareOf(row, regime), backgroundColor: colourOf(regime) }} />
+      ))}
+    </span>
+  );
+}

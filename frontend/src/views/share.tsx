@@ -1,0 +1,71 @@
+// Passing a report on: its address, as Markdown, as JSON, as one page that needs no server.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { copyText } from "../clipboard";
+import { save } from "../files";
+import { runName, sourceName } from "../format";
+import { address } from "../host";
+import type { Report } from "../report";
+import { markdown } from "../share/markdown";
+import { pageOf } from "../share/page";
+import { allStyle } from "../sheet";
+import { Icon } from "./icon";
+
+const SAID_MS = 2_500;
+
+export function Share({ report }: { report: Report }) {
+  const root = useRef<HTMLDetailsElement>(null);
+  const [said, say] = useState("");
+  useEffect(() => {
+    if (!said) return undefined;
+    const timer = setTimeout(() => say(""), SAID_MS);
+    return () => clearTimeout(timer);
+  }, [said]);
+  useEffect(() => {
+    const close = (event: Event) => {
+      const away = event instanceof KeyboardEvent ? event.key === "Escape" : !root.current?.contains(event.target as globalThis.Node);
+      if (!away || !root.current?.open) return;
+      root.current.open = false;
+      if (event instanceof KeyboardEvent) root.current.querySelector("summary")?.focus();
+    };
+    document.addEventListener("pointerdown", close);
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("pointerdown", close);
+      document.removeEventListener("keydown", close);
+    };
+  }, []);
+
+  const name = `${runName(report.run)}_${sourceName(report.source)}`;
+  const copy = async (text: string, what: string) => say((await copyText(text)) ? `${what} copied` : "The browser did not allow copying");
+  const done = (action: () => void) => () => {
+    action();
+    if (root.current) root.current.open = false;
+  };
+  const page = () => {
+    const article = root.current?.closest("article");
+    if (!article) return;
+    const theme = document.documentElement.dataset["theme"] ?? "light";
+    const title = report.verdict?.headline ?? name;
+    save(`${name}.html`, new Blob([pageOf(title, allStyle(), article, theme)], { type: "text/html" }));
+  };
+  return (
+    <div class="share">
+      <span class="muted" role="status">
+        {said}
+      </span>
+      <details ref={root}>
+        <summary>
+          <Icon name="share" /> Share
+        </summary>
+        <div class="menu">
+          <button type="button" onClick={done(() => void copy(address(), "Address"))}>Copy the address of this view</button>
+          <button type="button" onClick={done(() => void copy(markdown(report), "Markdown"))}>Copy as Markdown</button>
+          <button type="button" onClick={done(() => save(`${name}.json`, new Blob([JSON.stringify({ reports: [report] }, null, 1)], { type: "application/json" })))}>
+            Download the report as JSON
+          </button>
+          <button type="button" onClick={done(page)}>Download this page as one HTML file</button>
+        </div>
+      </details>
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { devicesOf, extent, panelsOf, summary, throttling } from "../src/live/panels";
+import type { Series, TelemetryAnswer } from "../src/report";
+
+const S = 1e9;
+const series = (name: string, values: readonly number[], device = "GPU-1"): Series => ({ name, device, unix_ns: values.map((_, at) => (100 + at) * S), values });
+
+function answer(fields: Partial<TelemetryAnswer> = {}): TelemetryAnswer {
+  return { id: "x", live: true, series: [], bands: [], notes: [], lost_packets: 0, dropped: [], devices: [], ...fields };
+}
+
+test("only panels with readings are there, each device with its own and with the host's", () => {
+  const both = answer({ series: [series("power", [1, 2]), series("power", [5, 6], "GPU-2"), series("cpu_busy_cores", [3], "host")] });
+  assert.deepEqual(devicesOf(both), ["GPU-1", "GPU-2"]);
+  assert.deepEqual(panelsOf(both, "GPU-2").map(({ id, lines }) => [id, lines[0]!.values]), [["power", [5, 6]], ["cpu", [3]]]);
+  assert.deepEqual(panelsOf(answer(), ""), []);
+});
+
+test("what is not known of a step is a gap and no zero", () => {
+  const steps = { number: [0, 1], end_unix_ns: [100 * S, 101 * S], wall_ns: [5, 6], columns: [{ name: "loader_wait", values: ["NaN", 2] as unknown as number[] }] };
+  const [panel] = panelsOf(answer({ steps }), "");
+  assert.deepEqual(panel!.lines.map(({ name, values }) => [name, values]), [["wall", [5, 6]], ["loader_wait", [null, 2]]]);
+});
+
+test("where a counter of throttled time grows, the clocks were held down", () => {
+  const found = throttling([series("power_capped_total", [0, 0, 3, 7, 7, 7, 8])], "GPU-1");
+  assert.deepEqual(found.map(({ from, to, key }) => [from, to, key]), [[101, 103, "power"], [105, 106, "power"]]);
+});
+
+test("a summary is of what is seen", () => {
+  const [panel] = panelsOf(answer({ series: [series("power", [1, 2, 30])] }), "GPU-1");
+  assert.deepEqual(summary(panel!.lines[0]!, 100, 101), { now: 2, mean: 1.5, most: 2 });
+  assert.equal(summary(panel!.lines[0]!, 0, 1), undefined);
+  assert.deepEqual(extent([panel!]), [100, 102]);
+});

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { shownView, viewsOf } from "../src/views/tabs";
+import { entry, report } from "./recordings";
+
+const trace = entry("r", "a");
+const series = entry("r", "b", { witness: "telemetry" });
+
+test("a recording has the views that there is something to see in", () => {
+  assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "timeline", "tables", "roofline", "compare"]);
+  assert.ok(viewsOf({ ...report("a"), world_size: 8 }, trace).includes("ranks"));
+  assert.deepEqual(viewsOf({ ...report("a"), health: { status: "unreadable", reasons: [] } }, trace), ["diagnosis", "compare"]);
+  assert.deepEqual(viewsOf(report("b"), series), ["diagnosis", "live"]);
+});
+
+test("a view that this recording does not have is its diagnosis", () => {
+  assert.equal(shownView("timeline", report("a"), trace), "timeline");
+  assert.equal(shownView("timeline", report("b"), series), "diagnosis");
+});

@@ -1,0 +1,145 @@
+"""A logdir to look at: simulated trainings on a simulated GPU, the ranks of a job, names that mean harm, telemetry."""
+
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from draw import drawn
+from simulate.illnesses import ILLNESSES
+from simulate.kineto import DIALECTS, Recording, kineto_json
+from simulate.machine import Machine
+from simulate.training import program_of
+
+SEED = 11
+SIMULATED = {
+    "starved": "loader in the main process",
+    "reads": "scalar reads in the forward pass",
+    "checkpoints": "checkpoints",
+}
+NAME = "host_1.17.pt.trace.json"
+HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+_WAITING = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    gpu     abab......abab......abab......
+    nccl    ....nnnnnn....nnnnnn....nnnnnn
+"""
+_LATE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    gpu     ababababa.ababababa.ababababa.
+    nccl    .........n.........n.........n
+"""
+_HOSTILE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    op      ....##........##........##....
+    gpu     ....aabbcc....aabbcc....aabbcc
+"""
+
+
+def stage(folder: Path, hostile: bool = True) -> Path:
+    """Writes the recordings below the folder, and returns it; names that mean harm only where they are wanted."""
+    for run, illness in SIMULATED.items():
+        workload = ILLNESSES[illness].make(SEED)
+        text = kineto_json(Machine(program_of(workload)).run(), Recording(DIALECTS[3], stacks=True))
+        write(folder / run / NAME, text)
+    for rank, drawing in enumerate((_WAITING, _LATE, _WAITING)):
+        about = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
+        write(folder / "job" / f"rank{rank}.17.pt.trace.json", json.dumps(drawn(drawing, 1000, **about)))
+    write(folder / "shapes" / NAME, json.dumps(_with_shapes()))
+    if hostile:
+        write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))
+    return folder
+
+
+def _harmful() -> dict[str, Any]:
+    """A recording in which every name but the steps' ends in markup."""
+    content = drawn(_HOSTILE, 1000)
+    for event in content["traceEvents"]:
+        if not event["name"].startswith("ProfilerStep"):
+            event["name"] += HOSTILE
+    return content
+
+
+_PRODUCTS = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    op      #.#.#.#.#...........#.#.#.#.#...........
+    launch  |.|.|.|.|...........|.|.|.|.|...........
+    gpu     .aaaaaabbbcccccddee..aaaaaabbbcccccddee.
+"""
+_SIZES = ((8192, 4096, 4096), (4096, 4096, 4096), (8192, 1024, 4096), (2048, 512, 8192), (65536, 64, 64))
+
+
+def _with_shapes() -> dict[str, Any]:
+    """Products of several sizes, whose shapes are recorded."""
+    content = drawn(_PRODUCTS, 500, record_shapes=1)
+    products = [event for event in content["traceEvents"] if event["cat"] == "cpu_op"]
+    for number, event in enumerate(products):
+        m, k, n = _SIZES[number % len(_SIZES)]
+        event["name"] = "aten::mm"
+        event["args"] = {"Input Dims": [[m, k], [k, n]], "Input type": ["float", "float"], "Concrete Inputs": ["", ""]}
+    return content
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a recording that is old enough not to be taken for one that still grows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (0, 0))
+
+
+DEVICE = "GPU-1f0e8c5a"
+BEGIN_NS, SAMPLE_NS, SAMPLES = 1.79e18, 5e8, 600
+
+
+def _series(name: str, reading: Callable[[int], float], device: str = DEVICE) -> dict[str, Any]:
+    times = [BEGIN_NS + at * SAMPLE_NS for at in range(SAMPLES)]
+    return {"name": name, "device": device, "unix_ns": times, "values": [reading(at) for at in range(SAMPLES)]}
+
+
+def telemetry(live: bool = True) -> dict[str, Any]:
+    """A TelemetryAnswer of five minutes: for one of them the loader is slow, for half of one the power limit bites."""
+    steps = range(900)
+    slow = [300 < step < 500 for step in steps]
+    return {
+        "id": "x",
+        "live": live,
+        "context": {
+            "schema": 1,
+            "facts": {},
+            "notes": [],
+            "unsupported": [{"name": "sm_activity", "because": "Only GPUs from Hopper on tell it without DCGM."}],
+        },
+        "series": [
+            _series("gpu_utilisation", lambda at: 0.5 if 200 < at < 330 else 0.93),
+            _series("tensor_activity", lambda at: 0.3 + 0.05 * math.sin(at / 7)),
+            _series("dram_activity", lambda at: 0.5 + 0.1 * math.sin(at / 9)),
+            _series("power", lambda at: 600 + 90 * math.sin(at / 30)),
+            _series("power_limit", lambda at: 700.0),
+            _series("power_capped_total", lambda at: max(0, min(at, 470) - 400) * 1e7),
+            _series("sm_clock", lambda at: 1.68e9 if 400 < at < 470 else 1.98e9),
+            _series("pcie_received", lambda at: 2e9 + 1e9 * math.sin(at / 4)),
+            _series("pcie_sent", lambda at: 1e8),
+            _series("cpu_busy_cores", lambda at: 12 + 4 * math.sin(at / 11), "host"),
+            _series("cpu_usable_cores", lambda at: 32.0, "host"),
+        ],
+        "steps": {
+            "number": list(steps),
+            "end_unix_ns": [BEGIN_NS + step * 3.3e8 for step in steps],
+            "wall_ns": [7.3e8 if slow[step] else 3.3e8 + 1e7 * math.sin(step) for step in steps],
+            "columns": [{"name": "loader_wait", "values": [3.6e8 if late else 1e7 for late in slow]}],
+        },
+        "bands": [_band(0, 200, "compute"), _band(200, 330, "input"), _band(330, SAMPLES, "compute")],
+        "notes": [],
+        "lost_packets": 0,
+        "dropped": [],
+        "devices": [DEVICE],
+    }
+
+
+def _band(first: int, last: int, regime: str) -> dict[str, Any]:
+    begin, end = BEGIN_NS + first * SAMPLE_NS, BEGIN_NS + last * SAMPLE_NS
+    severity = "critical" if regime == "input" else "none"
+    return {"begin_unix_ns": begin, "end_unix_ns": end, "regime": regime, "share": 0.6, "severity": severity}

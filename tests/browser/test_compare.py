@@ -1,0 +1,193 @@
+"""One recording against another in a real TensorBoard, seen by a real Chromium."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+from comparison.sides import A100, H200, V100, repeated
+from draw import drawn
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visit, start_tensorboard
+from tests.browser.stage import HOSTILE, NAME, write
+
+PATIENCE = 60_000  # ms
+AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+HARMFUL = HOSTILE.replace("/", "")
+DRAWN = {
+    "starved": (repeated(9, loader="######......", gpu="......####.."), A100),
+    "fed": (repeated(9, workers="#.......", gpu="...####."), A100),
+    "v100": (repeated(9, loader="####........", gpu="....########", sync=".....#######"), V100),
+    "h200": (repeated(9, loader="########..", gpu="........##", sync=".........#"), H200),
+    "tiny": ("step a\nop #", A100),
+    HARMFUL: (repeated(9, loader="####........", op="....##......", gpu="....aabbccdd"), H200),
+}
+
+
+@pytest.fixture(scope="session")
+def compared_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Pairs: starved and fed on one device, the same work on two devices, one too short to judge, one that means harm."""
+    folder = tmp_path_factory.mktemp("compared")
+    for run, (drawing, device) in DRAWN.items():
+        content = drawn(drawing, 1000.0, deviceProperties=[device])
+        for event in content["traceEvents"]:
+            if run == HARMFUL and not event["name"].startswith("ProfilerStep"):
+                event["name"] += HOSTILE
+        write(folder / run / NAME, json.dumps(content))
+    with ExitStack() as stack:
+        yield start_tensorboard(stack, "--logdir", str(folder))
+
+
+@pytest.fixture
+def compare(compared_board: str, visit: Callable[..., Visit]) -> Callable[..., Visit]:
+    """Opens run B's comparison with run A, and waits until it is drawn; without A it waits for the choice."""
+
+    def open_comparison(b: str, a: str = "", **options: object) -> Visit:
+        with_a = f"&p.tb_bottleneck.with={quote(f'{a}/{NAME}', safe='')}" if a else ""
+        address = f"{quote(f'{b}/{NAME}', safe='')}&p.tb_bottleneck.view=compare{with_a}"
+        seen = visit(compared_board, address, **options)
+        drawn_once = ".comparison h2.answer" if a else "section.chooser .candidate"
+        expect(seen.frame.locator(drawn_once).first).to_be_visible(timeout=PATIENCE)
+        return seen
+
+    return open_comparison
+
+
+def rows(seen: Visit, section: str) -> list[list[str]]:
+    return [
+        [cell.inner_text() for cell in row.locator("th, td").all()]
+        for row in seen.frame.locator(f"section.{section} tbody tr").all()
+    ]
+
+
+def test_a_recording_is_chosen_by_keyboard_and_the_address_brings_it_back(compare, compared_board, visit):
+    seen = compare("fed")
+    first = seen.frame.locator(".candidate").first
+    first.focus()
+    first.press("End")
+    first.press("Home")
+    while "starved" not in seen.frame.locator(":focus").inner_text():
+        seen.frame.locator(":focus").press("ArrowDown")
+    seen.frame.locator(":focus").press("Enter")
+    expect(seen.frame.locator("h2.answer")).to_contain_text("1.50 times as fast", timeout=PATIENCE)
+    fragment = urlsplit(seen.page.url).fragment
+    again = visit(compared_board, fragment.partition("p.tb_bottleneck.run=")[2])
+    expect(again.frame.locator("h2.answer")).to_contain_text("1.50 times as fast", timeout=PATIENCE)
+
+
+def test_the_waterfall_is_a_table_whose_changes_lead_from_a_to_b(compare):
+    """step   aaaaaaaaaaaa  against  aaaaaaaa: the loader's six columns go, and three of waiting for workers come."""
+    seen = compare("fed", "starved")
+    told = rows(seen, "waterfall")
+    assert told[0][0] == "All of A"
+    assert told[0][2] == "12.0\u00a0ms"
+    assert told[1][0] == "Waiting for data"
+    assert told[1][4].startswith("−")
+    assert told[-1][3:] == ["8.00\u00a0ms", "−4.00\u00a0ms"]
+    assert seen.frame.locator(".waterfall .delta.less").count() >= 1
+
+
+def test_the_sides_change_places(compare):
+    seen = compare("fed", "starved")
+    seen.frame.get_by_role("button", name="Swap A and B").click()
+    expect(seen.frame.locator("h2.answer")).to_contain_text("B takes 1.50 times as long", timeout=PATIENCE)
+    assert "run=starved" in seen.page.url
+    assert "with=fed" in seen.page.url
+
+
+def test_a_cause_that_is_gone_leads_to_its_card_in_the_other_diagnosis(compare):
+    seen = compare("fed", "starved")
+    seen.frame.locator(".changed-causes button.link").first.click()
+    card = seen.frame.locator("[data-cause='loader_in_main_process']")
+    expect(card).to_be_focused(timeout=PATIENCE)
+    assert "run=starved" in seen.page.url
+
+
+def test_another_device_is_held_to_its_promise(compare):
+    seen = compare("h200", "v100")
+    promised = seen.frame.locator("section.promised")
+    expect(promised).to_contain_text("The whole step, expected")
+    first = rows(seen, "promised")[0]
+    assert first[0] == "Compute"
+    assert first[2].endswith("×")
+    between = promised.locator(".between > li").first
+    expect(between).to_contain_text("Batches are made in the training process")
+    expect(between.locator(".figure")).to_contain_text("+")
+
+
+def test_no_promise_is_shown_for_one_device(compare):
+    assert compare("fed", "starved").frame.locator("section.promised").count() == 0
+
+
+def test_a_side_without_a_verdict_is_named_with_what_mends_it(compare):
+    seen = compare("fed", "tiny")
+    expect(seen.frame.locator("h2.answer")).to_have_text("A gives no verdict, so there is nothing to compare.")
+    expect(seen.frame.locator(".refused pre").first).to_be_visible()
+    assert seen.frame.locator(".waterfall").count() == 0
+
+
+def test_an_address_that_names_what_is_gone_asks_anew(compared_board, visit):
+    run = quote(f"fed/{NAME}", safe="")
+    seen = visit(compared_board, f"{run}&p.tb_bottleneck.view=compare&p.tb_bottleneck.with=gone%2F{NAME}")
+    expect(seen.frame.locator(".chooser .notice")).to_contain_text(f"gone/{NAME} cannot be compared", timeout=PATIENCE)
+
+
+def test_a_shift_click_in_the_list_compares_with_what_is_shown(compared_board, visit):
+    seen = visit(compared_board, quote(f"fed/{NAME}", safe=""))
+    expect(seen.frame.locator("section.account")).to_be_visible(timeout=PATIENCE)
+    seen.frame.locator(".option", has_text="host_1").nth(0).click(modifiers=["Shift"])
+    expect(seen.frame.locator(".comparison h2.answer")).to_be_visible(timeout=PATIENCE)
+
+
+def test_a_comparison_is_copied_as_markdown(compare):
+    seen = compare("fed", "starved", permissions=["clipboard-read", "clipboard-write"])
+    seen.frame.get_by_role("button", name="Copy as Markdown").click()
+    expect(seen.frame.get_by_role("button", name="Copied")).to_be_visible()
+    copied = seen.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("## B is 1.50 times as fast")
+    assert "| Waiting for data |" in copied
+
+
+def test_a_server_that_fails_is_told_and_asked_again(compare):
+    seen = compare("fed")
+    seen.page.route("**/compare?*", lambda route: route.fulfill(status=500, content_type="text/plain", body="Broken."))
+    seen.frame.locator(".candidate", has_text="starved").click()
+    expect(seen.frame.locator(".awaited")).to_contain_text("Broken.", timeout=PATIENCE)
+    expect(seen.frame.get_by_role("button", name="Choose another")).to_be_visible()
+    seen.page.unroute("**/compare?*")
+    seen.frame.get_by_role("button", name="Ask again").click()
+    expect(seen.frame.locator("h2.answer")).to_be_visible(timeout=PATIENCE)
+
+
+def test_names_that_mean_harm_are_text(compare, compared_board):
+    for seen in (compare("h200", HARMFUL), compare("v100")):
+        assert HARMFUL in seen.text()
+        assert seen.frame.locator("img, script[src='x']").count() == 0
+        assert seen.errors == []
+        assert all(urlsplit(one).netloc == urlsplit(compared_board).netloc for one in seen.requests)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("pair", [("h200", "v100"), ("fed", "tiny"), ("fed", "")], ids=["both", "refused", "choice"])
+def test_axe_finds_nothing(compare, pair, dark):
+    seen = compare(*pair)
+    seen.page.evaluate("dark => document.body.classList.toggle('dark-mode', dark)", dark)
+    seen.page.wait_for_timeout(300)
+    seen.frame.evaluate(AXE.read_text())
+    tags = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}"
+    found = seen.frame.evaluate(
+        f"axe.run(document, {tags}).then(answer => answer.violations.map(one => "
+        "({id: one.id, nodes: one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))})))"
+    )
+    assert found == []
+
+
+@pytest.mark.parametrize("width", [360, 3840])
+@pytest.mark.parametrize("pair", [("h200", "v100"), (HARMFUL, "v100"), ("fed", "")], ids=["both", "harmful", "choice"])
+def test_nothing_scrolls_sideways(compare, pair, width):
+    seen = compare(*pair, viewport={"width": width, "height": 900})
+    over = seen.frame.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert over <= 0

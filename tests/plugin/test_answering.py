@@ -1,0 +1,66 @@
+"""The route `compare`, through TensorBoard's own WSGI application and the real process for questions."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from comparison.sides import recorded, repeated
+
+from tests.plugin.tenant import Tenant
+
+MoveIn = Callable[..., Tenant]
+SECONDS = 30.0
+
+
+@pytest.fixture
+def tenant(move_in: MoveIn, tmp_path: Path) -> Tenant:
+    for run, drawing in (
+        ("slow", repeated(9, loader="######......", gpu="......####..")),
+        ("fast", repeated(9, workers="#.......", gpu="...####.")),
+        ("empty", "step a\nop #"),
+    ):
+        (tmp_path / run).mkdir()
+        recorded(tmp_path / run, drawing)
+    return move_in(tmp_path)
+
+
+def ids(tenant: Tenant) -> dict[str, str]:
+    return {entry["run"]: entry["id"] for entry in tenant.listed()}
+
+
+def compared(tenant: Tenant, a: str, b: str) -> dict[str, Any]:
+    """The answer, asked for until it is there."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        answer: dict[str, Any] = json.loads(tenant.get(f"compare?a={a}&b={b}").data)
+        if answer["state"] not in ("waiting", "analysing"):
+            return answer
+    raise AssertionError("no answer came")
+
+
+def test_two_recordings_are_compared_in_the_process_for_questions(tenant: Tenant) -> None:
+    known = ids(tenant)
+    answer = compared(tenant, known["slow"], known["fast"])
+    told = answer["comparison"]
+    assert (answer["a"], answer["b"], answer["state"]) == (known["slow"], known["fast"], "done")
+    assert told["speedup"] == pytest.approx(1.5, rel=0.01)
+    assert told["a"].startswith("slow/")
+    assert told["causes"]["lost"] == ["loader_in_main_process"]
+
+
+def test_a_recording_without_a_verdict_is_said_to_have_none(tenant: Tenant) -> None:
+    known = ids(tenant)
+    told = compared(tenant, known["slow"], known["empty"])["comparison"]
+    assert not told["comparable"]
+    assert "incomplete" in told["headline"]
+
+
+@pytest.mark.parametrize(("query", "status"), [("", 400), ("?a=1", 400), ("?a=1&b=2", 404)])
+def test_what_cannot_be_asked_is_answered_with_a_sentence(tenant: Tenant, query: str, status: int) -> None:
+    ids(tenant)
+    answer = tenant.get(f"compare{query}")
+    assert answer.status_code == status
+    assert answer.data.decode().endswith(".")
