@@ -201,6 +201,7 @@ setup(
             "setuptools>=70.1",  # makes wheels by itself
             "torch",
             "types-protobuf",
+            "types-psutil",
         ],
     },
     setup_requires=[NODE_WHEEL] if tab_is_due() and not usable_npm() else [],

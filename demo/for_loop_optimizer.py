@@ -8,30 +8,39 @@ from collections.abc import Callable
 
 import torch
 from torch import nn
+from torch.nn import functional
 
-LAYERS = 80
-WIDTH = 32
-BATCH = 16
+from demo.models import perceptron
+
+CLASSES = 200
+WIDTH = 256
+BATCH = 256
 
 
-def make_model() -> nn.Sequential:
-    """Very deep and very narrow: a hundred and sixty weights, none of them larger than a thousand numbers."""
-    layers: list[nn.Module] = []
-    for _ in range(LAYERS):
-        layers += [nn.Linear(WIDTH, WIDTH), nn.ReLU()]
-    return nn.Sequential(*layers)
+class Prototypes(nn.Module):
+    """A classifier with a weight of its own for each class, as one is written to which classes can be added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = perceptron(WIDTH, WIDTH, WIDTH)
+        self.classes = nn.ParameterList(torch.randn(WIDTH) / WIDTH**0.5 for _ in range(CLASSES))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Samples (batch, width) to logits (batch, classes)."""
+        logits: torch.Tensor = self.body(inputs) @ torch.stack(list(self.classes)).T
+        return logits
 
 
 def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
     """Train for `steps` steps and call `on_step` after each."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = make_model().to(device)
+    model = Prototypes().to(device)
     parameters = list(model.parameters())
     optimizer = torch.optim.Adam(parameters, fused=True) if cured else torch.optim.Adam(parameters, foreach=False)
-    inputs = torch.randn(BATCH, WIDTH, device=device)
+    inputs, labels = torch.randn(BATCH, WIDTH, device=device), torch.randint(CLASSES, (BATCH,), device=device)
     for _ in range(steps):
-        loss = model(inputs).square().mean()
+        loss = functional.cross_entropy(model(inputs), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -23,17 +23,21 @@ WIDTH = 1024
 def rank(number: int, folder: Path, cured: bool, steps: int, on_step: Callable[[], None] | None) -> None:
     """What each of the two ranks does, each on a GPU of its own."""
     with group(number, folder, "nccl" if cured else "gloo"):
-        model = DistributedDataParallel(Encoder(WIDTH, layers=6).cuda())
-        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-        inputs, labels = torch.randn(BATCH, LENGTH, WIDTH, device="cuda"), torch.randint(10, (BATCH,), device="cuda")
-        for _ in range(steps):
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                loss = functional.cross_entropy(model(inputs), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if on_step is not None:
-                on_step()
+        _train(steps, on_step)  # its model is gone before its group is
+
+
+def _train(steps: int, on_step: Callable[[], None] | None) -> None:
+    model = DistributedDataParallel(Encoder(WIDTH, layers=6).cuda())
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    inputs, labels = torch.randn(BATCH, LENGTH, WIDTH, device="cuda"), torch.randint(10, (BATCH,), device="cuda")
+    for _ in range(steps):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if on_step is not None:
+            on_step()
 
 
 def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:

@@ -17,6 +17,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
 from demo.pairs import HALVES, PAIRS, Pair
+from tb_bottleneck import Monitor
 from tb_bottleneck.monitor.context import SCHEMA, collect
 
 Train = Callable[[bool, int, Callable[[], None], torch.device], None]
@@ -24,6 +25,9 @@ Train = Callable[[bool, int, Callable[[], None], torch.device], None]
 # The first steps start the workers, fill their queues (2 workers with 2 batches each), and let torch allocate.
 SETTLING_STEPS = 9
 PROFILER_WARMUP_STEPS = 3
+# What the monitor watches: long enough for several of its windows, short enough for a file of some tens of kilobytes.
+MONITORED_SECONDS = 8
+MONITORED_STEPS = (40, 1000)  # at the least, at the most
 
 
 def device_of(pair: Pair) -> torch.device:
@@ -82,8 +86,16 @@ def profile_steps(train: Train, cured: bool, pair: Pair, folder: Path, unprofile
     return trace
 
 
+def monitor_steps(train: Train, cured: bool, pair: Pair, folder: Path, unprofiled_ns: float) -> None:
+    """Train under the monitor, which writes into a run directory of its own in `folder`; it records no trace."""
+    least, most = MONITORED_STEPS
+    steps = min(max(round(MONITORED_SECONDS * 1e9 / unprofiled_ns), least), most)
+    with Monitor(folder, captures=0, every_s=1.0):
+        train(cured, steps, lambda: None, device_of(pair))
+
+
 def main(name: str, half: str, folder: str, steps: str, repeats: str) -> None:
-    """Time `repeats` trainings of `steps` steps each, then profile one, and say after each what came of it."""
+    """Time `repeats` trainings of `steps` steps each, then monitor one and profile one; say what came of each."""
     pair, cured = PAIRS[name], HALVES[half]
     train: Train = importlib.import_module(f"demo.{name}").train
     means = []
@@ -91,6 +103,7 @@ def main(name: str, half: str, folder: str, steps: str, repeats: str) -> None:
         durations = time_steps(train, cured, int(steps), device_of(pair))
         means.append(statistics.fmean(durations))
         _tell(steps_ns=durations)
+    monitor_steps(train, cured, pair, Path(folder), min(means))
     trace = profile_steps(train, cured, pair, Path(folder), min(means))
     _tell(trace=trace.name, context={**collect(), "torch": torch.__version__})
 

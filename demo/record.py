@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from demo.scrub import scrub_file, words_of_this_machine
 STEPS = 24  # of each timed training; an even number, so that checkpoints are counted in whole periods
 REPEATS = 10
 PYTHON = sys.executable
+MONITORED = "tb_bottleneck"  # the folder that the monitor makes in a run's
 
 
 class HalfFailed(Exception):
@@ -73,6 +75,9 @@ def record(out: Path, name: str, half: str, steps: int, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         *timed, last = run_half(name, half, Path(folder), steps, repeats)
         scrub_file(Path(folder) / last["trace"], target / last["trace"], words_of_this_machine())
+        shutil.rmtree(target / MONITORED, ignore_errors=True)
+        if (Path(folder) / MONITORED).is_dir():
+            shutil.copytree(Path(folder) / MONITORED, target / MONITORED)
     write_index(out, name, half, describe(last, [line["steps_ns"] for line in timed]))
     for older in target.glob("*.pt.trace.json*"):
         if older.name != last["trace"]:

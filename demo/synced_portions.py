@@ -25,18 +25,22 @@ def rank(number: int, folder: Path, cured: bool, steps: int, on_step: Callable[[
     """What each of the two ranks does; `on_step` is called by the one that has one."""
     torch.set_num_threads(1)
     with group(number, folder, "nccl" if kind == "cuda" else "gloo"):
-        model = DistributedDataParallel(perceptron(FEATURES, 2048, 10).to(kind))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-        inputs, labels = torch.randn(BATCH, FEATURES, device=kind), torch.randint(10, (BATCH,), device=kind)
-        for _ in range(steps):
-            optimizer.zero_grad()
-            for portion in range(PORTIONS):
-                quiet = cured and portion < PORTIONS - 1
-                with model.no_sync() if quiet else contextlib.nullcontext():
-                    functional.cross_entropy(model(inputs), labels).backward()
-            optimizer.step()
-            if on_step is not None:
-                on_step()
+        _train(cured, steps, on_step, kind)  # its model is gone before its group is
+
+
+def _train(cured: bool, steps: int, on_step: Callable[[], None] | None, kind: str) -> None:
+    model = DistributedDataParallel(perceptron(FEATURES, 2048, 10).to(kind))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    inputs, labels = torch.randn(BATCH, FEATURES, device=kind), torch.randint(10, (BATCH,), device=kind)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        for portion in range(PORTIONS):
+            quiet = cured and portion < PORTIONS - 1
+            with model.no_sync() if quiet else contextlib.nullcontext():
+                functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+        if on_step is not None:
+            on_step()
 
 
 def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:

@@ -34,10 +34,10 @@ class Row:
 
     @property
     def predicted_ns(self) -> float | None:
-        """The time after the cure, as replayed from the slow half alone; None where no gain was replayed."""
-        regimes = self.pair.expected.split(" or ")
+        """The time after this cure, as replayed from the slow half alone; None where its gain was not replayed."""
+        causes = self.pair.cures.split(" or ")
         for finding in self.slow.findings:
-            if finding.regime in regimes and finding.speedup.basis == "replay":
+            if finding.cause in causes and finding.speedup.basis == "replay":
                 return self.before_ns / finding.speedup.expected
         return None
 

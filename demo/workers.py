@@ -32,7 +32,11 @@ def beside(work: Callable[..., None], *arguments: object, seconds_to_end: float 
 
 @contextmanager
 def group(rank: int, folder: Path, backend: str) -> Iterator[None]:
-    """A process group of two, which meet in a file of `folder`; each rank has the GPU of its number, if any."""
+    """A process group of two, which meet in a file of `folder`; each rank has the GPU of its number, if any.
+
+    A DistributedDataParallel must be gone when this ends. One that holds the group's last reference joins its threads
+    while it keeps the interpreter's lock, and gloo's need that lock to let go of a backward pass (torch 2.13 hung so).
+    """
     if torch.cuda.is_available():
         torch.cuda.set_device(rank % torch.cuda.device_count())
     meeting = (folder / "meeting").as_uri()

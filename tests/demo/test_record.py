@@ -16,7 +16,7 @@ torch_is_here = pytest.mark.skipif(importlib.util.find_spec("torch") is None, re
 
 
 def trace_of(folder: Path) -> tuple[Path, dict[str, Any]]:
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.json.gz")
     return path, json.loads(gzip.decompress(path.read_bytes()))
 
 
@@ -36,6 +36,8 @@ def test_one_pair_from_the_training_to_the_published_trace(
     saves = [event for event in slow["traceEvents"] if is_save(event)]
     assert len(steps) == PAIRS["checkpointing"].active_steps
     assert len(saves) == len(steps) // 2
+    (telemetry,) = (path.parent / "tb_bottleneck").glob("*/events.out.tfevents.*")
+    assert telemetry.stat().st_size > 1000
     _, fixed = trace_of(tmp_path / "checkpointing" / "fixed")
     assert not any(is_save(event) for event in fixed["traceEvents"])
 

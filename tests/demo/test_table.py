@@ -6,21 +6,22 @@ import pytest
 
 from demo import table
 from demo.pairs import PAIRS
+from tb_bottleneck.replay.scenarios.table import SCENARIO_OF
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
-def report(regime: str, speedup: float, basis: str) -> pb.Report:
+def report(cause: str, regime: str, speedup: float, basis: str) -> pb.Report:
     made = pb.Report(verdict=pb.Verdict(regime=regime, share=0.5, severity="critical"))
-    made.findings.add(regime=regime, speedup=pb.Speedup(expected=speedup, basis=basis))
+    made.findings.add(cause=cause, regime=regime, speedup=pb.Speedup(expected=speedup, basis=basis))
     return made
 
 
-def row(speedup: float, basis: str = "replay") -> table.Row:
+def row(speedup: float, basis: str = "replay", cause: str = "loader_in_main_process") -> table.Row:
     return table.Row(
         pair=PAIRS["loader_in_main_process"],
         device="a CPU",
-        slow=report("input", speedup, basis),
-        fixed=report("compute", 1.0, "none"),
+        slow=report(cause, "input", speedup, basis),
+        fixed=report("", "compute", 1.0, "none"),
         before_ns=80e6,
         after_ns=50e6,
     )
@@ -36,6 +37,10 @@ def test_a_bound_is_no_prediction() -> None:
     one = row(2.0, "bound")
     assert one.predicted_ns is None
     assert one.error is None
+
+
+def test_what_another_cure_would_bring_is_no_prediction_of_this_one() -> None:
+    assert row(2.0, cause="too_few_workers").predicted_ns is None
 
 
 def test_the_lines_hold_every_pair_and_the_errors() -> None:
@@ -62,3 +67,8 @@ def test_it_is_put_into_the_readme_in_place_of_the_older_one(tmp_path: Path, mon
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "| illness |" in text
+
+
+def test_the_causes_that_pairs_cure_can_be_replayed() -> None:
+    causes = {cause for pair in PAIRS.values() for cause in pair.cures.split(" or ") if cause}
+    assert causes <= set(SCENARIO_OF)
