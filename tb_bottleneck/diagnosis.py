@@ -9,11 +9,12 @@ from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.doubts import doubts
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.unseen import unseen_defect
 from tb_bottleneck.measures.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.bench import Answer, answer_of, judge_all
 from tb_bottleneck.replay.plan import predict
-from tb_bottleneck.report import build, gains
+from tb_bottleneck.report import build, gains, origin
 from tb_bottleneck.report.confidence import confidence_of, lowered
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.health import damage, fatal_defect, work_ran_on_cpu
@@ -57,7 +58,7 @@ def diagnose(
 
 def _judge(trace: Trace, report: pb.Report) -> Recording | None:
     """Fills the report; returns the recording where it got a verdict."""
-    build.set_origin(report, trace)
+    origin.set_origin(report, trace)
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     if steps is None or fatal is not None:
@@ -66,7 +67,7 @@ def _judge(trace: Trace, report: pb.Report) -> Recording | None:
     recording = Recording(trace, steps)
     build.set_window(report, recording)
     build.set_account(report, recording)
-    fatal = warmup_defect(recording)
+    fatal = warmup_defect(recording) or unseen_defect(recording)
     found = [fatal, *damage(trace)] if fatal is not None else list(doubts(recording))
     build.set_health(report, found)
     if fatal is not None:
@@ -83,7 +84,7 @@ def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> N
         unused = gpu_unused.verdict_of(measures)
         # What the CPU's own account says is beside the point until the work is on the device.
         verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
-        build.set_unused_device(report, recording.trace)
+        origin.set_unused_device(report, recording.trace)
         confidence = "high"  # that nothing ran on the device is seen, not inferred
     build.set_verdicts(report, verdicts, answer)
     build.set_answer(report, answer, verdicts, lowered(confidence, answer, verdicts))

@@ -3,15 +3,17 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.commands.bar import progress_bar
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.report.identity import Identity
-    from tb_bottleneck.schema.bottleneck_pb2 import Report
+    from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
 
 EXAMPLES = """\
 examples:
@@ -60,42 +62,68 @@ def add(commands: "Subparsers") -> None:
 
 
 def _diagnose(options: argparse.Namespace) -> int:
-    from tb_bottleneck.comparison.budgets import budget_of, overspent
-    from tb_bottleneck.report.jobs import jobs_of
-    from tb_bottleneck.report.joined import join
-    from tb_bottleneck.report.jsonform import as_json
-    from tb_bottleneck.report.text import render, render_job
-    from tb_bottleneck.schema.bottleneck_pb2 import Reports
-
+    # numpy would start threads to multiply matrices with, which took 0.1 s of the processors; no matrix is multiplied.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        budgets = [budget_of(text) for text in options.fail_over]
+        overspent = _gate(options.fail_over)
     except ValueError as error:
         print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
         return 2
     found = [one for path in options.paths for one in _recordings(path)]
     problems: list[str] = []
     reports = list(_reports(found, options, problems))
-    join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
-    problems += overspent(reports, budgets)
+    jobs = _joined(found, reports)
+    problems += overspent(reports)
     for problem in problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    _show(reports, jobs, options)
+    return min(len(problems), 1)
+
+
+def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
+    """What says where these budgets are not kept. Raises ValueError."""
+    if not texts:
+        return lambda reports: []
+    from tb_bottleneck.comparison.budgets import budget_of, overspent
+
+    budgets = [budget_of(text) for text in texts]
+    return lambda reports: overspent(reports, budgets)
+
+
+def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "list[Job]":
+    """Joins in place the reports that are about one process; returns the jobs that several are about."""
+    if len(reports) < 2:
+        return []
+    from tb_bottleneck.report.jobs import jobs_of
+    from tb_bottleneck.report.joined import join
+
+    join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
+    return jobs_of(reports)
+
+
+def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespace) -> None:
     if options.json:
-        print(as_json(Reports(reports=reports, jobs=jobs_of(reports))))
-        return min(len(problems), 1)
+        from tb_bottleneck.report.jsonform import as_json
+        from tb_bottleneck.schema.bottleneck_pb2 import Reports
+
+        print(as_json(Reports(reports=reports, jobs=jobs)))
+        return
+    from tb_bottleneck.report.text import render, render_job
+
     if not reports:
         where = ", ".join(options.paths)
         print(f"No trace was found under {where}; looked for *.pt.trace.json and *.pt.trace.json.gz, at any depth.")
-    print("\n\n".join([render(report) for report in reports] + [render_job(job) for job in jobs_of(reports)]), end="")
-    return min(len(problems), 1)
+    print("\n\n".join([render(report) for report in reports] + [render_job(job) for job in jobs]), end="")
 
 
 def _recordings(path: str) -> list[tuple[str, str]]:
     """(file, run) of every recording at a path. Raises NotFound."""
-    from tb_bottleneck.sources.logdir import scan
     from tb_bottleneck.sources.places import status_of
 
     if status_of(path).kind == "file":
         return [(path, ".")]
+    from tb_bottleneck.sources.logdir import scan
+
     listing = scan(path)
     for problem in listing.problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
@@ -104,36 +132,45 @@ def _recordings(path: str) -> list[tuple[str, str]]:
 
 def _reports(found: list[tuple[str, str]], options: argparse.Namespace, problems: list[str]) -> "Iterator[Report]":
     """One report per recording, with a progress bar where a person is watching; adds what could not be written."""
-    from tb_bottleneck.commands.bar import progress_bar
-    from tb_bottleneck.diagnosis import diagnose
-    from tb_bottleneck.live import diagnose_telemetry
-    from tb_bottleneck.report.identity import identity_of
-    from tb_bottleneck.report.remembered import remembered
-    from tb_bottleneck.report.stored import Store
-    from tb_bottleneck.sources.series import is_event_file
+    from tb_bottleneck.sources.eventfiles import is_event_file
 
-    judge = diagnose if options.no_cache else partial(remembered, diagnose, Store.from_environment(os.environ))
+    judge = _judge(options)
     with progress_bar() as begin:
         for path, run in found:
             tell = begin(Path(path).name)
-            identity = identity_of(path)
-            heard = is_event_file(path)
-            report = (diagnose_telemetry if heard else judge)(path, run=run, progress=tell)
-            if options.write and identity is not None and not heard:
-                problems += _write_beside(path, identity, report)
-            yield report
+            if is_event_file(path):
+                from tb_bottleneck.live import diagnose_telemetry
+
+                yield diagnose_telemetry(path, run=run, progress=tell)
+            elif options.write:
+                yield _written(path, partial(judge, path, run=run, progress=tell), problems)
+            else:
+                yield judge(path, run=run, progress=tell)
 
 
-def _write_beside(path: str, identity: "Identity", report: "Report") -> list[str]:
-    """Puts the report beside its trace, unless the trace cannot be read or changed meanwhile; returns the problems."""
+def _judge(options: argparse.Namespace) -> "Callable[..., Report]":
+    """What makes the report of a trace, or remembers it."""
+    from tb_bottleneck.diagnosis import diagnose
+
+    if options.no_cache:
+        return diagnose
+    from tb_bottleneck.report.remembered import remembered
+    from tb_bottleneck.report.stored import Store
+
+    return partial(remembered, diagnose, Store.from_environment(os.environ))
+
+
+def _written(path: str, judge: "Callable[[], Report]", problems: list[str]) -> "Report":
+    """The report, which is put beside its trace too, unless that cannot be read or changed meanwhile."""
     from tb_bottleneck.report import sidecar
     from tb_bottleneck.report.identity import identity_of
     from tb_bottleneck.report.remembered import is_worth_keeping
 
-    if not is_worth_keeping(report) or identity_of(path) != identity:
-        return []
-    try:
-        sidecar.write(path, identity, report)
-    except OSError as error:
-        return [f"{sidecar.beside(path)} could not be written: {error.strerror}"]
-    return []
+    identity = identity_of(path)
+    report = judge()
+    if identity is not None and is_worth_keeping(report) and identity_of(path) == identity:
+        try:
+            sidecar.write(path, identity, report)
+        except OSError as error:
+            problems.append(f"{sidecar.beside(path)} could not be written: {error.strerror}")
+    return report

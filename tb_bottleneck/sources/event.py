@@ -15,25 +15,27 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments that are used. Torch before 1.12 writes `external id` and `Input dims`, later ones in capitals."""
+    """The arguments that are used. Torch before 1.12 writes `external id` and `Input dims`, later ones in capitals.
 
-    correlation: Number = None
+    In the order in which Kineto writes them: the decoder looks for a key behind the one that it found last.
+    """
+
     external_id: Number = msgspec.field(default=None, name="External id")
-    external_id_old: Number = msgspec.field(default=None, name="external id")
+    concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
+    types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
+    dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
     device: Number = None
     stream: Number = None
+    correlation: Number = None
     bytes: Number = None
-    elements_in: Number = msgspec.field(default=None, name="In msg nelems")  # of a collective, as is dtype
-    elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
-    dtype: Any = None
-    grid: list[int | float] | str | None = None
     blocks_per_sm: Number = msgspec.field(default=None, name="blocks per SM")
-    warps_per_sm: Number = msgspec.field(default=None, name="warps per SM")
+    grid: list[int | float] | str | None = None
     name: str | int | float | None = None  # of a thread or process, on metadata events
-    dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
+    dtype: Any = None  # of a collective's elements
+    elements_in: Number = msgspec.field(default=None, name="In msg nelems")
+    elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
+    external_id_old: Number = msgspec.field(default=None, name="external id")
     dims_old: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
-    types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
-    concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
 
 
 RAW_ARGUMENTS = ("Input Dims", "Input dims", "Input type", "Concrete Inputs")

@@ -36,7 +36,7 @@ _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + FIRST_KEYS.encode() + rb")")
 _END_AFTER_EVENT = re.compile(rb"\}\s*\]\s*\}?\s*\Z")
 # The last boundary of a block is looked for in this much of its end first.
-_END_OF_BLOCK = 1 << 14
+_END_OF_BLOCK = 1 << 12
 # What is searched for again with the next block, because it may lie across both: a boundary with its white space.
 _OVERLAP = 1 << 10
 

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.sources.eventfiles import holds_telemetry, is_event_file
 from tb_bottleneck.sources.local import LOCAL
 from tb_bottleneck.sources.places import Place, Status, is_url, place_of, shown
-from tb_bottleneck.sources.series import holds_telemetry, is_event_file
 
 SNIFFED_BYTES = 64 * 1024
 """How much of an unknown JSON file is inflated to learn whether it is a trace: headers of Kineto traces with a long

@@ -1,45 +1,19 @@
-"""Finds the event files that hold our telemetry, and reads what was added to one since the last look."""
+"""Reads what was added to an event file of our monitor since the last look."""
 
 import os
-import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
 
 from tb_bottleneck.schema.series import CONTEXT_TAG, PACKET_TAG
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
+from tb_bottleneck.sources.eventfiles import TAGS
 from tb_bottleneck.sources.records import FOOTER, Records
-
-SNIFFED_BYTES = 64 * 1024
-"""How much of an event file is searched for our tags: the monitor writes the run's context first of all."""
 
 AT_ONCE = 16 << 20
 """Bytes that one call takes from the file, so that whoever asks can do something else in between."""
-
-_EVENT_FILE = re.compile(r"tfevents")
-_TAGS = (CONTEXT_TAG.encode(), PACKET_TAG.encode())
-
-
-def is_event_file(path: str) -> bool:
-    """Whether TensorBoard would take it for an event file by its name, and a trace's name says nothing else."""
-    name = os.path.basename(path)
-    return bool(_EVENT_FILE.search(name)) and not name.endswith((".json", ".gz"))
-
-
-def holds_telemetry(path: str, size: int) -> bool:
-    """Whether our monitor wrote this event file. Raises OSError where it cannot be read."""
-    # A file that grows is looked at again only until its beginning is whole.
-    return _looks_like_ours(path, min(size, SNIFFED_BYTES))
-
-
-@lru_cache(maxsize=65536)
-def _looks_like_ours(path: str, size: int) -> bool:
-    with open(path, "rb") as file:
-        head = file.read(size)
-    return any(tag in head for tag in _TAGS)
 
 
 @dataclass(frozen=True)
@@ -88,7 +62,7 @@ class SeriesFile:
         messages: list[RunContext | Packet] = []
         before = self._records.offset
         for body in self._records.read(at_most):
-            if any(tag in body for tag in _TAGS) and self._records.is_sound(body):
+            if any(tag in body for tag in TAGS) and self._records.is_sound(body):
                 messages += self._messages(body[:-FOOTER])
         after = self._records.offset
         return Piece(tuple(messages), restarted, more=before < after < status.st_size)

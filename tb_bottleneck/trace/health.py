@@ -1,5 +1,6 @@
 """What is wrong with a recording before anything is judged: codes and the figures that show them, no words."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -17,7 +18,11 @@ MIN_OPERATORS = 8
 # start of a session from CUDA 12.6 Update 2 to 13.0, pytorch/pytorch#192021).
 LOST_KERNELS_SHARE = 0.02
 # Names that only work on an accelerator can have.
-_DEVICE_ONLY = ("nccl:", "nccl_", "cudnn", "aten::miopen", "cuda::", "flash_attn")
+_DEVICE_ONLY = ("nccl:", "nccl_", "cudnn", "aten::cudnn", "aten::miopen", "cuda::", "flash_attn")
+# Names that only operators on accelerators can have that are not judged: Ascend, Gaudi, TPU, Apple.
+_FOREIGN_ONLY = ("npu::", "hpu::", "torch_hpu", "xla::", "aten::_mps_", "aten::mps_", "mps::")
+# Names that only operators on the CPU can have.
+_CPU_ONLY = re.compile(r"^aten::mkldnn_|^mkldnn::|^onednn::|_for_cpu$")
 MIN_STEPS = 2
 # The profiler's own cost per recorded event, torch 2.13: 0.23 to 0.55 us per operator by options, 0.28 us per Python
 # frame (measured on an AMD EPYC machine); per runtime call about 2 us (recalled from CUPTI's documentation, not
@@ -40,12 +45,12 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     foreign = int((trace.events.kind == Kind.FOREIGN_DEVICE).sum())
     ops, launches = len(trace.device_ops), len(trace.calls.of(Role.LAUNCH))
     operators = len(trace.rows(Kind.CPU_OP))
-    if foreign and not ops:
+    elsewhere = not ops and _named(trace, _FOREIGN_ONLY)
+    if elsewhere or (foreign and not (ops and len(trace.calls))):
         name = trace.header.devices[0].name if trace.header.devices else ""
-        return Defect("unsupported_device", True, {"events": foreign, "device": name or "this accelerator"})
-    if not ops and (launches >= MIN_DEVICE_OPS or (trace.events.kind == Kind.COUNTER_RANGE).any()):
-        return Defect("kernels_not_recorded", True, {"launches": launches})
-    if not ops and _device_only_operators(trace):
+        return Defect("unsupported_device", True, {"events": foreign, "device": name or "another accelerator"})
+    launched = launches >= MIN_DEVICE_OPS or (trace.events.kind == Kind.COUNTER_RANGE).any()
+    if not ops and (launched or _device_only_operators(trace) or _unwatched(trace, operators)):
         return Defect("kernels_not_recorded", True, {"launches": launches})
     too_few = ops < MIN_DEVICE_OPS if ops else operators < MIN_OPERATORS
     if steps is None or steps.end <= steps.begin or too_few:
@@ -88,9 +93,24 @@ def work_ran_on_cpu(trace: Trace) -> bool:
 
 
 def _device_only_operators(trace: Trace) -> bool:
-    rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-    used = np.unique(trace.events.name[rows])
-    return trace.header.backend == "nccl" or any(trace.names[name].startswith(_DEVICE_ONLY) for name in used.tolist())
+    return trace.header.backend == "nccl" or _named(trace, _DEVICE_ONLY)
+
+
+def _unwatched(trace: Trace, operators: int) -> bool:
+    """Whether a device is described, the recording did not look at it, and nothing proves that the CPU did the work.
+
+    With activities=[ProfilerActivity.CPU] a training on the device leaves its operators alone, as short as their calls.
+    """
+    if not trace.header.devices or len(trace.calls) or operators < MIN_OPERATORS:
+        return False
+    used = np.unique(trace.events.name[trace.rows(Kind.CPU_OP)])
+    return not any(_CPU_ONLY.search(trace.names[name]) for name in used.tolist())
+
+
+def _named(trace: Trace, beginnings: tuple[str, ...]) -> bool:
+    """Whether an operator or annotation begins with one of these."""
+    used = np.unique(trace.events.name[trace.rows(Kind.CPU_OP, Kind.ANNOTATION)])
+    return any(trace.names[name].startswith(beginnings) for name in used.tolist())
 
 
 def _launches_without_kernel(trace: Trace, steps: Steps) -> float:

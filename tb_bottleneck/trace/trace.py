@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.calls import Calls, calls_of
 from tb_bottleneck.trace.device import DeviceOps, Work, device_ops_of
-from tb_bottleneck.trace.events import Events, EventsBuilder, Thread
+from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.labels import Thread
+from tb_bottleneck.trace.launchers import told_by_operators
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 
@@ -55,7 +57,12 @@ class Trace:
     @cached_property
     def all_device_ops(self) -> DeviceOps:
         """Work on every device, sorted by start."""
-        return device_ops_of(self.events, self.names, self.calls)
+        ops = device_ops_of(self.events, self.names, self.calls)
+        if not len(self.calls) or not (ops.work == Work.UNKNOWN).any():
+            return ops
+        called, operator = self.calling_operators
+        names = self.events.name[operator[ops.call]]
+        return replace(ops, work=told_by_operators(ops.work, ops.launched & called[ops.call], names, self.names))
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:

@@ -197,10 +197,11 @@ def test_a_logdir_at_a_url_is_listed_alike(tmp_path: Path) -> None:
     paths = ("b/h_1.3.pt.trace.json.gz", "t.json", "other.json", "b/c/x.json.bottlenecks.json", "a/events.tfevents.1")
     for path in paths:
         put(tmp_path / path, TRACE if path != "other.json" else '{"a": 1}')
+        os.utime(tmp_path / path, (1.5e9, 1.5e9))  # stores tell seconds as floats: of whole ones no digit is lost
     local, url = scan(tmp_path, "one"), scan(f"local://{tmp_path}", "one")
     assert names(url) == names(local) == ["one t.json", "one/b h_1.3.pt.trace.json.gz"]
-    assert [(one.size, one.mtime_ns // 1000) for one in url.recordings] == [
-        (one.size, one.mtime_ns // 1000) for one in local.recordings
+    assert [(one.size, one.mtime_ns) for one in url.recordings] == [
+        (one.size, one.mtime_ns) for one in local.recordings
     ]
     assert all(one.path.startswith(("file://", "local://")) for one in url.recordings)
 

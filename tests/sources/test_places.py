@@ -178,6 +178,7 @@ GOERS = {
     "sources/local.py": "the seam",
     "sources/records.py": "event files of the monitor, which grow: local ones only",
     "sources/series.py": "the same",
+    "sources/eventfiles.py": "the same",
     "report/stored.py": "the cache in the user's own directory",
     "plugin/static_files.py": "the tab's own files",
     "plugin/worker.py": "pipes",

@@ -1,31 +1,16 @@
-"""Our event files are found by what the monitor wrote, and read bit by bit while they grow."""
+"""Our event files are read bit by bit while they grow."""
 
 from pathlib import Path
 
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet
-from tb_bottleneck.sources.logdir import scan
-from tb_bottleneck.sources.series import SeriesFile, is_event_file
+from tb_bottleneck.sources.series import SeriesFile
 from tests.telemetry.written import NAME, context, event, scalar, write
 
 
 def packets(*numbers: int) -> list[Packet]:
     return [Packet(schema=1, sequence=number) for number in numbers]
-
-
-def test_only_event_files_with_telemetry_are_recordings(tmp_path: Path) -> None:
-    ours = write(tmp_path / "run" / "monitor" / NAME, [context({"cores": 4}), *packets(0)])
-    with open(tmp_path / "run" / NAME, "wb") as file:
-        RecordWriter(file).write(scalar("loss", 1.0))
-    (found,) = scan(tmp_path).recordings
-    assert (found.path, found.run, found.is_telemetry) == (str(ours), "run/monitor", True)
-
-
-def test_a_trace_is_no_event_file_whatever_it_is_called() -> None:
-    assert is_event_file("/x/events.out.tfevents.1.host")
-    assert not is_event_file("/x/tfevents.pt.trace.json")
-    assert not is_event_file("/x/tfevents.pt.trace.json.gz")
 
 
 def test_a_growing_file_gives_only_what_is_new(tmp_path: Path) -> None:
