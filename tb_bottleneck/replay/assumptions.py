@@ -11,16 +11,29 @@ from tb_bottleneck.knowledge.catalogue import load
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a cure does, in a few words, and what has to be true for it to bring what is predicted."""
+    """What a cure does, in a few words, and what has to be true for it to bring what is predicted.
+
+    `needs` is what a recording lacks where the cure cannot be simulated; empty where it always can.
+    """
 
     title: str
     text: str
+    needs: str
 
 
 @cache
 def assumptions() -> Mapping[str, Assumption]:
     """By the name of the scenario."""
-    return {entry["name"]: Assumption(entry["title"], entry["assumes"]) for entry in load("scenarios.toml")["scenario"]}
+    return {
+        entry["name"]: Assumption(entry["title"], entry["assumes"], entry.get("needs", ""))
+        for entry in load("scenarios.toml")["scenario"]
+    }
+
+
+@cache
+def unsimulated() -> Mapping[str, str]:
+    """Why no replay tells the gain, by cause; whole sentences."""
+    return dict(load("scenarios.toml")["unsimulated"])
 
 
 @cache

@@ -108,8 +108,8 @@ def _items(trace: Trace, rows: HostRows, links: Links, places: Places, host: _Ho
     # A stream's first operation, without its launch, begins when it began.
     adrift = (places.op >= 0) & (places.row < 0) & (places.free[places.op] == LONG_AGO)
     device, stalled = _device_columns(ops, links, places, adrift)
-    unknown = np.where(places.last & (places.row >= 0), waits.unknown[places.row], 0)
-    begun, returned = ops.start[places.op], rows.end[places.row]
+    unknown = np.where(places.last & (places.row >= 0), _of(waits.unknown, places.row), 0)
+    begun, returned = ops.start[places.op], _of(rows.end, places.row)
     return Items(
         **_host_columns(ops, rows, waits, places, host, adrift),
         **device,
@@ -124,25 +124,31 @@ def _host_columns(
 ) -> dict[str, Any]:
     """A row's gap comes before its first item, its cost and its wait behind its last one."""
     op, row, hosted = places.op, places.row, places.row >= 0
-    numbers, pred = np.arange(len(op)), np.where(hosted, rows.follows[row], NONE)
-    follows = np.where(places.first, np.where(pred >= 0, places.last_item[pred], NONE), numbers - 1)
-    gap = np.asfortranarray(np.where((places.first & hosted)[:, None], host.gap[row], 0))
+    numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
+    follows = np.where(places.first, np.where(pred >= 0, _of(places.last_item, pred), NONE), numbers - 1)
+    gap = np.asfortranarray(np.where((places.first & hosted)[:, None], _of(host.gap, row), 0))
     gap[adrift, Doing.OTHER] = ops.start[op[adrift]] - host.begin
     ends_row = places.last & hosted
-    waits_for = np.where(ends_row & (waits.op[row] >= 0), places.item[waits.op[row]], NONE)
+    awaited, issue = _of(waits.op, row), _of(host.issue, row)
+    waits_for = np.where(ends_row & (awaited >= 0), places.item[awaited], NONE)
     lost = waits_for > numbers  # of work that comes later: the clocks do not allow it
-    waits_for, drains = np.where(lost, NONE, waits_for), ends_row & waits.whole[row]
+    waits_for, drains = np.where(lost, NONE, waits_for), ends_row & _of(waits.whole, row)
     return {
         "follows": np.where(hosted, follows, np.where(adrift, NONE, HOSTLESS)),
         "gap": gap,
-        "cost": np.where(ends_row, np.where(lost, rows.end[row] - host.issue[row], waits.cost[row]), 0),
+        "cost": np.where(ends_row, np.where(lost, _of(rows.end, row) - issue, _of(waits.cost, row)), 0),
         "waits": waits_for,
         "drains": drains,
-        "lag": np.where((waits_for >= 0) | drains, waits.lag[row], 0),
-        "call": np.where(hosted, rows.call[row], NONE),
-        "mark": np.where(ends_row, rows.mark[row], NONE),
-        "at": np.where(hosted, host.issue[row], ops.start[op]),
+        "lag": np.where((waits_for >= 0) | drains, _of(waits.lag, row), 0),
+        "call": np.where(hosted, _of(rows.call, row), NONE),
+        "mark": np.where(ends_row, _of(rows.mark, row), NONE),
+        "at": np.where(hosted, issue, ops.start[op]),
     }
+
+
+def _of(column: Any, row: Ints) -> Any:
+    """A column of host rows by row; any value where there is no row (-1), and 0 where the host has no rows at all."""
+    return column[row] if len(column) else np.zeros((len(row), *column.shape[1:]), column.dtype)
 
 
 def _device_columns(ops: DeviceOps, links: Links, places: Places, adrift: Bools) -> tuple[dict[str, Any], Ints]:

@@ -47,7 +47,9 @@ def places_of(trace: Trace, rows: HostRows) -> Places:
         own = np.where(unlaunched[mine], np.where(np.arange(len(mine)) == 0, key[mine], 0), key[mine])
         key[mine] = np.maximum.accumulate(own)
     linked = (launch >= 0) & (key == launch)
-    bare = np.setdiff1d(np.arange(len(rows)), launch[linked])
+    launches = np.zeros(len(rows), np.bool_)
+    launches[launch[linked]] = True
+    bare = np.flatnonzero(~launches)
 
     keys = np.concatenate((key, bare))
     kinds = np.concatenate((np.where(linked, _LINKED, _HOSTLESS), np.full(len(bare), _BARE)))

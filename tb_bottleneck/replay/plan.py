@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.replay.check import Check
+from tb_bottleneck.replay.noise import NOISE
 from tb_bottleneck.replay.profiled import HostScales, host_scaled, scales_of
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.replay.scenarios.table import SCENARIO_OF
@@ -17,9 +18,6 @@ from tb_bottleneck.replay.world import Case, Facts, World, recorded_world
 # A cure that brings less than this share of the step that is left is lost in the noise between two runs of one training
 # (a few percent from run to run).
 WORTH_DOING = 0.02
-# Bounds of a gain are widened by this: two runs of one training differ by as much, whatever is cured. Step times of the
-# recorded trainings of demo/ have standard deviations of 3.5 to 7 % from run to run (one of six: 20 %).
-NOISE = 0.03
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
     }
     gains_of = {name: _gain(windows, worlds.windows()) for name, worlds in cured.items() if worlds is not None}
     gains = {cause: gains_of[SCENARIO_OF[cause].name] for cause in known if SCENARIO_OF[cause].name in gains_of}
-    return Prediction(facts.check, gains, tuple(_greedy(start, list(gains))), scales)
+    return Prediction(facts.check, gains, tuple(_greedy(start, cured, list(gains))), scales)
 
 
 def _applies(cause: str, recording: Recording) -> bool:
@@ -108,31 +106,32 @@ def _starting(world: World, scales: HostScales) -> _Worlds:
     return _Worlds(tuple(host_scaled(world, scale) for scale, _ in pairs), tuple(case for _, case in pairs))
 
 
-def _greedy(start: _Worlds, causes: list[str]) -> Iterable[PlanStep]:
-    """Cures one after the other, the best first."""
+def _greedy(start: _Worlds, cured: Mapping[str, _Worlds | None], causes: list[str]) -> Iterable[PlanStep]:
+    """Cures one after the other, the best first; `cured` are the start's worlds with each of them, by scenario."""
     first = start.windows()
     recording = start.expected.facts.recording
     step_ns = recording.account.window / len(recording.steps)
     now, left = start, {SCENARIO_OF[cause].name: cause for cause in reversed(causes)}
     while left:
         before = now.expected.window()
-        after = {cause: _expected(now, cause) for cause in left.values()}
+        alone = cured if now is start else {}
+        after = {cause: _expected(now, alone.get(name), cause) for name, cause in left.items()}
         best = min(after, key=lambda cause: after[cause])
         if before - after[best] < WORTH_DOING * before:
             return
-        cured = now.cured(SCENARIO_OF[best])
-        if cured is None:
+        worlds = alone.get(SCENARIO_OF[best].name) or now.cured(SCENARIO_OF[best])
+        if worlds is None:
             return
-        windows = cured.windows()
+        windows = worlds.windows()
         total = _gain(first, windows)
         yield PlanStep(best, SCENARIO_OF[best].name, step_ns / total.expected, total)
-        now, left = cured, {name: cause for name, cause in left.items() if cause != best}
+        now, left = worlds, {name: cause for name, cause in left.items() if cause != best}
 
 
-def _expected(worlds: _Worlds, cause: str) -> float:
-    """The window after one more cure; for ever where it cannot be simulated."""
-    cured = SCENARIO_OF[cause].cure(worlds.expected, Case.EXPECTED)
-    return cured.window() if cured is not None else float("inf")
+def _expected(now: _Worlds, cured: _Worlds | None, cause: str) -> float:
+    """The window after one more cure, which `cured` holds where it was tried already; for ever where it cannot be."""
+    world = SCENARIO_OF[cause].cure(now.expected, Case.EXPECTED) if cured is None else cured.expected
+    return world.window() if world is not None else float("inf")
 
 
 def _gain(before: tuple[float, ...], after: tuple[float, ...]) -> Gain:

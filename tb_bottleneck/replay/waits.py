@@ -45,6 +45,9 @@ def find_waits(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) ->
     over that had been launched by then.
     """
     calls, ops = trace.calls, trace.all_device_ops
+    if not len(calls):
+        none, never = np.full(len(rows), NONE), np.zeros(len(rows), np.bool_)
+        return _timed(trace, rows, issue, launched_end, _Held(none, never, never, never, never))
     is_call = rows.call >= 0
     role = np.where(is_call, calls.role[rows.call], Role.OTHER)
     length = rows.end - rows.start

@@ -68,6 +68,25 @@ class Facts:
         return rows, ops.start[items.op[rows]]
 
     @cached_property
+    def busy(self) -> int:
+        """Time in which the judged device computed, in ns."""
+        return self.busy_with(self.graph.items.length)
+
+    def busy_with(self, length: Ints) -> int:
+        """Time in which the judged device computes, were its kernels of these lengths to begin when they did, in ns.
+
+        Kernels on several streams share the device, which the graph does not know. Collectives and copies take no part:
+        they may run beside kernels.
+        """
+        rows, begin = self.computing
+        steps = self.recording.steps
+        end = np.clip(begin + length[rows], steps.begin, steps.end)
+        begin = np.clip(begin, steps.begin, steps.end)
+        # They come by begin, so each adds what of it lies beyond all before it.
+        reach = np.maximum.accumulate(end)
+        return int(np.maximum(reach - np.maximum(begin, np.append(steps.begin, reach[:-1])[: len(begin)]), 0).sum())
+
+    @cached_property
     def gap_length(self) -> Ints:
         """The recorded gap before each item, in ns."""
         return np.asarray(self.graph.items.gap.sum(axis=1), np.int64)
@@ -100,8 +119,16 @@ class World:
     batch: float = 1.0
 
     def but(self, **changes: Any) -> "World":
-        """The same with some columns of the items changed."""
-        return replace(self, items=replace(self.items, **changes))
+        """The same with some columns of the items changed; the very same world where none is another than before.
+
+        Most cures find nothing to cure in most recordings, and a world is replayed once at most.
+        """
+        others = {name: column for name, column in changes.items() if not self._holds(name, column)}
+        return replace(self, items=replace(self.items, **others)) if others else self
+
+    def _holds(self, name: str, column: Any) -> bool:
+        mine = getattr(self.items, name)
+        return column is mine or np.array_equal(column, mine)
 
     def at_least(self, floor: float) -> "World":
         """The same, with a window of no less than `floor` ns."""
@@ -113,22 +140,13 @@ class World:
 
     def window(self) -> float:
         """Its time for the work of the recorded window, in ns: never below what the device needs for the work."""
-        simulated = replay(self.facts.graph, self.facts.layout, self.items).window
-        return max(simulated, self.floor, self._busy()) / self.batch
+        same_length = self.items.length is self.facts.graph.items.length
+        busy = self.facts.busy if same_length else self.facts.busy_with(self.items.length)
+        return max(self._simulated, self.floor, busy) / self.batch
 
-    def _busy(self) -> int:
-        """Time in which the judged device computes, were its kernels to begin when they did, in ns.
-
-        Kernels on several streams share the device, which the graph does not know. Collectives and copies take no part:
-        they may run beside kernels.
-        """
-        rows, begin = self.facts.computing
-        steps = self.facts.recording.steps
-        begin = np.clip(begin, steps.begin, steps.end)
-        end = np.clip(self.facts.computing[1] + self.items.length[rows], steps.begin, steps.end)
-        # They come by begin, so each adds what of it lies beyond all before it.
-        reach = np.maximum.accumulate(end)
-        return int(np.maximum(reach - np.maximum(begin, np.append(steps.begin, reach[:-1])[: len(begin)]), 0).sum())
+    @cached_property
+    def _simulated(self) -> int:
+        return replay(self.facts.graph, self.facts.layout, self.items).window
 
     # --- what scenarios ask for ---
 

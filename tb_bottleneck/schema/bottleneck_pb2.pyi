@@ -15,18 +15,20 @@ class Reports(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("run", "ranks", "verdict", "account", "stragglers")
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup")
     RUN_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     STRAGGLERS_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
     run: str
     ranks: _containers.RepeatedScalarFieldContainer[int]
     verdict: Verdict
     account: _containers.RepeatedCompositeFieldContainer[AccountRow]
     stragglers: _containers.RepeatedCompositeFieldContainer[Straggler]
-    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ...) -> None: ...
+    speedup: Speedup
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("rank", "behind_share")
@@ -235,18 +237,20 @@ class Finding(_message.Message):
     def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Speedup(_message.Message):
-    __slots__ = ("expected", "low", "high", "basis", "assumes")
+    __slots__ = ("expected", "low", "high", "basis", "assumes", "because")
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     LOW_FIELD_NUMBER: _ClassVar[int]
     HIGH_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
     ASSUMES_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
     expected: float
     low: float
     high: float
     basis: str
     assumes: str
-    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ...) -> None: ...
+    because: str
+    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
 
 class Evidence(_message.Message):
     __slots__ = ("label", "value", "unit", "text", "compared_with", "begin_ns", "end_ns")

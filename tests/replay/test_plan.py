@@ -5,7 +5,8 @@ from drawn_worlds import drawn_recording
 from simulate.workload import healthy
 from simulated_worlds import world_of
 
-from tb_bottleneck.replay.plan import NOISE, WORTH_DOING, predict
+from tb_bottleneck.replay.noise import NOISE
+from tb_bottleneck.replay.plan import WORTH_DOING, predict
 
 # The loader and the save each keep the device waiting; a step of twenty columns has nine of one and six of the other.
 TWICE_ILL = """
@@ -54,7 +55,7 @@ def test_a_cure_that_brings_nothing_is_no_step():
 
 
 def test_a_cause_without_a_scenario_is_left_out():
-    assert predict(drawn_recording(TWICE_ILL), ["misaligned_shapes"]).gains == {}
+    assert predict(drawn_recording(TWICE_ILL), ["oversubscribed_threads"]).gains == {}
 
 
 def test_nothing_is_predicted_from_a_recording_that_is_not_explained():

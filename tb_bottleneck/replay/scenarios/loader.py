@@ -5,7 +5,8 @@ Assumes: workers make batches as fast as is seen now, each on a core of its own.
 Bounds: never faster than the workers deliver. Where the training process makes the batches: its time per batch over the
 workers needed to keep up, at most the job's cores. Where workers do: the time between their batches, over how many
 times as many would keep up. At worst workers take SLOWER_WORKERS times as long, since they share memory, cores and
-storage; at best there are so many that nobody waits.
+storage, and so do steps that the CPU computes, since those share them too; at best there are so many workers that
+nobody waits, and they slow nobody down.
 """
 
 import numpy as np
@@ -29,9 +30,10 @@ def cure(world: World, case: Case) -> World | None:
     if floor is None:
         return None
     cured = without_waiting(world, case)
-    if case is Case.HIGH:
-        return cured
-    return cured.at_least(floor * (SLOWER_WORKERS if case is Case.LOW else 1.0))
+    if case is Case.LOW:
+        alone = 0.0 if world.facts.recording.on_device else cured.window()
+        return cured.at_least(max(floor, alone) * SLOWER_WORKERS)
+    return cured if case is Case.HIGH else cured.at_least(floor)
 
 
 def without_waiting(world: World, case: Case) -> World:

@@ -1,4 +1,4 @@
-"""Which scenario cures which cause. A cause that is not here keeps the bound that its rule states."""
+"""Which scenario cures which cause. A cause that is not here keeps its rule's bound (knowledge/scenarios.toml: why)."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,8 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "loader_in_main_process": loader.SCENARIO,
     "too_few_workers": loader.SCENARIO,
     "slow_storage": storage.SCENARIO,
-    "slow_loader": pipeline.SCENARIO,
+    "slow_loader": pipeline.LOADER,
+    "batches_in_the_loop": pipeline.LOOP,
     "scalar_reads": waits.READS,
     "metric_reads": waits.READS,
     "blocking_uploads": waits.UPLOADS,
@@ -60,6 +61,8 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "growing_memory": allocator.SCENARIO,
     "host_python": host_python.SCENARIO,
     "exposed_collectives": collectives.SCENARIO,
+    "exposed_shards": collectives.SCENARIO,
+    "exposed_all_to_all": collectives.SCENARIO,
     "slow_interconnect": collectives.SCENARIO,
     "small_messages": collectives.SCENARIO,
     "no_overlap": overlap.SCENARIO,

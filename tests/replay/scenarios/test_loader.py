@@ -35,6 +35,17 @@ def test_workers_that_are_slower_than_the_step_are_the_limit():
     assert cured(world, SCENARIO, Case.HIGH) == 9.2, "at best nobody waits: 0.6 columns per fetch stay"
 
 
+def test_steps_that_the_cpu_computes_share_it_with_the_workers():
+    """Of each six columns one stays, with the four of its operator: 10. At worst a step takes 1.3 times that."""
+    world = drawn_world("""
+        step    aaaaaaaaaabbbbbbbbbb
+        loader  ######....######....
+        op      ......####......####
+    """)
+    assert cured(world, SCENARIO) == 10
+    assert cured(world, SCENARIO, Case.LOW) == 15.6, "of two columns for each fetch, 12 columns"
+
+
 def test_a_loader_of_another_kind_is_not_predicted():
     """Whether workers would help is not known."""
     world = drawn_world(IN_MAIN.replace("loader ", "op     "))

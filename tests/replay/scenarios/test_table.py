@@ -2,7 +2,7 @@
 
 from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.regimes.bench import RULES
-from tb_bottleneck.replay.assumptions import assumptions
+from tb_bottleneck.replay.assumptions import assumptions, unsimulated
 from tb_bottleneck.replay.scenarios.table import SCENARIO_OF
 
 
@@ -16,6 +16,12 @@ def test_every_scenario_names_its_assumption():
 def test_every_cause_with_a_scenario_is_one_that_a_regime_names():
     named = {cause for rule in RULES for cause in regime_advice(rule.regime).causes}
     assert set(SCENARIO_OF) <= named
+
+
+def test_of_every_other_cause_the_words_say_why_it_is_not_simulated():
+    named = {cause for rule in RULES for cause in regime_advice(rule.regime).causes}
+    assert named - set(SCENARIO_OF) == set(unsimulated())
+    assert all(why.startswith("Not simulated: ") and why.endswith(".") for why in unsimulated().values())
 
 
 def test_a_name_stands_for_one_scenario():
