@@ -42,3 +42,8 @@ def bytes_text(count: float) -> str:
         if abs(count) >= size:
             return f"{count / size:.1f} {unit}"
     return f"{count:.0f} B"
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """A bandwidth for people, in powers of 1000, as "12.6 GB/s"."""
+    return f"{bytes_text(bytes_per_s)}/s"

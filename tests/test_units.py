@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from tb_bottleneck.units import bytes_text, duration_text, share_text, us_to_ns
+from tb_bottleneck.units import bytes_text, duration_text, rate_text, share_text, us_to_ns
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,8 @@ def test_shares_read_as_percents(share, text):
 @pytest.mark.parametrize(("count", "text"), [(12, "12 B"), (53_100_000, "53.1 MB"), (1e9, "1.0 GB")])
 def test_bytes_read_in_powers_of_a_thousand(count, text):
     assert bytes_text(count) == text
+
+
+def test_a_bandwidth_is_bytes_in_a_second():
+    assert rate_text(12_600_000_000) == "12.6 GB/s"
+    assert rate_text(0) == "0 B/s"

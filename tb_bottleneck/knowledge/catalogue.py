@@ -5,13 +5,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+_FOLDER = Path(__file__).parent
 
 
 class Unsourced(ValueError):
@@ -27,10 +29,10 @@ class NamePattern:
     example: str
 
 
-def load(name: str) -> dict[str, Any]:
+@cache
+def load(name: str) -> Mapping[str, Any]:
     """The TOML file `name` of this folder, as it stands, after each entry was seen to have a source."""
-    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    data = tomllib.loads(text)
+    data = tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
     refuse_unsourced(name, data)
     return data
 

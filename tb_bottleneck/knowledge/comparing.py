@@ -42,6 +42,21 @@ def sweep_titles() -> Mapping[str, str]:
 
 
 @cache
+def follows(swept: str) -> frozenset[str]:
+    """Facts that differ because the thing with this title does."""
+    words = _words()
+    return frozenset(
+        fact for key, title in words["sweep"].items() if title == swept for fact in words["follows"].get(key, ())
+    )
+
+
+@cache
+def facts_shown() -> frozenset[str]:
+    """Facts that a run shows rather than is given."""
+    return frozenset(_words()["shown"]["facts"])
+
+
+@cache
 def series_words(part: str) -> Template:
     """A sentence about several runs, to be filled in."""
     return Template(_words()["series"][part])
@@ -60,5 +75,5 @@ def first_cuda(capability: str) -> int | None:
 
 
 @cache
-def _words() -> dict[str, Any]:
+def _words() -> Mapping[str, Any]:
     return load("comparison.toml")

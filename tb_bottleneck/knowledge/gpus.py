@@ -60,9 +60,14 @@ def gpu_named(name: str) -> Gpu | None:
     """The device of this name; None where it is unknown, or a slice, a laptop part or a virtual piece of a known one.
 
     A pattern has to match the whole name, and a test sees to it that no name has two entries: no order among entries,
-    and no longest match, decides.
+    and no longest match, decides. A name that is an entry's example needs no pattern: compiling them all takes longer
+    than a small recording takes to be read.
     """
-    return next((entry.gpu for entry in entries() if entry.pattern.fullmatch(name.strip())), None)
+    plain = name.strip()
+    for raw in load("gpus.toml")["gpu"]:
+        if plain in raw["examples"]:
+            return _gpu(raw)
+    return next((entry.gpu for entry in entries() if entry.pattern.fullmatch(plain)), None)
 
 
 def peak_from_properties(

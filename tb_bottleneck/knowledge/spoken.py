@@ -20,6 +20,7 @@ class TelemetryAdvice:
     because: Mapping[str, Template]
     causes: Mapping[str, CauseAdvice]
     lines: Mapping[str, Line]
+    stretch: Mapping[str, Template]
     joined: Mapping[str, Template]
     """Sentences about a trace and the telemetry of one process."""
 
@@ -32,6 +33,7 @@ def telemetry_advice() -> TelemetryAdvice:
         headline={regime: Template(text) for regime, text in raw["headline"].items()},
         because={status: Template(text) for status, text in raw["because"].items()},
         causes={name: _cause(name, entry) for name, entry in raw["cause"].items()},
+        stretch={name: Template(text) for name, text in raw["stretch"].items()},
         joined={name: Template(text) for name, text in raw["joined"].items()},
         lines={name: _line(name, entry) for name, entry in raw["line"].items()},
     )

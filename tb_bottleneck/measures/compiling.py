@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.recording import Recording
-from tb_bottleneck.measures.within import COMPUTING, calls_made, device_work, shown
+from tb_bottleneck.measures.within import COMPUTING, calls_made, device_work, hosted, shown
 from tb_bottleneck.trace.calls import Role
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -22,6 +22,20 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
     wanted = [name for name in np.unique(ops.name).tolist() if _COMPILED.search(recording.trace.names[name])]
     compiled = ops.take(np.isin(ops.name, wanted))
     return shown(len(compiled) / max(len(ops), 1), "share", "kernels", compiled.start, compiled.end)
+
+
+def graph_breaks(recording: Recording) -> Measure | Missing:
+    """Values per step that the host reads from the device: a graph cannot be captured across such a read.
+
+    Missing where there is none: then nothing is in the way.
+    """
+    if not recording.on_device:
+        return _NO_DEVICE
+    calls = recording.trace.calls
+    reads = recording.trace.reads & hosted(recording, calls.start)
+    if not reads.any():
+        return Missing("no value is read from the device")
+    return shown(float(reads.sum()) / len(recording.steps), "count", "step", calls.start[reads], calls.end[reads])
 
 
 def graph_launches(recording: Recording) -> Measure | Missing:

@@ -32,6 +32,17 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     return replace(shown(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
 
 
+def runtime_calls(recording: Recording) -> Measure | Missing:
+    """Runtime and driver calls per step, waits among them."""
+    calls = recording.trace.calls
+    if not recording.on_device:
+        return _CPU_RUN
+    if not len(calls):
+        return Missing("no runtime calls were recorded, and waits and allocations are such")
+    count = int(hosted(recording, calls.start).sum())
+    return Measure(count / len(recording.steps), "count", "step", count)
+
+
 def operators(recording: Recording) -> Measure | Missing:
     """Operators per step, nested ones included."""
     rows = recording.trace.rows(Kind.CPU_OP)

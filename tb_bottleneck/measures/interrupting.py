@@ -1,6 +1,6 @@
 """Measures of what interrupts the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ KINDS = {
     "checkpoint": ("serialization.py", "checkpoint", "safetensors", "save"),
     "evaluation": ("eval", "valid", "val_loop"),
 }
+# What comes in one step only may never come again.
+MIN_COMING_BACK = 2
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records them")
 _NOTHING = Missing("no interruption was recorded")
 
@@ -60,6 +62,20 @@ def first_runs(recording: Recording) -> Measure | Missing:
     gaps = recording.gaps
     rows = gaps.by_doing[:, Doing.START] > 0
     return shown(float(gaps.by_doing[:, Doing.START].sum()), "ns", "window", gaps.begin[rows], gaps.end[rows])
+
+
+def first_runs_once(recording: Recording) -> Measure | Missing:
+    """Share of the window in first runs that do not come back: they lie in one step, or nothing cuts it into steps.
+
+    torch.compile that meets new shapes comes back in step after step; loading code does not.
+    """
+    found = first_runs(recording)
+    if isinstance(found, Missing):
+        return found
+    edges, gaps = recording.steps.edges, recording.gaps
+    steps = np.searchsorted(edges, gaps.begin[gaps.by_doing[:, Doing.START] > 0], side="right")
+    once = len(np.unique(steps)) < MIN_COMING_BACK
+    return replace(found, value=found.value / recording.account.window if once else 0.0, unit="share")
 
 
 def what_interrupts(recording: Recording) -> Measure | Missing:

@@ -103,6 +103,16 @@ def hidden_collectives(recording: Recording) -> Measure | Missing:
     return Measure(max(hidden, 0.0), "share", "collectives", len(found))
 
 
+def shard_collectives(recording: Recording) -> Measure | Missing:
+    """Share of the collectives' time that gathers shards or scatters sums of them, as FSDP and ZeRO do."""
+    return _time_in(recording, "allgather", "all_gather", "reducescatter", "reduce_scatter")
+
+
+def paired_collectives(recording: Recording) -> Measure | Missing:
+    """Share of the collectives' time in which every rank sends to every other: embedding tables, experts."""
+    return _time_in(recording, "sendrecv", "alltoall", "all_to_all", "deepep", "deep_ep")
+
+
 def late_collectives(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time in those that are asked for after the last backward operator of their step."""
     found = exchanges(recording)
@@ -161,6 +171,17 @@ def devices_driven(recording: Recording) -> Measure | Missing:
     shows = rows if len(rows) else scatters
     events = recording.trace.events
     return shown(float(used), "count", "process", events.start[shows], events.end[shows])
+
+
+def _time_in(recording: Recording, *words_wanted: str) -> Measure | Missing:
+    """Share of the collectives' time in those whose names hold one of these words."""
+    found = exchanges(recording)
+    length = found.end - found.start
+    if not length.sum():
+        return NO_COLLECTIVE
+    mine = _names_with(recording, found.name, *words_wanted)
+    share = float(length[mine].sum() / length.sum())
+    return shown(share, "share", "collectives", found.start[mine], found.end[mine])
 
 
 def _names_with(recording: Recording, rows: Ints, *words_wanted: str) -> Bools:

@@ -59,7 +59,8 @@ def roofs_of(trace: Trace) -> Roofs:
     operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
     taken = np.bincount(group, weights=length)
     longest = np.full(len(operators), -1)
-    longest[group[np.argsort(length, kind="stable")]] = rows[np.argsort(length, kind="stable")]
+    by_length = np.argsort(length, kind="stable")
+    longest[group[by_length]] = rows[by_length]
     keys = np.stack(
         [trace.events.name[operators], trace.events.signature[operators], ops.name[longest], ops.work[longest]], axis=1
     )

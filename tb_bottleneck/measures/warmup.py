@@ -20,8 +20,9 @@ def warmup_defect(recording: Recording) -> Defect | None:
     start = int(recording.gaps.by_doing[:, Doing.START].sum())
     if start / window > START_SHARE:
         return Defect("warmup", True, {"share": start / window, "pause": start})
-    pauses = recording.idle.ends - recording.idle.starts
-    longest = int(np.max(pauses, initial=0))
+    # A pause in which the next batch is awaited, or something off the cadence runs, comes again with the next one.
+    told = recording.gaps.by_doing[:, [Doing.LOAD, Doing.INTERRUPT]].sum(axis=1)
+    longest = int(np.max(recording.gaps.end - recording.gaps.begin - told, initial=0))
     if recording.steps.basis == "whole" and longest / window > LONE_PAUSE_SHARE:
         return Defect("warmup", True, {"share": longest / window, "pause": longest})
     return None

@@ -41,9 +41,11 @@ def rows_named(recording: Recording, test: Callable[[str], bool], *kinds: Kind) 
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
     rows = rows[(events.end[rows] > host[0]) & (events.start[rows] < host[-1])]
-    names = np.unique(events.name[rows])
-    wanted = names[[test(trace.names[name]) for name in names.tolist()]] if len(names) else names
-    named: Rows = rows[np.isin(events.name[rows], wanted)]
+    names = events.name[rows]
+    wanted = np.zeros(len(trace.names), np.bool_)
+    for name in np.flatnonzero(np.bincount(names)).tolist():
+        wanted[name] = test(trace.names[name])
+    named: Rows = rows[wanted[names]]
     return named
 
 

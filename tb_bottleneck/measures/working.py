@@ -53,6 +53,14 @@ def underfilled_share(recording: Recording) -> Measure | Missing:
     return replace(shown(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
 
 
+def unknown_kernels(recording: Recording) -> Measure | Missing:
+    """Share of the window in which kernels run whose work neither their names, nor operators, nor shapes tell."""
+    if not recording.on_device:
+        return _NO_DEVICE
+    spans = recording.busy["unknown"]
+    return shown(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
+
+
 def called(recording: Recording, name: int, ops: DeviceOps) -> Measure:
     """A kernel's name, pointing at the longest of these operations."""
     longest = int(np.argmax(ops.end - ops.start))

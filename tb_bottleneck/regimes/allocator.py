@@ -10,6 +10,7 @@ request has failed (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of atte
 """
 
 from tb_bottleneck.measures.allocating import cache_frees, driver_allocations, pinned_allocations, pressed_frees
+from tb_bottleneck.measures.hosting import runtime_calls
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -20,7 +21,9 @@ RETURNED = 0.25
 
 def judge(measures: Measures) -> Judgement:
     """An emptied cache, a card that is too full, pinned memory that is not kept, or sizes that keep growing."""
-    return idle_judgement(measures, "allocator", FIRES_AT, _causes)
+    return idle_judgement(
+        measures, "allocator", FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
+    )
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:

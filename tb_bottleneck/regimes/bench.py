@@ -4,7 +4,9 @@ import logging
 from dataclasses import dataclass
 
 from tb_bottleneck.measures.account import DEVICE_REGIMES
+from tb_bottleneck.measures.measure import Measure
 from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.working import unknown_kernels
 from tb_bottleneck.regimes import (
     allocator,
     communication,
@@ -59,13 +61,22 @@ def judge_all(measures: Measures) -> tuple[Verdict, ...]:
 
 
 def answer_of(verdicts: tuple[Verdict, ...]) -> Answer:
-    """The regime with the most to recover; where nothing is worth it, the device regime that bounds the run."""
+    """The regime with the most to recover; where nothing is worth it, the device regime that bounds the run.
+
+    Where kernels that nobody knows run for longer than all device regimes own, naming one of them would be a guess.
+    """
     dearest = max(verdicts, key=lambda verdict: verdict.judgement.recoverable)
     recoverable = dearest.judgement.recoverable
     if recoverable >= WORTH_RECOVERING:
         severity = "critical" if recoverable >= CRITICAL else "warning"
         return Answer(dearest.regime, dearest.judgement.share, severity)
-    bound = max((v for v in verdicts if v.regime in DEVICE_REGIMES), key=lambda verdict: verdict.judgement.share)
+    bounds = [verdict for verdict in verdicts if verdict.regime in DEVICE_REGIMES]
+    bound = max(bounds, key=lambda verdict: verdict.judgement.share)
+    known = sum(verdict.judgement.share for verdict in bounds)
+    for verdict in verdicts:
+        unknown = verdict.facts.get(unknown_kernels.__name__)
+        if isinstance(unknown, Measure) and unknown.value > known:
+            bound = verdict
     return Answer(bound.regime, bound.judgement.share, "none")
 
 

@@ -20,14 +20,18 @@ from tb_bottleneck.measures.messages import (
     hidden_collectives,
     late_collectives,
     message_size,
+    paired_collectives,
     peer_link,
     ranks,
+    shard_collectives,
 )
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
 SMALL_BYTES, MANY = 1_000_000, 20
 HIDDEN, LATE = 0.20, 0.50
+# What takes most of the time is what to change.
+MOSTLY = 0.5
 SLOW_LINK = 0.5
 HOST_BACKENDS = ("gloo", "mpi")
 
@@ -52,7 +56,16 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     if _small(measures):
         causes.append(Cause("small_messages", share, sizes))
     evidence = (dearest_collective, hidden_collectives, bus_bandwidth, *sizes)
-    return tuple(causes) or (Cause("exposed_collectives", share, evidence),)
+    return tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
+
+
+def _by_kind(measures: Measures) -> str:
+    """What there is to do about exposed collectives depends on who needs them: shards, tables, experts, gradients."""
+    if measures.value(paired_collectives, otherwise=0.0) >= MOSTLY:
+        return "exposed_all_to_all"
+    if measures.value(shard_collectives, otherwise=0.0) >= MOSTLY:
+        return "exposed_shards"
+    return "exposed_collectives"
 
 
 def _on_the_host(measures: Measures) -> bool:

@@ -2,7 +2,8 @@
 
 Signal: idle device time inside checkpointing, logging, evaluation, garbage collection, or code that runs for the first
 time.
-Formula: that time / the window.
+Formula: that time / the window. First runs that lie in one step, or in a recording that is not cut into steps, are a
+start-up: they are shown, but nothing of a run's time can be recovered by curing them.
 Threshold: fires at 5 % of the window; abstains below it where Python frames were not recorded, since most of these show
 only there.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): an
@@ -14,6 +15,7 @@ from tb_bottleneck.measures.interrupting import (
     collections,
     evaluations,
     first_runs,
+    first_runs_once,
     interrupted_step,
     loggings,
     steps_between,
@@ -36,7 +38,13 @@ SUSPECTS: dict[str, MeasureFunction] = {
 
 def judge(measures: Measures) -> Judgement:
     """The costliest of the suspects is the cause; the account says what it owns, and the steps how often it comes."""
-    return idle_judgement(measures, "interruption", FIRES_AT, _causes, seen_by=checkpoints)
+    return idle_judgement(measures, "interruption", FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
+
+
+def _recoverable(measures: Measures) -> float:
+    """The part of the regime's share that a run may meet again: a start-up is over when the recording is read."""
+    share = measures.account.share("interruption")
+    return 1 - min(measures.value(first_runs_once, otherwise=0.0) / share, 1.0) if share else 1.0
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:

@@ -8,6 +8,7 @@ Source: half of traceml's warning level for overheads, 10 % of the step (diagnos
 one line of code, and worth naming earlier. What waits is in measures/waits.py; the kind that costs most is the cause.
 """
 
+from tb_bottleneck.measures.hosting import runtime_calls
 from tb_bottleneck.measures.measures import MeasureFunction, Measures
 from tb_bottleneck.measures.waiting import (
     costly_reads,
@@ -38,7 +39,7 @@ KINDS: dict[str, MeasureFunction] = {
 
 def judge(measures: Measures) -> Judgement:
     """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
-    return idle_judgement(measures, "sync", FIRES_AT, _causes)
+    return idle_judgement(measures, "sync", FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None)
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:

@@ -7,6 +7,7 @@ Source: above a fifth of the window every other share is in doubt by as much as 
 """
 
 from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.working import unknown_kernels
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule
 
 FIRES_AT = 0.20
@@ -15,7 +16,7 @@ FIRES_AT = 0.20
 def judge(measures: Measures) -> Judgement:
     """It has no cause and no cure: it lowers the confidence in the rest."""
     share = measures.account.share("unexplained")
-    return Judgement(FIRES if share >= FIRES_AT else CLEAR, share)
+    return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=(unknown_kernels,))
 
 
 RULE = Rule("unexplained", judge, FIRES_AT)

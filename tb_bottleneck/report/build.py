@@ -2,22 +2,21 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from string import Template
 
 import numpy as np
 
 from tb_bottleneck.knowledge.words import CauseAdvice, health_advice, regime_advice
-from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
 from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.recording import Recording
-from tb_bottleneck.regimes.bench import RULES, Answer
+from tb_bottleneck.regimes.bench import RULES, WORTH_RECOVERING, Answer
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Cause, Verdict
 from tb_bottleneck.report.confidence import TOLD_BY_SHAPES
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.health import Defect
 from tb_bottleneck.trace.table import Ints
-from tb_bottleneck.trace.trace import Trace
 from tb_bottleneck.units import bytes_text, duration_text, share_text
 
 MOST_STEP_TIMES = 60
@@ -43,31 +42,6 @@ def set_unreadable(report: pb.Report, code: str, error: str) -> None:
     """Health of a file that gave no trace."""
     report.health.status = "unreadable"
     report.health.reasons.append(_reason(code, {"error": error}))
-
-
-def set_origin(report: pb.Report, trace: Trace) -> None:
-    """Who recorded this: device and rank."""
-    header = trace.header
-    if header.rank is not None or not header.distributed:
-        report.rank = header.rank or 0
-    if header.world_size is not None or not header.distributed:
-        report.world_size = header.world_size or 1
-    used = np.unique(trace.all_device_ops.device)
-    if len(used):
-        facts = header.device(trace.device_index)
-        kind = "rocm" if _is_rocm(trace) else "cuda"
-        report.device.MergeFrom(
-            pb.Device(name=facts.name if facts else "", kind=kind, index=trace.device_index, count=len(used))
-        )
-    else:
-        report.device.MergeFrom(pb.Device(name=_cpu_name(header), kind="cpu", count=1))
-
-
-def set_unused_device(report: pb.Report, trace: Trace) -> None:
-    """The device that is there and did nothing: `count` is the devices that worked, none."""
-    facts = trace.header.devices[0]
-    report.device.Clear()
-    report.device.MergeFrom(pb.Device(name=facts.name, kind="rocm" if _is_rocm(trace) else "cuda", index=facts.index))
 
 
 def set_window(report: pb.Report, recording: Recording) -> None:
@@ -107,7 +81,8 @@ def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answe
     findings = []
     for verdict in verdicts:
         report.regimes.append(_regime_verdict(report, verdict))
-        findings += [_finding(verdict, cause) for cause in verdict.judgement.causes]
+        cut = report.window.basis != "whole"
+        findings += [_finding(verdict, cause, cut) for cause in verdict.judgement.causes]
     findings.sort(key=lambda finding: (finding.regime != answer.regime, -finding.cost_share))
     report.findings.extend(findings)
 
@@ -119,8 +94,13 @@ def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...],
     told = [words.causes[cause.name].headline for cause in verdict.judgement.causes]
     template = next((headline for headline in told if headline is not None), words.headline)
     headline = template.safe_substitute(_figures(verdict.facts), **_common(report, answer.share))
-    if answer.severity == "none":
-        headline += " Nothing else is worth more than a tenth of the time."
+    if answer.severity == "none" and answer.regime in DEVICE_REGIMES:
+        unknown = next((v.judgement.share for v in verdicts if v.regime == "unexplained"), 0.0)
+        headline += (
+            f" Nothing recorded explains {share_text(unknown)} of the time."
+            if unknown >= WORTH_RECOVERING
+            else " Nothing else is worth more than a tenth of the time."
+        )
     report.verdict.MergeFrom(
         pb.Verdict(
             regime=answer.regime,
@@ -151,14 +131,14 @@ def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
     )
 
 
-def _finding(verdict: Verdict, cause: Cause) -> pb.Finding:
+def _finding(verdict: Verdict, cause: Cause, cut: bool) -> pb.Finding:
     words = regime_advice(verdict.regime).causes[cause.name]
     return pb.Finding(
         cause=cause.name,
         regime=verdict.regime,
         cost_share=cause.cost_share,
         speedup=_speedup(verdict, cause),
-        evidence=_evidence(words, verdict.facts),
+        evidence=_evidence(words, verdict.facts, cut),
         fix=pb.Fix(
             summary=words.summary, code=words.code.safe_substitute(_figures(verdict.facts)), confirm=words.confirm
         ),
@@ -175,15 +155,16 @@ def _speedup(verdict: Verdict, cause: Cause) -> pb.Speedup:
     return pb.Speedup(expected=best, low=1, high=best, basis="bound")
 
 
-def _evidence(words: CauseAdvice, facts: Mapping[str, Measure | Missing]) -> list[pb.Evidence]:
-    rows = []
+def _evidence(words: CauseAdvice, facts: Mapping[str, Measure | Missing], cut: bool) -> list[pb.Evidence]:
+    """Rows of evidence. `cut` tells whether the recording was cut into steps: else counts are of all of it."""
+    rows, each = [], "per step" if cut else "in all"
     for line in words.evidence:
         fact = facts[line.measure]
         if line.optional and isinstance(fact, Missing):
             continue
-        row = pb.Evidence(label=line.label, compared_with=line.compared_with)
+        row = pb.Evidence(label=Template(line.label).safe_substitute(each=each), compared_with=line.compared_with)
         if isinstance(fact, Missing):
-            row.unit, row.text = "text", f"not known: {fact.because}"
+            row.unit, row.text, row.compared_with = "text", f"not known: {fact.because}", ""
         elif fact.unit == "text":
             row.unit, row.text = "text", fact.text
         elif math.isfinite(fact.value):
@@ -226,7 +207,7 @@ def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
     if known.value < TOLD_BY_SHAPES:
         return "Told from kernel names; record_shapes=True would tell it from the work that the kernels do."
     reached = facts.get("compute_reached") or facts.get("memory_reached")
-    near = f" They reach {share_text(reached.value)} of the roof." if isinstance(reached, Measure) else ""
+    near = f" They reach {share_text(reached.value)} of what the device could." if isinstance(reached, Measure) else ""
     return f"Told from shapes for {share_text(known.value)} of the kernels' time.{near}"
 
 
@@ -238,14 +219,3 @@ def _common(report: pb.Report, share: float) -> dict[str, str]:
         "idle_device": report.device.name or "A GPU",
         "per": "the recorded time" if report.window.basis == "whole" else "each step",
     }
-
-
-def _is_rocm(trace: Trace) -> bool:
-    return trace.header.rocm or any(
-        trace.names[name].startswith("hip") for name in np.unique(trace.calls.name).tolist()
-    )
-
-
-def _cpu_name(header: Header) -> str:
-    name = header.context.get("device_name")
-    return name[:200] if isinstance(name, str) and header.context.get("device_kind") == "cpu" else "CPU"

@@ -24,7 +24,9 @@ DOUBTFUL = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 def confidence_of(recording: Recording, defects: Sequence[Defect]) -> str:
     """high, medium or low: by the steps seen, what they were cut by, what was lost, and what nothing explains."""
     unexplained = recording.account.share("unexplained")
-    doubtful = any(defect.code in DOUBTFUL for defect in defects)
+    # On a CPU run the profiler's own time lies in operators and between them, in parts that nothing tells.
+    doubts = DOUBTFUL if recording.on_device else (*DOUBTFUL, "profiler_overhead")
+    doubtful = any(defect.code in doubts for defect in defects)
     if unexplained > HEAVY_DOUBT or recording.steps.basis == "whole":
         return "low"
     if unexplained > DOUBT or doubtful or len(recording.steps) < ENOUGH_STEPS:

@@ -1,6 +1,7 @@
 """Writes what the replay predicts into the report: gains of findings, the plan, and why there is none."""
 
-from tb_bottleneck.replay.assumptions import assumptions, word
+from tb_bottleneck.regimes.bench import CRITICAL
+from tb_bottleneck.replay.assumptions import assumptions, unsimulated, word
 from tb_bottleneck.replay.check import MOST_ERROR, MOST_FROZEN, Check
 from tb_bottleneck.replay.plan import Gain, Prediction
 from tb_bottleneck.replay.profiled import HostScales
@@ -15,6 +16,8 @@ def set_prediction(report: pb.Report, prediction: Prediction) -> None:
         gain = prediction.gains.get(finding.cause)
         if gain is not None:
             finding.speedup.CopyFrom(_speedup(gain, SCENARIO_OF[finding.cause].name))
+        elif prediction.check.trusted:
+            finding.speedup.because = why_not(finding.cause, report.device.kind == "cpu")
     for step in prediction.plan:
         words = assumptions()[step.scenario]
         report.plan.add(
@@ -26,15 +29,39 @@ def set_prediction(report: pb.Report, prediction: Prediction) -> None:
             high=step.total.high,
             assumes=words.text,
         )
+    _lower_severity(report, prediction)
     report.replay.error, report.replay.frozen_share = prediction.check.error, prediction.check.frozen_share
     report.replay.because = _because(prediction.check)
     if prediction.scales is not None and prediction.gains:
         report.replay.host = _host(prediction.scales)
 
 
+def _lower_severity(report: pb.Report, prediction: Prediction) -> None:
+    """Nothing is critical that all cures together are not expected to give back.
+
+    Only where each of them was simulated: what could not be may be worth what its rule says.
+    """
+    if report.verdict.severity != "critical" or not all(f.cause in prediction.gains for f in report.findings):
+        return
+    expected = max((step.total.expected for step in prediction.plan), default=1.0)
+    if 1 - 1 / expected < CRITICAL:
+        report.verdict.severity = "warning"
+
+
 def set_broken_replay(report: pb.Report) -> None:
     """Says that the replay failed; every finding keeps the bound that its rule states."""
     report.replay.because = word("broken").substitute()
+
+
+def why_not(cause: str, on_cpu: bool) -> str:
+    """Why the gain of curing this was not simulated, in words."""
+    scenario = SCENARIO_OF.get(cause)
+    if scenario is None:
+        return unsimulated().get(cause, "")
+    if on_cpu and not scenario.on_cpu:
+        return word("on_device").substitute()
+    needs = assumptions()[scenario.name].needs
+    return word("needs").substitute(needs=needs) if needs else ""
 
 
 def _speedup(gain: Gain, scenario: str) -> pb.Speedup:

@@ -3,12 +3,17 @@
 In a synchronous job all ranks take the same time per step: a rank that is slow does not wait in the collectives, and
 the others wait there for it. So the rank with the least exposed communication sets the pace, and if it has clearly less
 than the median rank, its own verdict is the job's.
+
+A step takes what the slowest rank works, and what the exchange itself takes: at most what that rank waits. Were no rank
+a straggler, the next slowest would set the pace, and a step would be shorter by what that one waits longer.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
 from statistics import fmean, median
 
+from tb_bottleneck.replay.assumptions import word
+from tb_bottleneck.replay.noise import NOISE
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -49,9 +54,33 @@ def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
             f" The rank that spends least in collectives spends {share_text(least)} there: no more than that is the "
             "exchange itself, the rest is waiting for one another."
         )
+    if stragglers:
+        every = all(report.world_size == len(ranks) for report in ranks.values())
+        job.speedup.CopyFrom(_speedup(waits, {rank for _, rank in stragglers}, every))
     job.stragglers.extend(pb.Straggler(rank=rank, behind_share=-behind) for behind, rank in stragglers)
     job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(ranks[pace].account)))
     return job
+
+
+def _speedup(waits: dict[int, float], stragglers: set[int], every: bool) -> pb.Speedup:
+    """What the job gains if stragglers come to work like the median rank; only where no rank's recording is missing.
+
+    The next slowest rank then sets the pace. At worst only the slowest one is cured, or its work moves to the others,
+    so that all work like the mean; at best all work like the median. `waits` are shares of the step.
+    """
+    if not every:
+        return pb.Speedup(expected=1, low=1, high=1, basis="none", because=word("ranks_missing").substitute())
+    pace, usual, mean = min(waits.values()), median(waits.values()), fmean(waits.values())
+    second = sorted(waits.values())[1]
+    others = min(wait for rank, wait in waits.items() if rank not in stragglers)
+    expected, least, most = (1 / (1 - (wait - pace)) for wait in (min(others, usual), min(second, mean), usual))
+    return pb.Speedup(
+        expected=expected,
+        low=max(least / (1 + NOISE), 1.0),
+        high=most * (1 + NOISE),
+        basis="ranks",
+        assumes=word("ranks_assumed").substitute(),
+    )
 
 
 def _mean_row(reports: list[pb.Report], position: int) -> pb.AccountRow:

@@ -9,6 +9,7 @@ from tb_bottleneck.knowledge.spoken import telemetry_advice
 from tb_bottleneck.knowledge.words import Line, regime_advice
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.measures.measure import Measure, Missing
+from tb_bottleneck.measures.telemetry.stakes import stakes_of
 from tb_bottleneck.measures.telemetry.testimony import Testimony
 from tb_bottleneck.regimes.bench import Answer
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, FIRES, Cause, Verdict
@@ -31,7 +32,8 @@ MOST_STEP_TIMES = 60
 """Step times that the report shows, each the longest of its neighbours."""
 
 DOUBT = 0.25
-"""More unexplained time than this puts every other share in doubt; as for traces (report/confidence.py)."""
+"""More idle time than this that is not explained puts every other share in doubt; as for traces
+(report/confidence.py)."""
 
 
 def empty_report(run: str, source: str) -> pb.Report:
@@ -131,7 +133,7 @@ def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...],
             severity=answer.severity,
             confidence=confidence,
             headline=headline,
-            title=regime_advice(answer.regime).title,
+            title=_title(answer.regime, answer.severity),
         )
     )
 
@@ -145,14 +147,26 @@ def set_stretches(report: pb.Report, bands: Iterable[Band]) -> None:
             regime=band.regime,
             share=band.share,
             severity=band.severity,
-            title=regime_advice(band.regime).title,
+            title=_title(band.regime, band.severity),
         )
 
 
+def _title(regime: str, severity: str) -> str:
+    """The regime in words. A device that works undisturbed, at what is not told, is not called unexplained; one that
+    works, but is held down by heat or by other threads, is not called sound."""
+    words, title = telemetry_advice().stretch, regime_advice(regime).title
+    if (regime, severity) == ("unexplained", "none"):
+        return words["at_work"].template
+    return words["held"].safe_substitute(title=title) if regime == "compute" and severity != "none" else title
+
+
 def confidence_of(testimony: Testimony, answer: Answer, found: list[Defect]) -> str:
-    """medium at best: telemetry sees steps from outside. Low with few steps, losses, or much that is not explained."""
+    """medium at best: telemetry sees steps from outside. Low with few steps, losses, or much that nothing explains; the
+    device's own work is no riddle to the others, only what bounds it."""
     told = answer.regime not in ("memory", "compute", "underfilled") or testimony.bounds.counters
-    doubt = testimony.account.share("unexplained") > DOUBT and answer.regime != "gpu_unused"
+    puzzles = testimony.mean(stakes_of(testimony)["unexplained"], "share", "no window is known")
+    puzzled = isinstance(puzzles, Missing) or puzzles.value > DOUBT
+    doubt = answer.regime == "unexplained" or (puzzled and answer.regime != "gpu_unused")
     return "medium" if len(testimony.steps) >= ENOUGH_STEPS and told and not doubt and not found else "low"
 
 

@@ -4,9 +4,11 @@ import textwrap
 from collections.abc import Iterator
 
 from tb_bottleneck.report import stretches
+from tb_bottleneck.report.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.joined import lines_of
+from tb_bottleneck.report.together import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import bytes_text, duration_text, share_text
+from tb_bottleneck.units import duration_text, share_text
 
 _WIDTH = 100
 _BAR = 30
@@ -18,6 +20,9 @@ _BASIS = {
 }
 
 
+_DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
+
+
 def render(report: pb.Report) -> str:
     """The whole report, plain text."""
     return "\n".join(_lines(report)).rstrip() + "\n"
@@ -27,7 +32,18 @@ def render_job(job: pb.Job) -> str:
     """The ranks of a job together, plain text."""
     ranks = ", ".join(str(rank) for rank in job.ranks)
     lines = [f"{job.run}: ranks {ranks} together", "─" * min(_WIDTH, 72), *_wrapped(job.verdict.headline)]
+    if job.HasField("speedup"):
+        lines += _wrapped(_without_stragglers(job.speedup))
     return "\n".join([*lines, *_account(job)]) + "\n"
+
+
+def _without_stragglers(speedup: pb.Speedup) -> str:
+    if speedup.basis == "none":
+        return speedup.because
+    gain = (
+        f"{factor_text(speedup.expected)} faster ({bounds_text(speedup.low, speedup.high)}, from the ranks' accounts)"
+    )
+    return f"Without stragglers: {gain}. This assumes that {speedup.assumes}."
 
 
 def _lines(report: pb.Report) -> Iterator[str]:
@@ -35,7 +51,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield "─" * min(_WIDTH, 72)
     if report.HasField("verdict"):
         yield from _wrapped(report.verdict.headline)
-        yield from _wrapped(f"{_severity(report.verdict)}, {report.verdict.confidence} confidence.")
+        yield from _wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
     else:
@@ -51,18 +67,31 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _plan(report)
 
 
-def _severity(verdict: pb.Verdict) -> str:
+def _severity(report: pb.Report) -> str:
+    verdict = report.verdict
+    if verdict.severity == "none":
+        smaller = any(finding.regime != verdict.regime for finding in report.findings)
+        return "Nothing that would save a tenth of the time" + (", smaller things below" if smaller else "")
     return {
         "critical": "Critical: a fifth of the time or more is at stake",
         "warning": "Worth mending: a tenth of the time or more is at stake",
-        "none": "Nothing to mend outside the device's own work",
+        "info": "Minor: less than a tenth of the time is at stake",
     }.get(verdict.severity, verdict.severity)
+
+
+def _why(report: pb.Report) -> str:
+    """What the rule adds to the headline, in its own words: its first sentence says the same."""
+    mine = next((regime for regime in report.regimes if regime.regime == report.verdict.regime), None)
+    more = mine.because.partition(". ")[2] if mine is not None else ""
+    return f" {more}" if more else ""
 
 
 def _about(report: pb.Report) -> Iterator[str]:
     if report.device.kind:
-        name = report.device.name or report.device.kind.upper()
-        rank = f", rank {report.rank} of {report.world_size}" if report.world_size > 1 else ""
+        kind = report.device.kind
+        unnamed = f"{_DEVICES[kind]} whose name was not recorded" if kind in _DEVICES else kind.upper()
+        name = report.device.name or unnamed
+        rank = f", rank {report.rank} (of {report.world_size} ranks)" if report.world_size > 1 else ""
         yield f"Device: {name}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
@@ -81,7 +110,8 @@ def _health(report: pb.Report) -> Iterator[str]:
     yield f"The recording is {report.health.status}:"
     for reason in report.health.reasons:
         yield from _wrapped(f"- {reason.detail} [{reason.code}]", "  ")
-        yield from _wrapped(f"  mend: {reason.fix}", "    ")
+        first, *more = reason.fix.splitlines() or [""]
+        yield from (f"      mend: {first}", *(f"            {line}" for line in more))
 
 
 def _account(report: pb.Report | pb.Job) -> Iterator[str]:
@@ -104,7 +134,9 @@ def _findings(report: pb.Report) -> Iterator[str]:
         yield f"   at stake: {share_text(finding.cost_share)} of the time{_gain(finding.speedup)}"
         for row in finding.evidence:
             against = f"  ({row.compared_with})" if row.compared_with else ""
-            yield from _wrapped(f"- {row.label}: {_value(row)}{against}", "   ")
+            yield from _wrapped(f"- {row.label}: {value_text(row)}{against}", "   ")
+        for remark in (finding.speedup.because, note_of(report, finding)):
+            yield from _wrapped(remark, "   ")
         yield from _wrapped(finding.fix.summary, "   ")
         yield ""
         yield from (f"       {line}" for line in finding.fix.code.splitlines())
@@ -120,9 +152,8 @@ def _plan(report: pb.Report) -> Iterator[str]:
         yield f"What to change first (simulated with the ones above it in place: gain in all, time of {per})"
         width = max(len(step.title) for step in steps)
         for number, step in enumerate(steps, 1):
-            bounds = f"({step.low:.2f} to {step.high:.2f})"
-            after = duration_text(step.step_ns_after)
-            yield f"  {number}. {step.title:{width}}  {step.speedup_total:5.2f}x {bounds:16} {after}"
+            bounds, after = f"({bounds_text(step.low, step.high)})", duration_text(step.step_ns_after)
+            yield f"  {number}. {step.title:{width}}  {factor_text(step.speedup_total):>5} {bounds:16} {after}"
         for title, assumes in dict.fromkeys((step.title, step.assumes) for step in steps):
             yield from _wrapped(f"- {title}: this assumes that {assumes}.", "  ")
     for words in (replay.because, replay.host):
@@ -130,30 +161,19 @@ def _plan(report: pb.Report) -> Iterator[str]:
             yield ""
             yield from _wrapped(words)
     if steps:
-        checked = (
-            f"{share_text(replay.error)} off the recorded time, {share_text(replay.frozen_share)} of it unexplained"
+        error, frozen = small_share_text(replay.error), small_share_text(replay.frozen_share)
+        yield from _wrapped(
+            f"Check: with nothing changed, the simulation is {error} off the recorded time, of which {frozen} is "
+            "unexplained."
         )
-        yield from _wrapped(f"The unmodified recording, replayed: {checked}.")
 
 
 def _gain(speedup: pb.Speedup) -> str:
     if speedup.basis == "bound":
-        return f"; at best {speedup.high:.2f}x faster (a bound, not simulated)"
+        return f"; at best {factor_text(speedup.high)} faster (a bound, not simulated)"
     if speedup.basis == "replay":
-        return f"; {speedup.expected:.2f}x faster ({speedup.low:.2f} to {speedup.high:.2f}, simulated)"
+        return f"; {factor_text(speedup.expected)} faster ({bounds_text(speedup.low, speedup.high)}, simulated)"
     return "; no gain is predicted"
-
-
-def _value(row: pb.Evidence) -> str:
-    if not row.HasField("value"):
-        return row.text
-    if row.unit == "ns":
-        return duration_text(row.value)
-    if row.unit == "share":
-        return share_text(row.value)
-    if row.unit == "bytes":
-        return bytes_text(row.value)
-    return f"{row.value:,.1f}".removesuffix(".0")
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

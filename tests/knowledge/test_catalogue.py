@@ -32,6 +32,18 @@ def test_an_example_is_recognised_by_its_own_entry(name, patterns, entry):
         ("void cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>", "streaming"),
         ("volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", "contraction"),
         ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)", "collective"),
+        ("void rmsnorm_twoPassAlgo_e8<half>", "streaming"),
+        ("void dgl::aten::cuda::SpMMCsrKernel<long, float, dgl::aten::cuda::binary::CopyLhs<float>>", "streaming"),
+        ("void spmm_kernel<float, (ReductionType)0, true>", "streaming"),
+        ("sm80_xmma_sparse_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64", "contraction"),
+        ("void causal_conv1d_fwd_kernel<Causal_conv1d_fwd_kernel_traits<128, 4, true, c10::BFloat16>>", "streaming"),
+        ("miopenGcnAsmConv1x1U", "contraction"),
+        ("MIOpenConvUni", "contraction"),
+        ("void moe_align_block_size_kernel<int>", "streaming"),
+        (
+            "device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90>>>",
+            "contraction",
+        ),
         ("_my_own_kernel", None),
     ],
 )

@@ -45,6 +45,23 @@ def test_a_steady_recording_is_not_doubted():
     assert codes(drawn_trace(STEADY, UNIT_US)) == []
 
 
+def test_work_without_its_launches_is_not_believed_where_the_device_waits(tmp_path):
+    """The same third of the launches is lost; it matters where the device is idle."""
+    waiting = """
+        step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc
+        op      ####################....................####################
+        gpu     .aaaaaabb...bbbcccccc.aaaa...bbb..cccccc.aaaaaabb..bbbbcccccc
+    """
+    for drawing, doubted in ((waiting, True), (STEADY, False)):
+        whole = drawn(drawing, UNIT_US)
+        calls = [event for event in whole["traceEvents"] if event["cat"] == "cuda_runtime"]
+        lost = {id(event) for event in calls[::3]}
+        whole["traceEvents"] = [event for event in whole["traceEvents"] if id(event) not in lost]
+        path = tmp_path / "lost.pt.trace.json"
+        path.write_text(json.dumps(whole))
+        assert ("launches_lost" in codes(load(str(path)))) is doubted
+
+
 def test_marks_of_steps_that_reach_into_each_other_are(tmp_path):
     path = written(tmp_path, [row("user_annotation", "ProfilerStep#9", 5, 20)])
     assert "overlapping_steps" in codes(load(path))

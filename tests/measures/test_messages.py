@@ -136,6 +136,32 @@ def test_the_size_of_a_message_is_its_larger_side_and_nonsense_is_none(tmp_path,
     assert (None if isinstance(found, Missing) else found.value) == size
 
 
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", "exposed_collectives"),
+        ("ncclDevKernel_AllGather_RING_LL(ncclDevComm*, unsigned long)", "exposed_shards"),
+        ("ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclWorkElem)", "exposed_shards"),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "exposed_all_to_all"),
+    ],
+)
+def test_what_to_do_about_a_collective_depends_on_who_needs_it(tmp_path, name, cause):
+    whole = drawn(
+        """
+        step    aaaaaaaaaabbbbbbbbbbcccccccccc
+        gpu     .aabb.....ccdd......eeff......
+        nccl    .....####......####......####.
+    """,
+        1000,
+    )
+    for event in whole["traceEvents"]:
+        if "nccl" in event["name"]:
+            event["name"] = name
+    report = read(tmp_path, whole)[1]
+    assert (report.verdict.regime, report.findings[0].cause) == ("communication", cause)
+    assert ("DistributedDataParallel" in report.findings[0].fix.code) is (cause == "exposed_collectives")
+
+
 def test_without_collectives_or_sizes_nothing_is_said():
     none, unsized = measured(healthy(1)), measured(BUCKETS.but(bucket_bytes=0))
     for measure in (message_size, bytes_exchanged, hidden_collectives, late_collectives, bus_bandwidth):

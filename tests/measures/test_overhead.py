@@ -54,3 +54,19 @@ def test_the_measured_overhead_takes_the_place_of_the_half_that_is_reckoned_with
     for told, recoverable in ((10_000_000, share), (7_000_000, (share - 0.3) / 0.7), (4_500_000, 0.1)):
         judged = RULE.judge(Measures(recorded(unprofiled_step_ns=told)))
         assert judged.recoverable == pytest.approx(recoverable, abs=0.04)
+
+
+# Steps of 1 ms in a run without a device; half of each lies between operators.
+ON_THE_CPU = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##..##..#.##..##..#.##..##..#.
+"""
+
+
+def test_on_the_cpu_operators_bear_a_part_of_the_overhead():
+    """From none of it to all of it lies between operators: their share is nothing or a half, and the middle counts."""
+    trace = drawn_trace(ON_THE_CPU, tb_bottleneck={"context": {"unprofiled_step_ns": 500_000}})
+    judged = RULE.judge(Measures(Recording(trace, find_steps(trace))))
+    assert (judged.status, judged.share) == ("fires", pytest.approx(0.5, abs=0.04))
+    assert judged.recoverable == pytest.approx(judged.share / 2)
+    assert not any(cause.bounded for cause in judged.causes), "larger operators do their own work faster, too"

@@ -2,6 +2,7 @@
 
 from draw import drawn_trace
 
+from tb_bottleneck.measures.measure import Measure
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.regimes import bench
@@ -33,6 +34,16 @@ def test_a_rule_that_breaks_is_shown_as_broken_and_spoils_no_other(monkeypatch, 
     assert verdicts["input"] == FIRES
     assert len(verdicts) == len(rules)
     assert "planted" in caplog.text
+
+
+def test_no_device_regime_is_named_where_most_kernels_are_unknown():
+    facts = {"unknown_kernels": Measure(0.5, "share")}
+    unknown = Verdict("unexplained", Judgement(CLEAR, 0.6), facts)
+    verdicts = (verdict("compute", 0.1, 0.0), unknown, verdict("launch", 0.08, 0.04))
+    assert bench.answer_of(verdicts) == bench.Answer("unexplained", 0.6, "none")
+    idle = verdict("unexplained", 0.6, 0.0)
+    assert bench.answer_of((verdicts[0], idle)).regime == "compute", "time without work says nothing of the kernels"
+    assert bench.answer_of((*verdicts, verdict("input", 0.3, 0.3))).regime == "input"
 
 
 def verdict(regime, share, recoverable):

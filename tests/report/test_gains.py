@@ -6,6 +6,9 @@ import pytest
 from draw import drawn
 
 from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.replay.check import Check
+from tb_bottleneck.replay.plan import Gain, PlanStep, Prediction
+from tb_bottleneck.report.gains import set_prediction, why_not
 from tb_bottleneck.report.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -70,6 +73,13 @@ def test_the_check_of_the_replay_is_reported(report):
     assert "of its recorded time" in found.replay.host
 
 
+def test_a_gain_that_was_not_simulated_says_why(report):
+    assert why_not("oversubscribed_threads", on_cpu=True).startswith("Not simulated: how fast the operators run")
+    assert "healthy link" in why_not("degraded_link", on_cpu=False)
+    assert "on the CPU" in why_not("small_kernels", on_cpu=True)
+    assert report(STARVED).findings[0].speedup.because == ""
+
+
 def test_a_measured_unprofiled_step_is_told(report):
     context = {"context": {"unprofiled_step_ns": 9_900_000}}
     assert "measured unprofiled step time" in report(STARVED, tb_bottleneck=context).replay.host
@@ -100,10 +110,39 @@ def test_the_text_shows_the_plan_with_its_bounds_and_assumptions(report):
     assert "What to change first" in text
     assert "1. Let worker processes make the batches" in text
     assert "this assumes that workers make batches as fast as now" in " ".join(text.split())
-    assert "The unmodified recording, replayed" in text
+    assert "with nothing changed, the simulation is" in " ".join(text.split())
 
 
 def test_the_text_says_why_there_is_no_plan(report):
     text = render(report(UNEXPLAINED))
     assert "What to change first" not in text
     assert "Nothing is predicted" in text
+
+
+@pytest.mark.parametrize(
+    ("alone", "together", "severity"),
+    [
+        ((1.0, 1.05), None, "warning"),  # the rule sees a fifth at stake, and no cure frees it
+        ((1.1, 1.2), (1.12, 1.2), "warning"),
+        ((1.1, 1.2), (1.4, 1.6), "critical"),
+    ],
+)
+def test_no_more_is_called_at_stake_than_cures_are_simulated_to_give_back(alone, together, severity):
+    found = pb.Report()
+    found.findings.add(cause="unfused_pointwise")
+    found.verdict.severity = "critical"
+    check = Check(error=0.0, frozen_share=0.0)
+    plan = ()
+    if together is not None:
+        plan = (PlanStep("unfused_pointwise", "fusing", 1e6, Gain(together[0], 1.0, together[1])),)
+    gains = {"unfused_pointwise": Gain(alone[0], 1.0, alone[1])}
+    set_prediction(found, Prediction(check, gains, plan, None))
+    assert found.verdict.severity == severity
+
+
+def test_what_could_not_be_simulated_keeps_what_its_rule_says():
+    found = pb.Report()
+    found.findings.add(cause="degraded_link")
+    found.verdict.severity = "critical"
+    set_prediction(found, Prediction(Check(error=0.0, frozen_share=0.0), {}, (), None))
+    assert found.verdict.severity == "critical"

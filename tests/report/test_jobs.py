@@ -28,9 +28,31 @@ def test_the_rank_that_waits_least_is_the_straggler_and_its_verdict_the_jobs():
     assert sum(row.share for row in job.account) == pytest.approx(1)
 
 
+def test_without_the_straggler_the_next_slowest_rank_sets_the_pace():
+    """Rank 2 works 95 % of the step, rank 3 62 %; with the 5 % that the exchange takes now, a step takes 67 %."""
+    (job,) = jobs_of([rank(0, 0.4), rank(1, 0.42), rank(2, 0.05, "input"), rank(3, 0.38)])
+    assert job.speedup.basis == "ranks"
+    assert job.speedup.expected == pytest.approx(1 / 0.67)
+    assert job.speedup.low == pytest.approx(1 / (1 - (0.3125 - 0.05)) / 1.03), "all work like the mean"
+    assert job.speedup.high == pytest.approx(1 / (1 - (0.39 - 0.05)) * 1.03), "all work like the median"
+    assert "collectives" in job.speedup.assumes
+
+
+def test_of_two_ranks_the_slow_one_comes_half_of_the_way():
+    (job,) = jobs_of([rank(0, 0.5, world_size=2), rank(1, 0.1, "input", world_size=2)])
+    assert job.speedup.expected == pytest.approx(1 / 0.8)
+
+
+def test_no_gain_is_told_where_recordings_of_ranks_are_missing():
+    (job,) = jobs_of([rank(0, 0.4), rank(1, 0.42), rank(2, 0.05, "input")])
+    assert job.speedup.basis == "none"
+    assert "missing" in job.speedup.because
+
+
 def test_ranks_that_wait_alike_have_no_straggler():
     (job,) = jobs_of([rank(0, 0.3, "communication"), rank(1, 0.31, "communication")])
     assert not job.stragglers
+    assert not job.HasField("speedup")
     assert job.verdict.regime == "communication"
     assert "spends 30 % there: no more than that is the exchange itself" in job.verdict.headline
 

@@ -91,15 +91,17 @@ class Excess:
 def excess_of(windows: Windows) -> Excess:
     """Steps that are more than OFF_CADENCE times as long as their window's median, the loader's part left out.
 
-    What the device works in such a step is its own work, not an interruption.
+    What the device works in such a step is its own work, not an interruption. Where the CPU is the device, the phases
+    are that work: in them a long step is one that was kept off its core.
     """
     number, longest, mean = windows.highest("wall")
     _, waited, waited_mean = windows.highest("loader_wait")
-    _, _, busy = windows.highest("device_busy")
+    worked = ("device_busy",) if windows.device is not None or windows.times_device else PHASES
+    busy = sum((np.nan_to_num(windows.highest(name)[1]) for name in worked), np.zeros(len(longest)))
     rest = longest - np.nan_to_num(waited)
     usual = _usual(np.maximum(mean - np.nan_to_num(waited_mean), 0.0), windows)
     off = rest > OFF_CADENCE * usual
-    beyond = np.where(off, np.minimum(rest - usual, np.maximum(rest - np.nan_to_num(busy), 0.0)), 0.0)
+    beyond = np.where(off, np.minimum(rest - usual, np.maximum(rest - busy, 0.0)), 0.0)
     by_window = np.bincount(windows.window_of_steps, beyond, len(windows)).astype(float)
     return Excess(by_window, number[off & (beyond > 0)], beyond[off & (beyond > 0)])
 
@@ -114,11 +116,6 @@ def _usual(values: Floats, windows: Windows) -> Floats:
         if len(rows) >= ENOUGH_ROWS:
             usual[windows.window_of_steps[rows[0]]] = np.median(values[rows])
     return np.asarray(usual[windows.window_of_steps])
-
-
-def _zero(values: Floats) -> Floats:
-    """What was not timed, such as copies where there is no device, takes none of the host's time."""
-    return np.nan_to_num(values)
 
 
 def _sum_of_known(parts: list[Floats]) -> Floats:

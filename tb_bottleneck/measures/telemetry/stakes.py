@@ -21,6 +21,17 @@ def stakes_of(testimony: Testimony) -> dict[str, Floats]:
     return {regime: np.where(known, np.nan_to_num(values), np.nan) for regime, values in lost.items()}
 
 
+def crowded_windows(testimony: Testimony, waited: float, queued: float) -> Floats:
+    """What a run on the CPU loses to other threads, as a share of each window: of its own work, what did not run while
+    more than `queued` threads wanted each usable core and some thread waited for one for `waited` of the time."""
+    windows = testimony.windows
+    threads = windows.mean("run_queue") / np.fmax(windows.mean("cpu_usable_cores"), 1.0)
+    work = 1.0 - np.nan_to_num(testimony.accounts.idle, nan=1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        crowded = (windows.mean("cpu_pressure") >= waited) & (threads > queued)
+        return np.where(crowded & (not testimony.on_device), work * (1.0 - 1.0 / threads), 0.0)
+
+
 def unused_windows(testimony: Testimony, below: float) -> Floats:
     """1 for each window in which the device's utilisation is below `below` while steps end; else 0."""
     used = testimony.signals.utilisation

@@ -20,9 +20,10 @@ WITNESS = "telemetry"
 class Testimony:
     """Windows, signals and accounts of one process; everything is taken once and kept."""
 
-    def __init__(self, telemetry: Telemetry) -> None:
+    def __init__(self, telemetry: Telemetry, since: int = 0) -> None:
+        """Of all of it, or of what ended after `since`, ns since 1970."""
         self.telemetry = telemetry
-        self.windows = Windows(telemetry)
+        self.windows = Windows(telemetry, since)
         self.facts: dict[str, Any] = telemetry.facts
 
     @cached_property

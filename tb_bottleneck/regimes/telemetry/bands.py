@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.measures.account import DEVICE_REGIMES
-from tb_bottleneck.measures.telemetry.stakes import stakes_of, unused_windows
+from tb_bottleneck.measures.telemetry.stakes import crowded_windows, stakes_of, unused_windows
 from tb_bottleneck.measures.telemetry.testimony import Testimony
 from tb_bottleneck.regimes.bench import CRITICAL, WARNING, WORTH_RECOVERING
+from tb_bottleneck.regimes.telemetry.compute import CORES_WANTED, QUEUED
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 
 Floats = npt.NDArray[np.float64]
@@ -44,6 +45,7 @@ class Band:
 def bands_of(testimony: Testimony) -> tuple[Band, ...]:
     """The stretches in order of time; windows of which nothing is known belong to none."""
     stakes = stakes_of(testimony)
+    stakes["compute"] = stakes["compute"] + crowded_windows(testimony, CORES_WANTED, QUEUED)
     bound = _bound_by(testimony)
     unused = unused_windows(testimony, UNUSED)
     owner: list[Owner] = []

@@ -40,10 +40,15 @@ def judge_all(measures: Measures) -> tuple[Verdict, ...]:
 
 
 def answer_of(verdicts: tuple[Verdict, ...]) -> Answer:
-    """As for traces; but where the bound of the device's work is not known, that is the answer, not a guess."""
+    """As for traces; but where the bound of the device's work is not known, that is the answer, not a guess.
+
+    What slows such work (heat, too few cores) has a cost that can be told though the work's regime cannot: then that is
+    the share.
+    """
     answer = bench.answer_of(verdicts)
     if answer.severity != "none":
-        return answer
+        recoverable = max(verdict.judgement.recoverable for verdict in verdicts)
+        return Answer(answer.regime, max(answer.share, recoverable), answer.severity)
     unknown = next(verdict for verdict in verdicts if verdict.regime == "unexplained")
     if unknown.judgement.share > answer.share:
         return Answer(unknown.regime, unknown.judgement.share, "none")

@@ -1,0 +1,19 @@
+"""Tells a recording that did not look at the host: why its device had no work, nothing in it can say."""
+
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.trace.health import Defect
+from tb_bottleneck.trace.kinds import Kind
+
+# From here on idle time would name the run: traceml's warning level for overheads (diagnostics/step_time/policy.py).
+UNSEEN_SHARE = 0.10
+_HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
+
+
+def unseen_defect(recording: Recording) -> Defect | None:
+    """The defect `host_not_recorded`, None where the host was recorded, or the device left nothing to explain."""
+    if not recording.on_device or len(recording.trace.rows(*_HOST)):
+        return None
+    idle = int(recording.gaps.by_doing[:, Doing.OTHER].sum())
+    share = idle / recording.account.window
+    return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNSEEN_SHARE else None

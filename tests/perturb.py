@@ -1,0 +1,135 @@
+"""Shows whether verdicts rest on the run or on the file: `python tests/perturb.py [-r NAME …] [-p NAME …] [--write]`.
+
+Each labelled recording of the folder that TB_BOTTLENECK_TRACES names is changed in the ways of perturbations.py and
+judged again. A change loses or rewrites what is recorded, never what the run did: so the answer should stay right, or
+become "cannot tell". The tables go to stdout, and with --write to tests/PERTURBED.md; progress goes to stderr.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from perturbations import PERTURBATIONS, Perturbation  # noqa: E402
+from simulate.cases import answer_of  # noqa: E402
+
+from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+
+# What an answer is, from the best to the worst.
+SAME, RIGHT, ABSTAINS, OTHER, NEVER = "same", "right", "cannot tell", "another", "never"
+GRADES = (SAME, RIGHT, ABSTAINS, OTHER, NEVER)
+
+
+def grade(label: dict[str, Any], before: str, said: str) -> str:
+    """How an answer compares with the one that the untouched recording got, and with its label."""
+    right = (label["truth"], *label["also"])
+    incomplete = [answer for answer in (said, label["truth"]) if answer.startswith("incomplete")]
+    if said in label["never"]:
+        return NEVER
+    if said == before:
+        return SAME
+    if said in right or len(incomplete) == 2:
+        return RIGHT
+    return ABSTAINS if said.startswith(("incomplete", "unreadable")) else OTHER
+
+
+def judged(raw: bytes, change: Perturbation) -> str:
+    """The answer that a changed recording gets."""
+    trace = msgspec.json.decode(raw)
+    if isinstance(trace, list):
+        trace = {"traceEvents": trace}
+    change(trace)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "perturbed.pt.trace.json"
+        path.write_bytes(msgspec.json.encode(trace))
+        return answer_of(diagnose(str(path)))
+
+
+def answers(
+    folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturbation]
+) -> Iterator[tuple[str, str, str, str, str]]:
+    """Recording, change, answer before, answer then, grade."""
+    for number, label in enumerate(labels, 1):
+        path = folder / f"{label['name']}.json.gz"
+        raw = _decodable(gzip.decompress(path.read_bytes()))
+        if raw is None:
+            continue
+        before = answer_of(diagnose(str(path)))
+        for name, change in changes.items():
+            print(f"recording {number} of {len(labels)}: {label['name']}, {name}", file=sys.stderr)
+            said = judged(raw, change)
+            yield label["name"], name, before, said, grade(label, before, said)
+
+
+def _decodable(raw: bytes) -> bytes | None:
+    """The recording as strict JSON; None where only this package's own lenient reader makes something of it."""
+    try:
+        msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        try:
+            return json.dumps(json.loads(raw, strict=False)).encode()
+        except ValueError:
+            return None
+    return raw
+
+
+def page(folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturbation]) -> Iterator[str]:
+    """The whole page, line by line."""
+    rows = list(answers(folder, labels, changes))
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for _, change, _, _, graded in rows:
+        counts[change][graded] += 1
+    yield "# Perturbed recordings"
+    yield ""
+    yield "Written by `python tests/perturb.py --write`. Each labelled public recording, changed in one way and judged"
+    yield "again: the *same* answer as before, another *right* one by its label, *cannot tell*, *another* one, or one"
+    yield "that the label rules out (*never*)."
+    yield ""
+    yield f"| change | what it stands for | {' | '.join(GRADES)} |"
+    yield "|---|---|" + "---:|" * len(GRADES)
+    for name, change in changes.items():
+        told = " ".join((change.__doc__ or "").split())
+        yield f"| {name} | {told} | {' | '.join(str(counts[name][one]) for one in GRADES)} |"
+    total = Counter(graded for *_, graded in rows)
+    yield f"| **all** | | {' | '.join(str(total[one]) for one in GRADES)} |"
+    yield ""
+    yield "## Answers that are neither the same nor right"
+    yield ""
+    yield "| recording | change | before | then | |"
+    yield "|---|---|---|---|---|"
+    for recording, change_name, before, said, graded in rows:
+        if graded not in (SAME, RIGHT):
+            yield f"| {recording} | {change_name} | {before} | {said} | {graded} |"
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description="Judges labelled recordings again, with parts of them lost.")
+    parser.add_argument("-r", "--recordings", nargs="*", help="only these")
+    parser.add_argument("-p", "--perturbations", nargs="*", choices=[*PERTURBATIONS], help="only these")
+    parser.add_argument("--write", action="store_true", help="write tests/PERTURBED.md as well")
+    options = parser.parse_args()
+    folder = Path(os.environ.get("TB_BOTTLENECK_TRACES") or parser.error("TB_BOTTLENECK_TRACES names no folder"))
+    labels = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
+    labels = [label for label in labels if not options.recordings or label["name"] in options.recordings]
+    changes = {name: PERTURBATIONS[name] for name in options.perturbations or PERTURBATIONS}
+    text = "\n".join(page(folder, labels, changes)) + "\n"
+    print(text, end="")
+    if options.write:
+        (HERE / "PERTURBED.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Causes that no simulated illness plants, drawn: each is named where its time is lost, and not where it costs nothing.
+
+The others are planted in simulate/illnesses.py, with healthy trainings that look ill beside them.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.diagnosis import diagnose
+
+# Each drawn kernel stands for so many, launched together: a recording of fewer kernels than eight is not judged.
+PARTS = 4
+FRAME, ANNOTATION = "python_function", "user_annotation"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """An ill run, its healthy twin, and other names for what is drawn: by the drawn name, (category, name)."""
+
+    ill: str
+    well: str
+    named: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+DRAWN_FRAME, DRAWN_OPERATOR, DRAWN_MALLOC = "train.py(10): augment", "aten::linear", "cudaMalloc"
+DRAWN_LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+# A Python frame of three milliseconds behind the kernels, and the same while kernels still run.
+FRAME_WHILE_IDLE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##........##........##........
+    python  .....####......####......####.
+    gpu     ..aabb......ccdd......eeff....
+"""
+FRAME_WHILE_BUSY = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##........##........##........
+    python  ...####......####......####...
+    gpu     .aaaabbbbccccccdddddeeeeeffff.
+"""
+LOADER_WHILE_IDLE = FRAME_WHILE_IDLE.replace("python", "loader")
+LOADER_WHILE_BUSY = FRAME_WHILE_BUSY.replace("python", "loader")
+MALLOC_WHILE_IDLE = FRAME_WHILE_IDLE.replace("python", "malloc")
+MALLOC_WHILE_BUSY = FRAME_WHILE_BUSY.replace("python", "malloc")
+# The host waits inside an operator until the kernels are done, and works on for four milliseconds before it launches.
+WAIT_THEN_IDLE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##############################
+    sync    ..####......####......####....
+    gpu     .aaaa......bbbb......cccc.....
+"""
+WAIT_THEN_BUSY = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##############################
+    sync    ..####......####......####....
+    gpu     .aaaaabbbbbcccccdddddeeeeeffff
+"""
+FEW_BLOCKS = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##........##........##........
+    small   .aaaabbbbccccccdddddeeeeeffff.
+"""
+
+CAUSES = {
+    "logging": Planted(
+        FRAME_WHILE_IDLE, FRAME_WHILE_BUSY, {DRAWN_FRAME: (FRAME, "torch/utils/tensorboard/writer.py(367): add_scalar")}
+    ),
+    "evaluation": Planted(LOADER_WHILE_IDLE, LOADER_WHILE_BUSY, {DRAWN_LOADER: (ANNOTATION, "evaluate")}),
+    "batches_in_the_loop": Planted(
+        FRAME_WHILE_IDLE, FRAME_WHILE_BUSY, {DRAWN_FRAME: (FRAME, "torchvision/transforms/functional.py(175): resize")}
+    ),
+    "slow_loader": Planted(LOADER_WHILE_IDLE, LOADER_WHILE_BUSY, {DRAWN_LOADER: (ANNOTATION, "enumerate(DataPipe)#M")}),
+    "growing_memory": Planted(MALLOC_WHILE_IDLE, MALLOC_WHILE_BUSY),
+    "pinned_allocations": Planted(
+        MALLOC_WHILE_IDLE, MALLOC_WHILE_BUSY, {DRAWN_MALLOC: ("cuda_runtime", "cudaHostAlloc")}
+    ),
+    "blocking_waits": Planted(WAIT_THEN_IDLE, WAIT_THEN_BUSY, {DRAWN_OPERATOR: ("cpu_op", "vendor::solve")}),
+    "blocking_uploads": Planted(
+        WAIT_THEN_IDLE + "    h2d     b.........b.........b.........\n",
+        WAIT_THEN_BUSY + "    h2d     b.........b.........b.........\n",
+        {DRAWN_OPERATOR: ("cpu_op", "aten::copy_")},
+    ),
+    "small_batch": Planted(FEW_BLOCKS, FEW_BLOCKS.replace("small  ", "gpu    ")),
+}
+
+
+def causes(tmp_path, drawing, named):
+    whole = drawn(drawing, 1000)
+    events = []
+    for event in whole["traceEvents"]:
+        if event["name"] in named:
+            event["cat"], event["name"] = named[event["name"]]
+        if event["cat"] != "kernel" and event["name"] != "cudaLaunchKernel":
+            events.append(event)
+            continue
+        length = event["dur"] / PARTS if event["cat"] == "kernel" else 1
+        for part in range(PARTS):
+            args = {**event["args"], "correlation": 1000 + event["args"]["correlation"] * PARTS + part}
+            events.append({**event, "dur": length, "ts": event["ts"] + part * length, "args": args})
+    path = tmp_path / "drawn.pt.trace.json"
+    path.write_text(json.dumps({**whole, "traceEvents": events}))
+    report = diagnose(str(path))
+    assert report.health.status in ("ok", "degraded"), report.health.reasons
+    return [finding.cause for finding in report.findings]
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_planted_cause_is_named(tmp_path, cause):
+    planted = CAUSES[cause]
+    assert cause in causes(tmp_path, planted.ill, planted.named)
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_what_looks_like_it_and_costs_nothing_is_not(tmp_path, cause):
+    planted = CAUSES[cause]
+    assert cause not in causes(tmp_path, planted.well, planted.named)
