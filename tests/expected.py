@@ -2,12 +2,13 @@
 
 Trainings are simulated twice: on one device, and on another whose kernels take their own time (simulate/elsewhere.py).
 Both are recorded and compared; the promise that the comparison makes from the first recording and the two devices'
-data sheets is held against what the second one measured. Beside it stand the recorded pairs of the demo: what the
-replay of the slow one expects of a cure, and what the fixed one measured. The table goes to stdout, and with --write to
+data sheets is held against what the second one measured. Beside it stand recorded pairs, of the demo and (where the
+environment variable TB_BOTTLENECK_TRACES names their folder) public ones. The table goes to stdout, and with --write to
 tests/EXPECTED.md. Everything is drawn from seeds: the same code gives the same table.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -25,7 +26,8 @@ from simulate.machine import Machine  # noqa: E402
 from simulate.training import program_of  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
-from tb_bottleneck.comparison.comparing import compare  # noqa: E402
+from tb_bottleneck.commands.runs import open_run  # noqa: E402
+from tb_bottleneck.comparison.comparing import compare, unprofiled_of  # noqa: E402
 from tb_bottleneck.comparison.side import Side, open_side  # noqa: E402
 from tb_bottleneck.comparison.what_if import Asked, what_if  # noqa: E402
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
@@ -142,33 +144,57 @@ def _row(name: str, ones: list[Pair]) -> str:
 
 
 def recorded_pairs() -> Iterator[str]:
-    """What the slow recording of the demo foretells with workers, where the fixed one has them."""
-    yield "## A recorded pair"
+    """What one recording foretells of a change, where another one has it: the demo's, and public ones."""
+    yield "## Recorded pairs"
     yield ""
-    yield "Recorded on a CPU by the demo, which says in recorded.json with what."
+    yield "What the first recording foretells of a change, and what the second one measured. The first row was recorded"
+    yield "on a CPU by the demo (recorded.json says with what), which also measured both trainings without a profiler;"
+    yield "the others are public recordings (of GPUs, with their own profiler on), which are no part of this project."
     yield ""
-    yield "| change | expected | interval | measured | error |"
-    yield "|---|---:|---:|---:|---:|"
-    slow, fixed = (_side("loader_in_main_process", which) for which in ("slow", "fixed"))
-    if slow is None or fixed is None:
-        yield "| no such pair is recorded | | | | |"
+    yield "| recorded | change | expected | interval | measured | without a profiler | error of the time |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    yield from _row_of("the demo's loader", _demo("slow"), _demo("fixed"), Asked(workers=WORKERS))
+    for name, a, b, asked in PUBLIC:
+        yield from _row_of(name, _public(a), _public(b), asked)
+
+
+def _row_of(name: str, a: Side | None, b: Side | None, asked: Asked) -> Iterator[str]:
+    """One row; none where a recording is not at hand or gives no verdict."""
+    if a is None or b is None:
+        yield f"| {name} | not at hand | | | | | |"
         return
-    told = what_if(slow, Asked(workers=WORKERS))
+    told = what_if(a, asked)
     if not told.HasField("after"):
-        yield f"| loader in the main process → {WORKERS} workers | none: {told.headline} | | | |"
+        yield f"| {name} | none: {told.headline} | | | | | |"
         return
-    after, measured = told.after, slow.step_ns / fixed.step_ns
-    error = after.step_ns / fixed.step_ns - 1
-    row = f"{after.speedup:.2f}x | {after.low:.2f} to {after.high:.2f} | {measured:.2f}x | {error:+.1%}"
-    yield f"| loader in the main process → {WORKERS} workers | {row} |"
+    size = asked.batch or 1
+    after, there = told.after, b.step_ns / size
+    times = [unprofiled_of(side.recording, 1) for side in (a, b)]
+    plain = f"{times[0] / times[1]:.2f}x" if times[0] and times[1] else ""
+    expected = f"{after.speedup:.2f}x | {after.low:.2f} to {after.high:.2f}"
+    yield (
+        f"| {name} | {told.changes[0]} | {expected} | {told.step_ns / there:.2f}x | {plain} "
+        f"| {after.step_ns / there - 1:+.1%} |"
+    )
 
 
 WORKERS = 2
+PUBLIC = (
+    ("ResNet-50 on a V100, 0 workers", "kineto_resnet50_nw0_v19_a", "kineto_resnet50_nw4_v19_a", Asked(workers=4)),
+    ("particle transformer on an A100, batch 2", "ptf_bs2_steady", "ptf_bs16_steady", Asked(batch=16)),
+    ("particle transformer on an A100, batch 2", "ptf_bs2_steady", "ptf_bs128_steady_a", Asked(batch=128)),
+    ("particle transformer on an A100, batch 16", "ptf_bs16_steady", "ptf_bs128_steady_a", Asked(batch=128)),
+)
 
 
-def _side(name: str, which: str) -> Side | None:
-    paths = [str(path) for path in sorted((RECORDED / name / which).glob("*.pt.trace.json.gz"))]
-    side = open_side(f"{name}/{which}", paths)
+def _demo(which: str) -> Side | None:
+    side = open_run(str(RECORDED / "loader_in_main_process" / which))
+    return side if isinstance(side, Side) else None
+
+
+def _public(name: str) -> Side | None:
+    path = Path(os.environ.get("TB_BOTTLENECK_TRACES", "")) / f"{name}.json.gz"
+    side = open_side(name, [str(path)]) if path.is_file() else None
     return side if isinstance(side, Side) else None
 
 

@@ -48,3 +48,10 @@ def test_the_page_has_a_row_for_each_device_and_one_for_all():
     rows = "\n".join(expected.table(pairs))
     assert "Tesla V100-SXM2-32GB | 1 |" in rows
     assert "| **all** | 2 |" in rows
+
+
+def test_the_demo_s_own_pair_is_on_the_page():
+    rows = [row for row in expected.recorded_pairs() if row.startswith("| the demo's loader")]
+    assert len(rows) == 1
+    assert "the loader had 2 workers" in rows[0]
+    assert rows[0].count("x |") == 3, "expected, measured, and measured without a profiler"

@@ -21,6 +21,9 @@ examples:
 
 Options for the monitor stand before the script; everything behind it is the script's own. Processes that the script
 starts by itself (torch.multiprocessing.spawn) are not monitored: there, put `with Monitor(logdir):` around the loop.
+
+An unchanged script does not say which module is the model, so its forward pass is not timed: traces tell what that
+leaves open. `with Monitor(logdir, model=model):` times it in every step.
 """
 
 

@@ -29,13 +29,14 @@ def open_run(path: str, progress: "Tell | None" = None) -> "Judged | Unjudged":
     """
     from tb_bottleneck.comparison.reported import reported
     from tb_bottleneck.comparison.side import open_side
-    from tb_bottleneck.live import diagnose_telemetry
+    from tb_bottleneck.live import Listener, judge_telemetry, unheard
 
     if path.endswith(REPORT_ENDINGS):
         return reported(path, _text(path))
     run = recordings_of(path)
-    heard = [diagnose_telemetry(file, run=path) for file in run.telemetry]
-    return open_side(path, run.traces, progress, heard)
+    listeners = [Listener(file) for file in run.telemetry]
+    heard = [unheard(listener, run=path) or judge_telemetry(listener, run=path) for listener in listeners]
+    return open_side(path, run.traces, progress, heard, [listener.telemetry.facts for listener in listeners])
 
 
 def recordings_of(path: str) -> Run:
@@ -44,9 +45,9 @@ def recordings_of(path: str) -> Run:
     Raises:
         NotFound: nothing is there, no trace is in it, or it holds several runs.
     """
+    from tb_bottleneck.sources.eventfiles import is_event_file
     from tb_bottleneck.sources.logdir import scan
     from tb_bottleneck.sources.places import status_of
-    from tb_bottleneck.sources.series import is_event_file
 
     if status_of(path).kind == "file":
         return Run((path,))

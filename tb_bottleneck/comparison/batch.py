@@ -13,6 +13,7 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 
+LINEAR = "linear layer"
 # Operators that models begin with, and which of their inputs has the samples in its first dimension. Wrappers suffice:
 # they are recorded with the same shapes as what they call.
 _FIRST_LAYERS = {
@@ -22,7 +23,7 @@ _FIRST_LAYERS = {
     "aten::convolution": (0, "convolution"),
     "aten::embedding": (1, "embedding"),
     "aten::batch_norm": (0, "batch norm"),
-    "aten::linear": (0, "linear layer"),
+    "aten::linear": (0, LINEAR),
 }
 _LOSSES = (
     "aten::cross_entropy_loss",
@@ -53,15 +54,16 @@ def batch_of(recording: Recording) -> Batch | Missing:
 
     Said by the run's context (`batch_size`), else the first dimension of what the first layer of each step is given.
     That times the losses per step, where losses were recorded: gradients accumulate over them. Missing where no shapes
-    were recorded, where the first layer is none of the known ones, or where the steps do not agree.
+    were recorded, where the first layer is none of the known ones, or where the steps do not agree. A linear layer may
+    be given sequences of samples as well as samples of sequences: there the first dimension of the loss tells which.
     """
-    passes = _passes(recording)
+    passes = passes_of(recording)
     said = recording.trace.header.context.get("batch_size")
     if isinstance(said, int) and not isinstance(said, bool) and 0 < said < _MOST_SAMPLES:
         return Batch(said * passes, _basis("the run's context", passes))
     first = _first_layers(recording)
     if not first:
-        return Missing("the batch size cannot be told: no shapes of a first layer were recorded (record_shapes=True)")
+        return Missing("the batch size cannot be told: no shape of a first layer tells it (record_shapes=True)")
     if len(set(first)) > 1:
         return Missing(
             "the batch size cannot be told: the steps do not agree on the shape of their first layer's input"
@@ -82,17 +84,34 @@ def _first_layers(recording: Recording) -> list[tuple[int, str]]:
     else:
         bounds = np.searchsorted(trace.events.start[rows], steps.host)
     pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    found = (_first_shape(trace, rows[begin : min(end, begin + _MOST_LAYERS_ASKED)]) for begin, end in pairs)
+    loss = _loss_samples(trace)
+    found = (_first_shape(trace, rows[begin : min(end, begin + _MOST_LAYERS_ASKED)], loss) for begin, end in pairs)
     return [one for one in found if one is not None]
 
 
-def _first_shape(trace: Trace, rows: Rows) -> tuple[int, str] | None:
+def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] | None:
     for row in rows.tolist():
         index, layer = _FIRST_LAYERS[trace.names[trace.events.name[row]]]
         operands = operands_of(trace.signatures[trace.events.signature[row]])
         shape = operands.dims[index] if operands is not None and index < len(operands.dims) else ()
-        if len(shape) >= _LEAST_DIMENSIONS and isinstance(shape[0], int) and 0 < shape[0] < _MOST_SAMPLES:
-            return shape[0], layer
+        sizes = [size for size in shape if isinstance(size, int) and 0 < size < _MOST_SAMPLES]
+        if len(shape) < _LEAST_DIMENSIONS or len(sizes) < len(shape):
+            continue
+        if layer != LINEAR or (loss is None and len(sizes) == _LEAST_DIMENSIONS):
+            return sizes[0], layer
+        return next(((size, layer) for size in sizes[: len(sizes) - 1][:2] if size == loss), None)
+    return None
+
+
+def _loss_samples(trace: Trace) -> int | None:
+    """The first dimension of what the first loss with a shape is given."""
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name in _LOSSES))]
+    for row in rows[:_MOST_LAYERS_ASKED].tolist():
+        operands = operands_of(trace.signatures[trace.events.signature[row]])
+        shape = operands.dims[0] if operands is not None and operands.dims else ()
+        if len(shape) and isinstance(shape[0], int):
+            return shape[0]
     return None
 
 
@@ -107,7 +126,7 @@ def _layers(recording: Recording) -> Rows:
     return rows[~inside]
 
 
-def _passes(recording: Recording) -> int:
+def passes_of(recording: Recording) -> int:
     """Forward passes per step: losses per step, where all steps have the same number of them; else one."""
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP)

@@ -15,8 +15,9 @@ from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.knowledge.comparing import headline_words
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.told import positive
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.units import share_text
 
 SCHEMA = 1
 
@@ -67,10 +68,17 @@ def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
     _tell_batches(told, unit, *batches)
     _tell_times(told, a, b, unit)
     told.context.extend(differences(a, b))
-    told.notes.extend([*_health(a, b), *_unlike(alike)])
+    told.notes.extend(_health(a, b))
+    unprofiled = unprofiled_of(a.recording, unit.a), unprofiled_of(b.recording, unit.b)
     device = _tell_promise(told, a, b, unit) if alike >= LIKE else None
-    told.headline = headline_of(told, alike, device)
+    told.headline = headline_of(told, alike, device, unprofiled)
     return told
+
+
+def unprofiled_of(recording: Recording, samples: int) -> float | None:
+    """Time per step or sample in ns while nothing was recorded, where the run measured it."""
+    said = positive(recording.trace.header.context.get("unprofiled_step_ns"))
+    return None if said is None else said / samples
 
 
 def unit_of(a: Batch | Missing, b: Batch | Missing) -> Unit:
@@ -87,7 +95,9 @@ def _tell_batches(told: pb.Comparison, unit: Unit, a: Batch | Missing, b: Batch 
             target.MergeFrom(pb.BatchSize(samples=found.samples, basis=found.basis))
     missing = next((one.because for one in (a, b) if isinstance(one, Missing)), None)
     if missing is not None:
-        told.notes.append(f"Times are per step, as if both worked on as many samples: {missing}.")
+        told.notes.append(
+            f"Times are per step, as if both worked on as many samples. {missing[:1].upper()}{missing[1:]}."
+        )
     elif unit.per == "sample":
         told.notes.append(f"Times are per sample, since the batches differ: {unit.a} and {unit.b} samples per step.")
 
@@ -107,12 +117,6 @@ def _health(a: Judged, b: Judged) -> list[str]:
     sides = (("A", a), ("B", b))
     reasons = [(name, reason.detail) for name, side in sides for one in side.reports for reason in one.health.reasons]
     return [f"{name}: {detail}" for name, detail in dict.fromkeys(reasons)]
-
-
-def _unlike(alike: float) -> list[str]:
-    if alike >= LIKE:
-        return []
-    return [f"Only {share_text(alike)} of the operators agree: this is hardly the same work."]
 
 
 def _tell_promise(told: pb.Comparison, a: Side, b: Side, unit: Unit) -> str | None:

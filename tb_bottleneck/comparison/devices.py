@@ -39,6 +39,7 @@ class Device:
     multiprocessors: int | None
     link: float | None
     peers: float | None
+    basis: str = "the data sheets"  # where the rates come from, in words
 
     def rate(self, precision: Precision | None) -> float | None:
         """TFLOP/s for kernels of this precision, before `achievable`; None where it has none or that is not known."""
@@ -59,7 +60,7 @@ def device_of(trace: Trace) -> Device | None:
     link = measured / GIGA if measured else _link(gpu)
     peers = gpu.nvlink if gpu is not None else None
     if gpu is None or peaks.basis == CALIBRATION:
-        return _measured(printable(facts.name), peaks, trace.multiprocessors, link, peers)
+        return _of_peaks(printable(facts.name), peaks, trace.multiprocessors, link, peers)
     return _by_sheet(printable(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
@@ -78,6 +79,28 @@ def device_named(name: str) -> Device:
         near = near or [names[one] for one in get_close_matches(_plain(name), names, n=MOST_NEAR, cutoff=0.4)]
         raise NotFound(f"no device is known as {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else TRY))
     return _by_sheet(gpu.name, gpu, multiprocessors_of(gpu.name))
+
+
+def with_article(name: str) -> str:
+    """A device's name as it stands in a sentence: "an NVIDIA H200", "a Tesla T4"."""
+    vowel = name[:1] in "AEFHILMNORSX" if name[:2].isupper() or name[1:2].isdigit() else name[:1] in "AEIOU"
+    return f"{'an' if vowel else 'a'} {name}"
+
+
+def unknown_device(trace: Trace) -> str:
+    """Why a recording's device is not known, and what would tell it: a sentence."""
+    facts = trace.header.device(trace.device_index)
+    if not len(trace.device_ops):
+        return "The work ran on the CPU: no kernel was recorded that could be scaled to another device."
+    if facts is None:
+        return (
+            "The recording does not name its device, so nothing can be scaled from it; torch 1.9 and later name it in "
+            "each trace (deviceProperties)."
+        )
+    return (
+        f"Nothing is known of the device {printable(facts.name)!r}, so nothing can be scaled from it; the monitor's "
+        "`calibrate` measures it, and with torch 2.7 and later its context tells the clocks."
+    )
 
 
 def _plain(name: str) -> str:
@@ -100,8 +123,12 @@ def speed_ratio(a: Device, b: Device, precision: Precision | None) -> float | No
     return on_b * b.achievable / (on_a * a.achievable)
 
 
-def _measured(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> Device:
-    return Device(name, peaks.tensor, peaks.vector, peaks.bandwidth, 1.0, processors, link, peers)
+def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> Device:
+    """What was measured on the device, or computed from its clocks and units, which says nothing of what is reached."""
+    measured = peaks.basis == CALIBRATION
+    basis = "what was measured" if measured else "clocks and units"
+    achievable = 1.0 if measured else None
+    return Device(name, peaks.tensor, peaks.vector, peaks.bandwidth, achievable, processors, link, peers, basis)
 
 
 def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> Device:

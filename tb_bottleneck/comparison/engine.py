@@ -69,12 +69,17 @@ class Engine:
         idle = self._idle_after(world)
         if not self.facts.check.trusted:
             whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
-            return Outcome(self._account(max(whole, world.floor), busy, idle, whole < world.floor), BY_ACCOUNT)
+            window = max(whole, world.floor)
+            return Outcome(
+                self._account(window, busy, idle, self._surplus(busy, idle, whole < world.floor)), BY_ACCOUNT
+            )
         if lengths is not None:
             world = world.but(length=self._lengths(lengths))
         window, free = world.window(), replace(world, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
-        return Outcome(self._account(window * of_window, busy, idle, free < window), BY_REPLAY)
+        return Outcome(
+            self._account(window * of_window, busy, idle, self._surplus(busy, idle, free < window)), BY_REPLAY
+        )
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         """Lengths of the items; what other devices do changes as the same kernels of this one do."""
@@ -127,23 +132,35 @@ class Engine:
         return max(float(steps.host[-1] - steps.host[0] - waits.length[inside].sum()), 0.0)
 
     def _account(
-        self, window: float, busy: dict[str, float], idle: dict[str, float], starved: bool
+        self, window: float, busy: dict[str, float], idle: dict[str, float], surplus: dict[str, float]
     ) -> dict[str, float]:
         """Time per step by regime, of a window in which the device works for `busy` and waits for the host for `idle`.
 
-        Where less is left for the host, all its regimes shrink alike; where more, what the device hid comes to light,
-        in proportion to what the host did meanwhile. `starved`: the window is as long as making its batches takes.
+        Where less is left for the host, all its regimes shrink alike; where more, it goes by these shares.
         """
         left, known = window - sum(busy.values()), sum(idle.values())
         if left <= known:
             owned = {regime: ns * max(left, 0.0) / known if known else 0.0 for regime, ns in idle.items()}
         else:
-            hidden = {"input": 1.0} if starved else self._hidden(idle)
-            owned = {regime: ns + hidden.get(regime, 0.0) * (left - known) for regime, ns in idle.items()}
+            owned = {regime: ns + surplus.get(regime, 0.0) * (left - known) for regime, ns in idle.items()}
         steps = len(self.recording.steps)
         found = {regime: (owned.get(regime, 0.0) + busy.get(regime, 0.0)) / steps for regime in REGIMES}
-        surplus = sum(found.values()) * steps
-        return {regime: ns * window / surplus for regime, ns in found.items()} if surplus else found
+        whole = sum(found.values()) * steps
+        return {regime: ns * window / whole for regime, ns in found.items()} if whole else found
+
+    def _surplus(self, busy: dict[str, float], idle: dict[str, float], starved: bool) -> dict[str, float]:
+        """Whose it is, as shares by regime, if a window turns out longer than the device's work and the host's pauses.
+
+        Of a window that is as long as making its batches takes, the loader's. Where the device works longer than it
+        was recorded to, it hides more of the host and not less: then it is the device's own, in proportion. Else what
+        the device hid comes to light, in proportion to what the host did meanwhile.
+        """
+        if starved:
+            return {"input": 1.0}
+        whole = sum(busy.values())
+        if whole > sum(self._busy(None).values()):
+            return {regime: ns / whole for regime, ns in busy.items()}
+        return self._hidden(idle)
 
     def _hidden(self, idle: dict[str, float]) -> dict[str, float]:
         """What the host does while the device works, as shares of it by regime."""

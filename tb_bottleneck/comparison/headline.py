@@ -1,11 +1,15 @@
 """The sentence that a person would say of a comparison."""
 
 from collections.abc import Sequence
+from math import log
 
+from tb_bottleneck.comparison.devices import with_article
 from tb_bottleneck.comparison.likeness import LIKE
 from tb_bottleneck.comparison.noise import MIN_STEPS
+from tb_bottleneck.comparison.pace import bare_pace, pace, ratio_text, time_text
 from tb_bottleneck.comparison.waterfall import largest
 from tb_bottleneck.knowledge.comparing import headline_words
+from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -17,6 +21,10 @@ WORTH_NAMING = 0.25
 WORTH_SAYING = 0.1
 # A promise that was missed by less than this was kept: predictions of this kind are no better.
 KEPT = 0.05
+# What the host does and no device changes. From this share of the step on it is named, where the step changes by less
+# than this part of what its kernels do, as logarithms.
+HOST_REGIMES = ("input", "sync", "launch", "host", "allocator", "interruption")
+HELD, MUCH_OF_IT = 0.25, 0.5
 
 
 def refusal(reasons: Sequence[str]) -> str:
@@ -24,15 +32,26 @@ def refusal(reasons: Sequence[str]) -> str:
     return headline_words("refused").safe_substitute(because=" ".join(reasons[:2]))
 
 
-def headline_of(told: pb.Comparison, alike: float = 1.0, device: str | None = None) -> str:
-    """What differs, by how much, and where; then what the other device promised, where it is another one."""
+Unprofiled = tuple[float | None, float | None]
+
+
+def headline_of(
+    told: pb.Comparison, alike: float = 1.0, device: str | None = None, unprofiled: Unprofiled = (None, None)
+) -> str:
+    """What differs, by how much, and where; then what the other device promised, where it is another one.
+
+    `unprofiled` are both sides' times in ns while nothing was recorded, where that was measured.
+    """
     sentence = _difference(told)
     if alike < LIKE:
-        sentence = headline_words("unlike").safe_substitute(alike=share_text(alike)) + sentence
+        return headline_words("unlike").safe_substitute(alike=share_text(alike)) + sentence
     # A few long steps move the mean beyond its interval, and no test of all steps: where they lie is worth saying.
     beyond = abs(told.speedup - 1) > told.noise * told.speedup
-    if told.told or beyond or min(told.a_steps, told.b_steps) < MIN_STEPS:
+    if told.told or min(told.a_steps, told.b_steps) < MIN_STEPS:
         sentence += _where(told)
+    elif beyond:
+        sentence += _lies(told)
+    sentence += _unprofiled(told, *unprofiled)
     return sentence + (_promised(told, device) if device is not None else "")
 
 
@@ -47,11 +66,11 @@ def _difference(told: pb.Comparison) -> str:
     }
     if min(told.a_steps, told.b_steps) < MIN_STEPS:
         test = told.test[:1].lower() + told.test[1:]
-        return headline_words("alone").safe_substitute(said, test=test, ratio=f"{told.speedup:.2g}")
+        return headline_words("alone").safe_substitute(said, test=test, ratio=ratio_text(told.speedup))
     if not told.told:
         return headline_words("same").safe_substitute(said)
     word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
-    return headline_words(word).safe_substitute(said, ratio=f"{ratio:.2f}")
+    return headline_words(word).safe_substitute(said, ratio=ratio_text(ratio))
 
 
 def _where(told: pb.Comparison) -> str:
@@ -74,8 +93,23 @@ def _where(told: pb.Comparison) -> str:
     return sentence + headline_words("against").safe_substitute(_moved(against))
 
 
+def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> str:
+    """The difference without the profiler, where it is another one than the recorded: the profiler lengthens steps."""
+    if a_ns is None or b_ns is None or abs(a_ns / b_ns / told.speedup - 1) < max(told.noise, KEPT):
+        return ""
+    said = {"pace": bare_pace(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
+    return headline_words("unprofiled").safe_substitute(said, per=told.per)
+
+
+def _lies(told: pb.Comparison) -> str:
+    """Of a difference that is beyond the interval of the means, and that not all steps share: where it lies."""
+    whole = told.b_ns - told.a_ns
+    bar = max(told.by_regime, key=lambda one: one.delta_ns / whole)
+    return headline_words("lies").safe_substitute(what=headline_words("moved").safe_substitute(_moved(bar)))
+
+
 def _moved(bar: pb.RegimeDelta) -> dict[str, str]:
-    before, after = (duration_text(ns) if round(ns) else "nothing" for ns in (bar.a_ns, bar.b_ns))
+    before, after = (time_text(ns) for ns in (bar.a_ns, bar.b_ns))
     return {"title": _title(bar), "from": before, "to": after}
 
 
@@ -87,16 +121,29 @@ def _promised(told: pb.Comparison, device: str) -> str:
     """What the device promised, and the largest part of what it did not keep."""
     expected = told.expected
     sentence = headline_words("promise").safe_substitute(
-        device=device,
-        expected=f"{expected.speedup:.2f}",
-        low=f"{expected.low:.2f}",
-        high=f"{expected.high:.2f}",
-        kernels=f"{expected.kernels_speedup:.1f}",
-    )
+        device=with_article(device),
+        pace=pace(expected.speedup, expected.low, expected.high),
+        kernels=bare_pace(expected.kernels_speedup),
+    ) + _held(expected)
     missing = (told.b_ns - expected.b_ns) / told.b_ns
     if abs(missing) < KEPT:
         return sentence + headline_words("kept").safe_substitute()
+    if abs(missing) < told.noise:
+        return sentence + headline_words("kept_in_noise").safe_substitute()
     sign = 1 if missing > 0 else -1
     part = max(expected.remainder, key=lambda one: sign * one.share)
     word = "remainder" if missing > 0 else "better"
+    if part.cause == "unexplained":
+        word = {"remainder": "unnamed", "better": "better_unnamed"}[word]
     return sentence + headline_words(word).safe_substitute(because=part.because)
+
+
+def _held(expected: pb.Expected) -> str:
+    """What keeps a step from changing as its kernels do; empty where nothing does."""
+    owners = [row for row in expected.by_regime if row.regime in HOST_REGIMES]
+    largest_one = max(owners, key=lambda row: row.expected_ns)
+    share = largest_one.expected_ns / expected.b_ns
+    if share < HELD or abs(log(expected.speedup)) > abs(log(expected.kernels_speedup)) * MUCH_OF_IT:
+        return ""
+    title = regime_advice(largest_one.regime).title
+    return headline_words("held").safe_substitute(title=title, share=share_text(share))

@@ -8,4 +8,6 @@ def printable(value: object, longest: int = LONGEST) -> str:
     """One line without control characters, kept by its beginning."""
     if isinstance(value, int) and abs(value) > LARGEST:
         return "a number beyond any"
-    return "".join(one if one.isprintable() else " " for one in str(value)[:longest])
+    text = str(value)
+    shown = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(one if one.isprintable() else " " for one in shown)

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tb_bottleneck.comparison.batch import batch_of
 from tb_bottleneck.comparison.operators import device_operators, host_ratio
+from tb_bottleneck.comparison.pace import time_text
 from tb_bottleneck.comparison.printable import printable
 from tb_bottleneck.comparison.scaling import Move, scaled
 from tb_bottleneck.comparison.side import Side
 from tb_bottleneck.comparison.surroundings import version_text
-from tb_bottleneck.knowledge.comparing import first_cuda, remainder_words
+from tb_bottleneck.knowledge.comparing import fact_titles, first_cuda, remainder_words
 from tb_bottleneck.knowledge.gpus import GIGA
 from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
@@ -21,7 +23,6 @@ from tb_bottleneck.measures.measure import Missing
 from tb_bottleneck.measures.products import full_precision_products, types_multiplied
 from tb_bottleneck.replay.world import Case
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.units import duration_text
 
 # Smaller parts of B's time are summed up as unexplained: a list of crumbs explains nothing.
 WORTH_NAMING = 0.02
@@ -32,6 +33,7 @@ LINK_REACHED = 0.8
 LONGEST_NAME = 80
 # Products that moved this share of the window from matrix units to ordinary ones are not the same products.
 MOVED = 0.10
+OF_CUDA = ("cuda_runtime_version", "cuda_driver_version")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +57,9 @@ class Gap:
         assert template is not None, "comparison.toml has the words for what has none of its own"
         measured, expected = (sum(times[one] for one in regimes) for times in (self.measured, self.expected))
         title = "the device's own work" if len(regimes) > 1 else regime_advice(regimes[0]).title.lower()
+        more.setdefault("title", title)
         return template.safe_substitute(
-            measured=duration_text(measured), expected=duration_text(expected), per=self.per, title=title, **more
+            measured=time_text(measured), expected=time_text(expected), per=self.per, **more
         )
 
 
@@ -127,7 +130,7 @@ def _device(gap: Gap, whole: float) -> Iterator[pb.Remainder]:
     share = sum(gap.measured[regime] - gap.expected[regime] for regime in DEVICE_REGIMES) / whole
     if abs(share) < WORTH_NAMING:
         return
-    for told in (_throttled, _old_libraries, _units_unused, _other_kernels):
+    for told in (_throttled, _old_libraries, _units_unused, _other_kernels, _batch_not_grown):
         found = told(gap, share, whole)
         if found is not None:
             yield found
@@ -144,18 +147,15 @@ def _throttled(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
 
 def _old_libraries(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
     header = gap.b.recording.trace.header
-    facts, version = header.device(gap.b.recording.trace.device_index), header.versions.get("cuda_runtime_version")
-    if share < 0 or facts is None or facts.capability is None or not version:
+    facts = header.device(gap.b.recording.trace.device_index)
+    versions = {key: version for key, version in header.versions.items() if key in OF_CUDA and version}
+    if share < 0 or facts is None or facts.capability is None or not versions:
         return None
-    needed = first_cuda(".".join(map(str, facts.capability)))
-    if needed is None or version >= needed:
+    needed, key = first_cuda(".".join(map(str, facts.capability))), min(versions, key=lambda key: versions[key])
+    if needed is None or versions[key] >= needed:
         return None
-    because = gap.words(
-        "old_libraries",
-        DEVICE_REGIMES,
-        version=version_text("cuda_runtime_version", version),
-        needed=version_text("cuda_runtime_version", needed),
-    )
+    texts = {"version": version_text(key, versions[key]), "needed": version_text(key, needed)}
+    because = gap.words("old_libraries", DEVICE_REGIMES, title=fact_titles()[key], **texts)
     return pb.Remainder(cause="old_libraries", share=share, because=because, regime="compute")
 
 
@@ -168,6 +168,20 @@ def _units_unused(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
     texts = [one.text for one in types if not isinstance(one, Missing)]
     because = gap.words("tensor_cores_unused", DEVICE_REGIMES, types_a=texts[0], types=texts[1])
     return pb.Remainder(cause="tensor_cores_unused", share=share, because=because, regime="compute")
+
+
+def _batch_not_grown(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
+    """As many samples as on A, in kernels that leave more of B idle than its size alone foretells."""
+    samples = [batch_of(side.recording) for side in (gap.a, gap.b)]
+    a, b = gap.move.a.multiprocessors, gap.move.b.multiprocessors
+    part = (gap.measured["underfilled"] - gap.expected["underfilled"]) / whole
+    if any(isinstance(one, Missing) for one in samples) or gap.samples is not None or not a or not b or a >= b:
+        return None
+    if part < share / 2 or share < 0:
+        return None
+    count = next(one.samples for one in samples if not isinstance(one, Missing))
+    because = gap.words("batch_not_grown", ("underfilled",), samples=count, b=b, a=a)
+    return pb.Remainder(cause="batch_not_grown", share=min(part, share), because=because, regime="underfilled")
 
 
 def _other_kernels(gap: Gap, share: float, whole: float) -> pb.Remainder | None:

@@ -157,6 +157,13 @@ def linked(recording: Recording, ops: DeviceOps) -> Bools:
     return found
 
 
+def collective_words(recording: Recording) -> tuple[str, ...]:
+    """What is assumed of collectives, where there are some."""
+    if not (recording.trace.device_ops.work == Work.COLLECTIVE).any():
+        return ()
+    return ("all ranks move to such devices alike; what collectives wait for each other is scaled as they are",)
+
+
 def precision_label(precision: Precision | None) -> str:
     """A precision in words."""
     if precision is None or precision.dtype is None:

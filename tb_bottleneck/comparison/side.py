@@ -1,8 +1,9 @@
 """One side of a comparison: a run as it was recorded, by one recording or by one of each rank."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,11 +83,15 @@ class Unjudged:
 
 
 def open_side(
-    name: str, paths: Sequence[str], progress: Progress | None = None, heard: Sequence[pb.Report] = ()
+    name: str,
+    paths: Sequence[str],
+    progress: Progress | None = None,
+    heard: Sequence[pb.Report] = (),
+    logged: Sequence[Mapping[str, Any]] = (),
 ) -> Side | Unjudged:
     """Reads and judges the recordings of one run, the oldest first: of each rank the last one that gets a verdict.
 
-    `heard` are the reports of its telemetry.
+    `heard` are the reports of its telemetry, `logged` the contexts in it, the oldest first.
     """
     kept: dict[int, tuple[pb.Report, Recording]] = {}
     failed: list[str] = []
@@ -100,8 +105,27 @@ def open_side(
         return Unjudged(name, tuple(failed))
     reports = tuple(kept[rank][0] for rank in sorted(kept))
     report = of_ranks(reports)
-    recording = kept[report.rank][1]
+    recording = knowing(kept[report.rank][1], of_rank(logged, report.rank))
     return Side(name, reports, report, recording, Measures(recording), heard=tuple(heard))
+
+
+def of_rank(logged: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:
+    """The last of these contexts that is of this rank, else empty; a process that names no rank is the first."""
+    return next((facts for facts in reversed(logged) if facts.get("rank", 0) == rank), {})
+
+
+def knowing(recording: Recording, logged: Mapping[str, Any]) -> Recording:
+    """The same recording with what the run's monitor logged around it; what the trace itself says goes before."""
+    trace = recording.trace
+    context = {key: whole(value) for key, value in logged.items()} | trace.header.context
+    if context == trace.header.context:
+        return recording
+    return replace(recording, trace=replace(trace, header=replace(trace.header, context=context)))
+
+
+def whole(value: Any) -> Any:
+    """Telemetry spells every number with a fraction: those that have none become whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def of_ranks(reports: tuple[pb.Report, ...]) -> pb.Report:

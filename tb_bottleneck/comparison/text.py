@@ -4,6 +4,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.comparison.noise import MIN_STEPS
+from tb_bottleneck.comparison.pace import bare_pace, pace, ratio_text, time_text
+from tb_bottleneck.comparison.settings import APART
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -39,15 +41,20 @@ def _comparison(told: pb.Comparison) -> Iterator[str]:
     yield from _wrapped(told.headline)
     if told.comparable:
         if min(told.a_steps, told.b_steps) >= MIN_STEPS:
-            yield f"Speedup {told.speedup:.2f}, ± {share_text(told.noise)} by the steps' spread. {told.test}"
+            test = f" {told.test}" if told.told else ""  # else the headline says it
+            yield from _wrapped(
+                f"Speedup {ratio_text(told.speedup)}, ± {share_text(told.noise)} by the steps' spread.{test}"
+            )
         yield from _waterfall(list(told.by_regime), f"From A to B, time per {told.per}", told.a_ns, told.b_ns)
         yield from _expected(told)
         yield from _causes(told)
         yield from _context(told)
-    yield from _listed("To keep in mind", told.notes)
+    yield from _notes(told.notes, told.headline)
 
 
-def _waterfall(bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float) -> Iterator[str]:
+def _waterfall(
+    bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, sides: tuple[str, str] = ("A", "B")
+) -> Iterator[str]:
     """The bars that are long enough, largest change first, then both sums."""
     longest = max(a_ns, b_ns)
     shown = [bar for bar in bars if max(bar.a_ns, bar.b_ns) >= WORTH_A_LINE * longest]
@@ -55,7 +62,7 @@ def _waterfall(bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float)
     width = max((len(bar.title) for bar in shown), default=0)
     yield ""
     yield title
-    yield f"  {'':{width}}  {'A':>9}  {'B':>9}  {'change':>10}"
+    yield f"  {'':{width}}  {sides[0]:>9}  {sides[1]:>9}  {'change':>10}"
     for bar in sorted(shown, key=lambda bar: -abs(bar.delta_ns)):
         drawn = ("+" if bar.delta_ns > 0 else "-") * round(abs(bar.delta_ns) / scale * BAR)
         yield f"  {bar.title:{width}}  {_time(bar.a_ns)}  {_time(bar.b_ns)}  {_change(bar.delta_ns)}  {drawn}".rstrip()
@@ -71,7 +78,7 @@ def _time(ns: float) -> str:
 
 def _change(ns: float) -> str:
     whole = round(ns)
-    return f"{('+' if whole > 0 else '') + duration_text(whole) if whole else '-':>10}"
+    return f"{('+' if whole > 0 else '-') + duration_text(abs(whole)) if whole else '-':>10}"
 
 
 def _expected(told: pb.Comparison) -> Iterator[str]:
@@ -80,16 +87,17 @@ def _expected(told: pb.Comparison) -> Iterator[str]:
     expected = told.expected
     yield ""
     yield f"What B's device promises for the work that A does (by {_basis(expected.basis)})"
-    yield (
-        f"  {expected.speedup:.2f} times the speed ({expected.low:.2f} to {expected.high:.2f}): "
+    yield from _wrapped(
+        f"{pace(expected.speedup, expected.low, expected.high)}: "
         f"{duration_text(expected.b_ns)} per {told.per}, measured {duration_text(told.b_ns)}; "
-        f"the kernels alone {expected.kernels_speedup:.1f} times"
+        f"the kernels alone {bare_pace(expected.kernels_speedup)}",
+        "  ",
     )
     measured = {bar.regime: bar for bar in told.by_regime}
     for row in expected.by_regime:
         bar = measured[row.regime]
         if max(row.expected_ns, bar.a_ns, bar.b_ns) >= WORTH_A_LINE * max(told.a_ns, told.b_ns):
-            times = f"{duration_text(bar.a_ns)} → {duration_text(row.expected_ns)}, measured {duration_text(bar.b_ns)}"
+            times = f"{time_text(bar.a_ns)} → {time_text(row.expected_ns)}, measured {time_text(bar.b_ns)}"
             yield from _wrapped(f"- {bar.title}: {times}; {row.because}", "  ")
     yield ""
     yield "Measured minus promised, of B's time"
@@ -110,9 +118,9 @@ def _causes(told: pb.Comparison) -> Iterator[str]:
     if told.causes.gained or told.causes.lost:
         yield ""
     if told.causes.gained:
-        yield f"Causes that B has and A has not: {', '.join(told.causes.gained)}"
+        yield from _wrapped(f"Causes that B has and A has not: {', '.join(told.causes.gained)}")
     if told.causes.lost:
-        yield f"Causes that A has and B has not: {', '.join(told.causes.lost)}"
+        yield from _wrapped(f"Causes that A has and B has not: {', '.join(told.causes.lost)}")
 
 
 def _context(told: pb.Comparison) -> Iterator[str]:
@@ -130,21 +138,24 @@ def _what_if(told: pb.WhatIf) -> Iterator[str]:
     yield from _wrapped(told.headline)
     if told.HasField("after"):
         after = told.after
-        yield f"Expected speedup {after.speedup:.2f}, between {after.low:.2f} and {after.high:.2f}."
-        title = f"From the recording (A) to what is expected (B), time per {told.per}, by {told.basis}"
-        yield from _waterfall(list(told.by_regime), title, told.step_ns, after.step_ns)
+        title = f"From the recording to what is expected, time per {told.per}, by {told.basis}"
+        if any(round(bar.delta_ns) for bar in told.by_regime):
+            yield from _waterfall(list(told.by_regime), title, told.step_ns, after.step_ns, ("now", "then"))
     if told.fix_first:
         yield ""
         yield "Mend first, so that the change is not wasted"
         for fix in told.fix_first:
             yield f"  - {fix.title} [{fix.cause}]: {share_text(fix.share)} of the step then"
     yield from _listed("Assumed", told.assumptions)
-    yield from _listed("To keep in mind", told.notes)
+    yield from _notes(told.notes, told.headline)
 
 
 def _series(told: pb.RunSeries) -> Iterator[str]:
     yield from _wrapped(told.headline)
-    if told.points:
+    if told.points and told.kind == APART:
+        yield ""
+        yield from (f"  {duration_text(point.ns)} per {told.per}: {point.value}" for point in told.points)
+    elif told.points:
         yield ""
         longest = max(point.ns for point in told.points)
         width = max(len(point.value) for point in told.points)
@@ -154,12 +165,15 @@ def _series(told: pb.RunSeries) -> Iterator[str]:
             spread = f"({duration_text(point.low_ns)} to {duration_text(point.high_ns)})"
             spread = spread if point.steps >= MIN_STEPS else "(one step)"
             shown = f"{point.value:{max(width, len(told.varies))}}  {_time(point.ns)}  {bar:{BAR}}"
-            yield f"  {shown}  {point.speedup:.2f}x  {point.regime}  {spread}"
+            yield f"  {shown}  {ratio_text(point.speedup)}x  {point.regime}  {spread}"
     if told.HasField("knee"):
         yield from _wrapped(f"Knee: {told.knee.because}")
-    if told.HasField("turn"):
-        yield from _wrapped(f"Slower: {told.turn.because}")
     yield from _listed("To keep in mind", told.notes)
+
+
+def _notes(notes: Iterable[str], headline: str) -> Iterator[str]:
+    """What the headline does not say already."""
+    yield from _listed("To keep in mind", (note for note in notes if note not in headline))
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_bottleneck.comparison.noise import difference
+from tb_bottleneck.comparison.pace import time_text
 from tb_bottleneck.knowledge.comparing import series_words
 from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -44,8 +45,8 @@ def turn_of(
             "from": duration_text(sum(before.values())),
             "to": duration_text(sum(after.values())),
             "title": regime_advice(regime).title.lower(),
-            "before": duration_text(before[regime]),
-            "after": duration_text(after[regime]),
+            "before": time_text(before[regime]),
+            "after": time_text(after[regime]),
             "test": found.test,
         }
     )

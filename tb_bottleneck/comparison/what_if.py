@@ -13,8 +13,10 @@ from tb_bottleneck.comparison.changes.link import to_link
 from tb_bottleneck.comparison.changes.precision import to_precision
 from tb_bottleneck.comparison.changes.workers import to_workers
 from tb_bottleneck.comparison.engine import BY_REPLAY, Engine, Outcome
+from tb_bottleneck.comparison.feeding import feeding_words, pace_of_workers
 from tb_bottleneck.comparison.noise import mean_interval
-from tb_bottleneck.comparison.promise import HOST_ERROR
+from tb_bottleneck.comparison.pace import SAME, pace, ratio_text
+from tb_bottleneck.comparison.promise import LONE_ERROR, host_error
 from tb_bottleneck.comparison.side import Judged, Side, Unjudged
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.errors import NotFound
@@ -30,6 +32,7 @@ from tb_bottleneck.units import duration_text, share_text
 SCHEMA = 1
 # A regime that owns less of the step after the change is not what the change would be wasted on.
 WORTH_FIXING = 0.05
+NOT_MENDED = (*DEVICE_REGIMES, "unexplained")  # the device's own work, and what nobody can point at
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,10 @@ def what_if(side: Judged | Unjudged, asked: Asked) -> pb.WhatIf:
         return told
     told.changes.extend(change.says for change in changes)
     told.assumptions.extend(line for change in changes for line in change.assumptions)
+    if asked.workers is None and asked.batch is None:
+        told.assumptions.extend(feeding_words(side.recording))
+        paced = pace_of_workers(side.recording)
+        changes += [] if paced is None else [Change("", (), world=lambda world, case: paced(world))]
     _predict(told, side, changes)
     return told
 
@@ -76,12 +83,14 @@ def what_if(side: Judged | Unjudged, asked: Asked) -> pb.WhatIf:
 def _changes(side: Side, asked: Asked) -> list[Change]:
     recording = side.recording
     made = []
-    if asked.device is not None:
-        made.append(to_device(recording, move_to(recording, asked.device)))
+    move = move_to(recording, asked.device) if asked.device is not None else None
+    there = move.b if move is not None else None
+    if move is not None:
+        made.append(to_device(recording, move))
     if asked.precision is not None:
-        made.append(to_precision(recording, asked.precision))
+        made.append(to_precision(recording, asked.precision, there))
     if asked.link is not None:
-        made.append(to_link(recording, asked.link))
+        made.append(to_link(recording, asked.link, there))
     if asked.batch is not None:
         made.append(to_batch(recording, asked.batch))
     if asked.workers is not None:
@@ -106,9 +115,10 @@ def _predict(told: pb.WhatIf, side: Side, changes: Sequence[Change]) -> None:
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
     before = {regime: side.ns[regime] / size for regime in REGIMES}
     step = sum(after.values())
-    noise = _noise(side)
-    slow = max(one.step_ns for one in found.values()) * scale * (1 + max(noise, HOST_ERROR))
-    fast = min(one.step_ns for one in found.values()) * scale / (1 + max(noise, HOST_ERROR))
+    noise = max(_noise(side), host_error(side.recording) if expected.basis == BY_REPLAY else LONE_ERROR)
+    slower = max([noise, *(change.slower for change in changes)])
+    slow = max(one.step_ns for one in found.values()) * scale * (1 + slower)
+    fast = min(one.step_ns for one in found.values()) * scale / (1 + noise)
     told.after.MergeFrom(
         pb.Prediction(step_ns=step, speedup=told.step_ns / step, low=told.step_ns / slow, high=told.step_ns / fast)
     )
@@ -150,7 +160,7 @@ def _tell_fixes(told: pb.WhatIf, side: Side, after: dict[str, float]) -> None:
     step = sum(after.values())
     for regime in sorted(after, key=lambda one: -after[one]):
         share = after[regime] / step
-        if regime in (*DEVICE_REGIMES, "unexplained") or share < WORTH_FIXING:
+        if regime in NOT_MENDED or share < WORTH_FIXING:
             continue
         found = next((finding for finding in side.findings if finding.regime == regime), None)
         title = found.title if found is not None else regime_advice(regime).title
@@ -158,28 +168,32 @@ def _tell_fixes(told: pb.WhatIf, side: Side, after: dict[str, float]) -> None:
 
 
 def _headline(told: pb.WhatIf, after: dict[str, float]) -> str:
-    step = told.after.step_ns
+    now, found = duration_text(told.step_ns), told.after
     said = {
         "changes": " and ".join(told.changes),
         "per": told.per,
-        "time": duration_text(step),
-        "now": duration_text(told.step_ns),
-        "speedup": f"{told.after.speedup:.2f}",
-        "low": f"{told.after.low:.2f}",
-        "high": f"{told.after.high:.2f}",
-        "title": regime_advice(told.regime).title.lower(),
-        "share": share_text(after[told.regime] / step),
+        "time": duration_text(found.step_ns),
+        "now": now,
+        "pace": pace(found.speedup, found.low, found.high),
+        "low": ratio_text(found.low),
+        "high": ratio_text(found.high),
     }
-    sentence = what_if_words("headline").safe_substitute(said)
-    if told.after.speedup < NO_GAIN:
-        sentence += what_if_words("nothing").safe_substitute()
-    if told.fix_first and told.fix_first[0].share > WASTED:
-        first = told.fix_first[0]
-        return sentence + what_if_words("wasted").safe_substitute(title=first.title, share=share_text(first.share))
-    return sentence
+    word = "headline" if abs(found.speedup - 1) >= SAME else "same" if said["time"] == now else "nearly"
+    return what_if_words(word).safe_substitute(said) + _owner(told, after)
 
 
-# Less is lost in the noise between two runs of one training.
-NO_GAIN = 1.02
+def _owner(told: pb.WhatIf, after: dict[str, float]) -> str:
+    """What owns most of the step then, and what beside the device's own work holds the change back."""
+    step = sum(after.values())
+    said = {"title": regime_advice(told.regime).title.lower(), "share": share_text(after[told.regime] / step)}
+    if not told.fix_first or told.fix_first[0].share <= WASTED:
+        return what_if_words("owns").safe_substitute(said)
+    first = told.fix_first[0]
+    other = max((regime for regime in after if regime not in NOT_MENDED), key=lambda one: after[one])
+    said |= {"other": regime_advice(other).title.lower(), "other_share": share_text(first.share)}
+    sentence = what_if_words("held" if other == told.regime else "held_beside").safe_substitute(said)
+    return sentence + ("" if first.cause == other else what_if_words("mend").safe_substitute(cause=first.title))
+
+
 # Where something beside the device's own work would own this much of the step, it is what limits the change.
 WASTED = 0.25

@@ -208,8 +208,36 @@ class FirstFix(_message.Message):
     share: float
     def __init__(self, cause: _Optional[str] = ..., title: _Optional[str] = ..., share: _Optional[float] = ...) -> None: ...
 
+class SeriesAnswer(_message.Message):
+    __slots__ = ("ids", "state", "progress", "series", "problem")
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    SERIES_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    state: str
+    progress: float
+    series: RunSeries
+    problem: str
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., series: _Optional[_Union[RunSeries, _Mapping]] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class WhatIfAnswer(_message.Message):
+    __slots__ = ("id", "state", "progress", "what_if", "problem")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    WHAT_IF_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: str
+    progress: float
+    what_if: WhatIf
+    problem: str
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., what_if: _Optional[_Union[WhatIf, _Mapping]] = ..., problem: _Optional[str] = ...) -> None: ...
+
 class RunSeries(_message.Message):
-    __slots__ = ("schema", "varies", "points", "knee", "turn", "headline", "notes", "per")
+    __slots__ = ("schema", "varies", "points", "knee", "turn", "headline", "notes", "per", "kind")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     VARIES_FIELD_NUMBER: _ClassVar[int]
     POINTS_FIELD_NUMBER: _ClassVar[int]
@@ -218,6 +246,7 @@ class RunSeries(_message.Message):
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     PER_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     schema: int
     varies: str
     points: _containers.RepeatedCompositeFieldContainer[RunPoint]
@@ -226,10 +255,11 @@ class RunSeries(_message.Message):
     headline: str
     notes: _containers.RepeatedScalarFieldContainer[str]
     per: str
-    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., knee: _Optional[_Union[Knee, _Mapping]] = ..., turn: _Optional[_Union[Turn, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ...) -> None: ...
+    kind: str
+    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., knee: _Optional[_Union[Knee, _Mapping]] = ..., turn: _Optional[_Union[Turn, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ..., kind: _Optional[str] = ...) -> None: ...
 
 class RunPoint(_message.Message):
-    __slots__ = ("run", "value", "ns", "low_ns", "high_ns", "speedup", "regime", "by_regime", "steps")
+    __slots__ = ("run", "value", "ns", "low_ns", "high_ns", "speedup", "regime", "by_regime", "steps", "runs")
     RUN_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     NS_FIELD_NUMBER: _ClassVar[int]
@@ -239,6 +269,7 @@ class RunPoint(_message.Message):
     REGIME_FIELD_NUMBER: _ClassVar[int]
     BY_REGIME_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
     run: str
     value: str
     ns: float
@@ -248,7 +279,8 @@ class RunPoint(_message.Message):
     regime: str
     by_regime: _containers.RepeatedCompositeFieldContainer[RegimeDelta]
     steps: int
-    def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., ns: _Optional[float] = ..., low_ns: _Optional[float] = ..., high_ns: _Optional[float] = ..., speedup: _Optional[float] = ..., regime: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., steps: _Optional[int] = ...) -> None: ...
+    runs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., ns: _Optional[float] = ..., low_ns: _Optional[float] = ..., high_ns: _Optional[float] = ..., speedup: _Optional[float] = ..., regime: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., steps: _Optional[int] = ..., runs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Knee(_message.Message):
     __slots__ = ("run", "value", "because")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 CONTEXT_TAG = "tb_bottleneck/context"
 PACKET_TAG = "tb_bottleneck/telemetry"
 PLUGIN_NAME = "tb_bottleneck"
+ENDED = "ended"
+"""The code of the note that a monitor writes last; a training that was killed leaves none."""
 HOST = "host"
 """The `device` of a series that belongs to the machine and not to a GPU."""
 

@@ -116,15 +116,17 @@ class Dropped(_message.Message):
     def __init__(self, reason: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Band(_message.Message):
-    __slots__ = ("begin_unix_ns", "end_unix_ns", "regime", "share", "severity")
+    __slots__ = ("begin_unix_ns", "end_unix_ns", "regime", "share", "severity", "title")
     BEGIN_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     END_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
     begin_unix_ns: float
     end_unix_ns: float
     regime: str
     share: float
     severity: str
-    def __init__(self, begin_unix_ns: _Optional[float] = ..., end_unix_ns: _Optional[float] = ..., regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ...) -> None: ...
+    title: str
+    def __init__(self, begin_unix_ns: _Optional[float] = ..., end_unix_ns: _Optional[float] = ..., regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...

@@ -64,3 +64,18 @@ def test_without_shapes_nothing_is_told(tmp_path):
 
 def test_a_vector_is_no_batch(tmp_path):
     assert isinstance(batch_of(run(tmp_path, [("aten::embedding", lambda step: [[100, 8], [512]])])), Missing)
+
+
+def linear(*shape):
+    return ("aten::linear", lambda step: [list(shape), [128, 512]])
+
+
+def test_a_linear_layer_may_be_given_sequences_of_samples(tmp_path):
+    """Attention turns its input around: 64 places of 32 samples; the loss has the samples in front."""
+    assert batch_of(run(tmp_path, [linear(64, 32, 512), LOSS])).samples == 32
+    assert batch_of(run(tmp_path, [linear(32, 64, 512), LOSS])).samples == 32
+
+
+def test_without_a_loss_nobody_knows_which_dimension_it_is(tmp_path):
+    assert isinstance(batch_of(run(tmp_path, [linear(64, 32, 512)])), Missing)
+    assert batch_of(run(tmp_path, [linear(64, 512)])).samples == 64

@@ -1,11 +1,21 @@
 """Devices are found by the names that people type, and their rates compared fairly."""
 
 import pytest
+from comparison.sides import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.devices import device_named, link_rate, speed_ratio
+from tb_bottleneck.comparison.comparing import compare_sides
+from tb_bottleneck.comparison.devices import (
+    device_named,
+    device_of,
+    link_rate,
+    speed_ratio,
+    unknown_device,
+    with_article,
+)
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.precisions import Precision
 
+DRAWING = repeated(9, op="##..", gpu="..##")
 BF16, FP32 = Precision("tensor", "bf16"), Precision("vector", "fp32")
 
 
@@ -48,3 +58,46 @@ def test_what_is_not_known_is_no_number():
 def test_a_link_s_rate_is_what_a_copy_can_use():
     assert link_rate(4, 16) == pytest.approx(25.2, abs=0.1)
     assert link_rate(9, 16) is None
+
+
+ACME = {"id": 0, "name": "NVIDIA RTX PRO 12345 Acme", "numSms": 100, "computeMajor": 9, "computeMinor": 0}
+CLOCKS = {"sm_clock_hz": 2.0e9, "memory_clock_hz": 3.0e9, "memory_bus_bits": 512}
+
+
+def test_a_device_that_nobody_wrote_down_is_known_by_its_clocks(tmp_path):
+    """100 multiprocessors x 2048 multiply-adds x 2 x 2 GHz, and 3 GHz x 64 bytes x 2: the monitor logs these."""
+    trace = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS)).recording.trace
+    found = device_of(trace)
+    assert found.tensor["bf16"] == pytest.approx(100 * 2048 * 2 * 2.0e9 / 1e12)
+    assert found.bandwidth == pytest.approx(384)
+    assert found.basis == "clocks and units"
+    assert found.achievable is None, "nobody measured it"
+
+
+def test_such_a_device_gets_a_promise(tmp_path):
+    a = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS))
+    told = compare_sides(a, judged(tmp_path, DRAWING, device=H200))
+    assert told.expected.low < told.expected.speedup < told.expected.high
+    because = next(row.because for row in told.expected.by_regime if row.regime == "memory")
+    assert because == "device memory: 384 GB/s on A, 4,800 on B"
+
+
+def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):
+    trace = judged(tmp_path, DRAWING, device=ACME).recording.trace
+    assert device_of(trace) is None
+    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device(trace)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("NVIDIA H200", "an"),
+        ("H200 SXM", "an"),
+        ("Tesla T4", "a"),
+        ("V100", "a"),
+        ("GeForce RTX 4090", "a"),
+        ("A100", "an"),
+    ],
+)
+def test_a_name_stands_in_a_sentence(name, said):
+    assert with_article(name) == f"{said} {name}"

@@ -49,3 +49,11 @@ def test_a_loop_that_never_waits_is_as_fast_as_its_host(tmp_path):
     """Where the host is the slower one a faster device changes nothing at all."""
     side, found = outcome(tmp_path, repeated(9, op="########..", gpu=".##......."), 0.5)
     assert found.step_ns == pytest.approx(side.step_ns, rel=0.02)
+
+
+def test_what_a_slower_device_leaves_over_is_its_own(tmp_path):
+    """Two streams whose kernels overlap less than they did: no host work comes to light by that."""
+    drawing = repeated(9, op="####......", launch="|.|.......", gpu=".####.....", gpu2="...####...", sync=".....##...")
+    side, found = outcome(tmp_path, drawing, 4.0)
+    for regime in ("launch", "host", "input"):
+        assert found.ns[regime] <= side.ns[regime] * 1.01, regime

@@ -27,3 +27,11 @@ def test_four_times_the_operators_are_other_work(tmp_path):
 def test_runs_without_operators_are_not_called_unlike(tmp_path):
     drawing = repeated(9, loader="##..", gpu="..##")
     assert alike(tmp_path, drawing, drawing) == 1
+
+
+def test_the_same_work_in_smaller_portions_is_the_same_work(tmp_path, monkeypatch):
+    """Gradients of four passes are added up on one side, and come from one pass on the other."""
+    four = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
+    passes = iter((1, 4))
+    monkeypatch.setattr("tb_bottleneck.comparison.likeness.passes_of", lambda recording: next(passes))
+    assert alike(tmp_path, repeated(9, op="##......", launch=".|......", gpu="..######"), four) == 1

@@ -8,7 +8,8 @@ def test_control_characters_become_spaces():
 
 
 def test_a_long_name_is_kept_by_its_beginning():
-    assert printable("x" * 5000) == "x" * LONGEST
+    assert printable("x" * 5000) == "x" * (LONGEST - 1) + "…"
+    assert printable("x" * LONGEST) == "x" * LONGEST
 
 
 def test_a_number_of_thousands_of_digits_is_not_spelt_out():

@@ -18,8 +18,8 @@ def test_every_regime_has_a_reason(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, H200)
     found = promise(recording, move)
     assert found.because.keys() == set(REGIMES)
-    assert found.because["memory"] == "device memory: 2,039 GB/s there, 4,800 GB/s here"
-    assert "products run in tf32 on tensor cores: 156 TFLOP/s there, 494 here" in found.because["compute"]
+    assert found.because["memory"] == "device memory: 2,039 GB/s on A, 4,800 on B"
+    assert "products run in tf32 on tensor cores: 156 TFLOP/s on A, 494 on B" in found.because["compute"]
     assert found.because["host"] == "the host is taken to be the same"
 
 
@@ -40,7 +40,7 @@ def test_work_that_the_slower_device_hid_is_named(tmp_path):
 
 def test_a_type_that_only_one_of_them_has_units_for(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, V100)
-    assert "no such units here" in promise(recording, move).because["compute"]
+    assert "no such units on B" in promise(recording, move).because["compute"]
 
 
 def test_there_is_no_move_to_the_same_or_an_unknown_device(tmp_path):

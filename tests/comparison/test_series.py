@@ -1,7 +1,7 @@
 """Several runs: a sweep is recognised by the one thing that varies, with its knee; else it is a history."""
 
 import pytest
-from comparison.sides import H200, context, judged, read, repeated
+from comparison.sides import H200, V100, context, judged, read, repeated
 
 from tb_bottleneck.comparison.series import series_of
 
@@ -43,6 +43,43 @@ def test_a_sweep_that_gains_nothing_has_no_knee(tmp_path):
 def test_where_two_things_vary_it_is_no_sweep(tmp_path):
     sides = [with_workers(tmp_path, 4, 1), run(tmp_path, 1, device=H200, tb_bottleneck=context(workers=4))]
     assert series_of(sides).varies == "run"
+
+
+def test_runs_with_one_setting_are_repeats(tmp_path):
+    """Two runs with 1 worker, of which one waits twice as long as the other: they make one point, and a doubt."""
+    told = series_of([with_workers(tmp_path, waiting, number) for waiting, number in ((8, 1), (1, 4), (4, 1))])
+    assert [(point.value, len(point.runs), point.steps) for point in told.points] == [("1", 2, 16), ("4", 1, 8)]
+    assert told.points[0].ns == pytest.approx((1.2e6 + 0.8e6) / 2, rel=0.01)
+    assert (told.points[0].low_ns, told.points[0].high_ns) == pytest.approx((0.8e6, 1.2e6), rel=0.01)
+    assert any("differ by 50 % among themselves" in note for note in told.notes)
+
+
+def test_devices_are_no_sweep_and_are_ordered_by_time(tmp_path):
+    told = series_of([run(tmp_path, 1), run(tmp_path, 8, device=H200), run(tmp_path, 4, device=V100)])
+    assert (told.kind, told.varies) == ("settings", "device")
+    assert [point.value for point in told.points] == [H200["name"], V100["name"], "NVIDIA A100-SXM4-80GB"]
+    assert not told.HasField("knee")
+    assert "“NVIDIA H200”" in told.headline
+
+
+def test_settings_that_the_noise_does_not_tell_apart_are_not_ranked(tmp_path):
+    told = series_of([run(tmp_path, 2), run(tmp_path, 2, device=H200), run(tmp_path, 2, device=V100)])
+    assert "is within the noise whatever device is" in told.headline
+
+
+def test_what_differs_between_the_runs_of_a_history_is_named(tmp_path):
+    facts = ({"workers": 1, "torch": "2.4"}, {"workers": 2, "torch": "2.5"}, {"workers": 4, "torch": "2.6"})
+    told = series_of([run(tmp_path, 2, tb_bottleneck=context(**one)) for one in facts])
+    assert told.kind == "history"
+    assert any("(torch, workers)" in note for note in told.notes)
+
+
+def test_runs_that_do_not_do_the_same_work_make_no_curve(tmp_path):
+    one = repeated(9, op="##......", launch=".|......", gpu="..######")
+    four = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
+    told = series_of([judged(tmp_path, drawing) for drawing in (one, four, one)])
+    assert told.kind == "apart"
+    assert "do not do the same work" in told.headline
 
 
 def test_a_history_tells_since_when_it_is_slower(tmp_path):

@@ -53,3 +53,14 @@ def test_what_the_telemetry_found_is_among_the_causes(tmp_path):
     side = open_side("run", [recorded(tmp_path, SHORT)], None, [heard])
     assert isinstance(side, Side)
     assert side.causes[0] == "thermal_throttle"
+
+
+def test_what_the_monitor_logged_is_known_of_the_recording(tmp_path):
+    """Of two processes the facts are those of this rank; what the trace itself says goes before."""
+    said = {"tb_bottleneck": '{"schema": 1, "context": {"torch_threads": 4}}'}
+    logged = [{"rank": 0.0, "workers": 2.0, "torch_threads": 8.0}, {"rank": 1.0, "workers": 6.0}]
+    side = open_side("run", [recorded(tmp_path, SHORT, **said)], None, (), logged)
+    assert isinstance(side, Side)
+    context = side.recording.trace.header.context
+    assert context == {"rank": 0, "workers": 2, "torch_threads": 4}
+    assert isinstance(context["workers"], int)

@@ -34,7 +34,8 @@ def test_a_refused_comparison_shows_no_figures(tmp_path):
 def test_a_prediction(tmp_path):
     text = render_what_if(what_if(judged(tmp_path, SLOW), Asked(device="NVIDIA H200")))
     assert "if it ran on an H200 SXM" in text
-    assert "Expected speedup" in text
+    assert "a step would take as long as now" in text
+    assert " now       then " in text
     assert "Mend first" in text
 
 

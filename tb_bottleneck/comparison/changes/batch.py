@@ -46,12 +46,18 @@ def to_batch(recording: Recording, samples: int) -> Change:
         return world.but(gap=gap)
 
     told = (
-        f"a step works on {now.samples} samples now ({now.basis})",
+        f"a step works on {now.samples} sample{'s' if now.samples > 1 else ''} now ({now.basis})",
         "device time grows with the samples, except of the optimizer and of collectives; grids that leave "
         "multiprocessors idle fill them first",
         "making a batch takes time in proportion; the memory suffices; the training converges as well",
     )
-    return Change(f"a step worked on {samples} samples", told, factors=factors, world=change, samples=grows)
+    return Change(
+        f"a step worked on {samples} sample{'s' if samples > 1 else ''}",
+        told,
+        factors=factors,
+        world=change,
+        samples=grows,
+    )
 
 
 def _factors(recording: Recording, grows: float, updates: Bools, case: Case) -> Floats:

@@ -14,7 +14,8 @@ class Change:
     """`factors` gives for each operation of the trace's device its time after / its time now; `world` changes the rest.
 
     `samples` is how many times as many samples a step works on; `roofs` are those that bound the operations then.
-    `says` is a clause, "the loader had 8 workers".
+    `slower` is how much longer a step may take, as a share, for what no replay of one process shows. `says` is a
+    clause, "the loader had 8 workers".
     """
 
     says: str
@@ -22,6 +23,7 @@ class Change:
     factors: Factors | None = None
     world: Callable[[World, Case], World] | None = None
     samples: float = 1.0
+    slower: float = 0.0
     roofs: Ints | None = None
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tb_bottleneck.comparison.changes.change import Change, Unpredictable
-from tb_bottleneck.comparison.devices import device_named, device_of
-from tb_bottleneck.comparison.scaling import Move, roofs_there, scaled
+from tb_bottleneck.comparison.devices import device_named, device_of, unknown_device, with_article
+from tb_bottleneck.comparison.scaling import Move, collective_words, roofs_there, scaled
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.replay.world import Case
@@ -22,7 +22,7 @@ def move_to(recording: Recording, name: str) -> Move:
     there = device_named(name)
     here = device_of(recording.trace)
     if here is None:
-        raise Unpredictable("The device of this recording is not known, so nothing can be scaled from it.")
+        raise Unpredictable(unknown_device(recording.trace))
     return Move(here, there)
 
 
@@ -38,12 +38,13 @@ def to_device(recording: Recording, move: Move) -> Change:
         "the host, the loader and the storage stay as they are",
         "each kernel reaches the same share of its roof; predictions of this kind miss by 12 % on average (Habitat)",
     ]
+    assumptions.extend(collective_words(recording))
     lacking = _lacking(recording, move)
     if lacking:
         assumptions.append(f"products in {' and '.join(lacking)} run as fp32 there: it has no units for them")
     if move.b.multiprocessors is None:
         assumptions.append(f"how many multiprocessors the {move.b.name} has is not known: small grids count as full")
-    return Change(f"it ran on {_article(move.b.name)} {move.b.name}", tuple(assumptions), factors=factors, roofs=roofs)
+    return Change(f"it ran on {with_article(move.b.name)}", tuple(assumptions), factors=factors, roofs=roofs)
 
 
 def _lacking(recording: Recording, move: Move) -> list[str]:
@@ -53,7 +54,3 @@ def _lacking(recording: Recording, move: Move) -> list[str]:
     found = {precision_of(recording.trace.names[name]) for name in names}
     known = [one for one in found if one is not None and move.a.rate(one) and not move.b.rate(one)]
     return sorted({one.dtype for one in known if one.dtype is not None})
-
-
-def _article(name: str) -> str:
-    return "an" if name[:1] in "AHL" or name[:2] in ("MI", "RT") else "a"

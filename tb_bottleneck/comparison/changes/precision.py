@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.comparison.changes.change import Change, Unpredictable
-from tb_bottleneck.comparison.devices import Device, device_of
+from tb_bottleneck.comparison.devices import Device, device_of, unknown_device
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.roofs import Roof
@@ -11,6 +11,7 @@ from tb_bottleneck.measures.smallness import TOO_SHORT_NS
 from tb_bottleneck.replay.world import Case
 from tb_bottleneck.trace.device import Work
 from tb_bottleneck.trace.table import Bools, Floats
+from tb_bottleneck.units import share_text
 
 PRECISIONS = ("bf16", "fp16", "tf32")
 WIDE = ("fp32", "tf32", "fp64")
@@ -20,17 +21,16 @@ MOVED = {Case.EXPECTED: 0.75, Case.LOW: 1.0, Case.HIGH: 0.5}
 CASTS = {Case.EXPECTED: 1.04, Case.LOW: 1.05, Case.HIGH: 1.03}
 
 
-def to_precision(recording: Recording, dtype: str) -> Change:
-    """Products and convolutions that run in a wider type run in this one, on matrix units.
+def to_precision(recording: Recording, dtype: str, there: Device | None = None) -> Change:
+    """Products and convolutions that run in a wider type run in this one, on matrix units: those of the device `there`,
+    where the run is moved to another one as well.
 
     Raises:
         Unpredictable: the device is not known or has no units for this type, or no product runs in a wider one.
     """
-    device = device_of(recording.trace)
+    device = there or device_of(recording.trace)
     if device is None:
-        raise Unpredictable(
-            "The device of this recording is not known, so what another type would bring is not either."
-        )
+        raise Unpredictable(unknown_device(recording.trace))
     target = device.tensor.get(dtype)
     if target is None:
         raise Unpredictable(f"{device.name} has no matrix units for {dtype}.")
@@ -46,6 +46,7 @@ def to_precision(recording: Recording, dtype: str) -> Change:
         return _factors(recording, np.maximum(ratio, 1.0), rates > 0, half, case)
 
     told: tuple[str, ...] = (
+        _affected(recording, rates > 0, dtype),
         "products gain what the units can do, where their roof is known from shapes; else the square root of it",
     )
     if half:
@@ -53,6 +54,13 @@ def to_precision(recording: Recording, dtype: str) -> Change:
             "the training converges in this type; norms, softmax and losses stay in fp32, as autocast leaves them",
         )
     return Change(f"products ran in {dtype}", told, factors=factors)
+
+
+def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
+    ops = recording.trace.device_ops
+    length = (ops.end - ops.start) * recording.in_window(ops.start)
+    share = float(length[wider].sum() / max(length.sum(), 1))
+    return f"{share_text(share)} of the device's work is products in a wider type than {dtype} now"
 
 
 def _rates(recording: Recording, device: Device, dtype: str) -> Floats:

@@ -18,5 +18,11 @@ def test_units_that_the_other_device_lacks_are_said(tmp_path):
 
 def test_a_recording_of_an_unknown_device_predicts_nothing(tmp_path):
     unknown = judged(tmp_path, DRAWING, device={"id": 0, "name": "ACME 1"}).recording
-    with pytest.raises(Unpredictable, match="is not known"):
+    with pytest.raises(Unpredictable, match="Nothing is known of the device 'ACME 1'"):
         move_to(unknown, "NVIDIA H200")
+
+
+def test_collectives_are_assumed_to_move_together(tmp_path):
+    alone, together = (judged(tmp_path, repeated(9, op="##..", **{row: "..##"})).recording for row in ("gpu", "nccl"))
+    said = [to_device(one, move_to(one, "NVIDIA H200")).assumptions for one in (alone, together)]
+    assert [any("all ranks move" in line for line in lines) for lines in said] == [False, True]

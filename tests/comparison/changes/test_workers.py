@@ -31,3 +31,11 @@ def test_workers_that_keep_up_do_not_show_how_fast_they_are(tmp_path):
 def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
     with pytest.raises(Unpredictable, match="Who makes the batches is not known"):
         to_workers(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
+
+
+def test_more_workers_than_cores_change_nothing(tmp_path):
+    """Two workers keep both cores busy; four of them make no batch sooner, and none later."""
+    side = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(workers=2, cores=2))
+    told = what_if(side, Asked(workers=4))
+    assert told.after.speedup == pytest.approx(1, abs=0.02)
+    assert any("only 2 of them work at once" in line for line in told.assumptions)

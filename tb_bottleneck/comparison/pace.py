@@ -1,0 +1,32 @@
+"""How many times as fast something is, as a person says it."""
+
+from tb_bottleneck.units import duration_text
+
+SAME = 0.02  # less is lost in the noise between two runs of one training
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio with three significant digits, and no more than two after the point: 0.48, 2.46, 20.4, 274."""
+    digits = 0 if ratio >= 99.95 else 1 if ratio >= 9.995 else 2
+    return f"{ratio:.{digits}f}"
+
+
+def pace(speedup: float, low: float, high: float) -> str:
+    """A speedup with its interval: "2.46 times the speed (1.58 to 2.93)", or "4.76 times the time (...)"."""
+    if abs(speedup - 1) < SAME:
+        return f"about the same speed ({ratio_text(low)} to {ratio_text(high)} times)"
+    if speedup > 1:
+        return f"{ratio_text(speedup)} times the speed ({ratio_text(low)} to {ratio_text(high)})"
+    return f"{ratio_text(1 / speedup)} times the time ({ratio_text(1 / high)} to {ratio_text(1 / low)})"
+
+
+def bare_pace(speedup: float) -> str:
+    """The same without an interval."""
+    if abs(speedup - 1) < SAME:
+        return "about the same speed"
+    return f"{ratio_text(speedup)} times the speed" if speedup > 1 else f"{ratio_text(1 / speedup)} times the time"
+
+
+def time_text(ns: float) -> str:
+    """A duration; "nothing" where there is none."""
+    return duration_text(ns) if round(ns) else "nothing"
