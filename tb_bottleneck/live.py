@@ -14,7 +14,7 @@ from tb_bottleneck.regimes.bench import Answer
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.bands import bands_of
 from tb_bottleneck.regimes.telemetry.bench import answer_of, judge_all
-from tb_bottleneck.report import build, testified
+from tb_bottleneck.report import build, stretches, testified
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.series import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -82,11 +82,14 @@ def unheard(
     return None
 
 
-def judge_telemetry(listener: Listener, *, run: str = ".") -> pb.Report:
-    """Judges what was heard so far. Only MemoryError is raised."""
+def judge_telemetry(listener: Listener, *, run: str = ".", latest: bool = False) -> pb.Report:
+    """Judges what was heard so far, or (`latest`) the last stretch of it: what holds now, while the training runs.
+
+    Only MemoryError is raised.
+    """
     report = testified.empty_report(run, listener.source)
     try:
-        _judge(listener, report)
+        _judge(listener, report, latest)
     except MemoryError:
         raise
     except Exception as error:  # the border of one recording: it costs its own report only
@@ -106,13 +109,18 @@ def _broken(listener: Listener, run: str, error: Exception) -> pb.Report:
     return unreadable(listener, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
-def _judge(listener: Listener, report: pb.Report) -> None:
+def _judge(listener: Listener, report: pb.Report, latest: bool) -> None:
     testimony = Testimony(listener.telemetry)
     testified.set_origin(report, testimony)
     found = list(testified.defects(testimony, listener.dropped))
     testified.set_health(report, found)
     if any(defect.fatal for defect in found):
         return
+    bands = bands_of(testimony)
+    testified.set_stretches(report, bands)
+    changed = latest and len(bands) > 1
+    if changed:
+        testimony = Testimony(listener.telemetry, since=bands[-1].begin)
     testified.set_window(report, testimony)
     testified.set_account(report, testimony)
     measures = Measures(testimony)
@@ -124,4 +132,5 @@ def _judge(listener: Listener, report: pb.Report) -> None:
         verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
     testified.set_verdicts(report, verdicts, answer)
     testified.set_answer(report, answer, verdicts, testified.confidence_of(testimony, answer, found))
-    testified.set_stretches(report, bands_of(testimony))
+    if changed:
+        stretches.tell_that_it_is_the_latest(report)

@@ -238,6 +238,42 @@ def test_lost_packets_degrade_the_report():
     assert (report.health.status, report.verdict.confidence) == ("degraded", "low")
 
 
+def test_while_a_run_lives_the_verdict_is_about_its_last_stretch():
+    """healthy, starved, healthy again: the verdict of the whole named the starvation for ever after."""
+    healthy, starved = stretch("healthy", 60.0), stretch("storage", 60.0, severity=0.5)
+    said = []
+    for parts in ([healthy], [healthy, starved], [healthy, starved, healthy]):
+        listener = Listener("/no/such/file")
+        listener.telemetry.add(simulate(parts))
+        latest, whole = (judge_telemetry(listener, latest=one) for one in (True, False))
+        assert [band.regime for band in latest.stretches] == [band.regime for band in whole.stretches]
+        said.append((latest.verdict, whole.verdict, latest.window))
+    assert [latest.regime for latest, _, _ in said] == ["compute", "input", "compute"]
+    assert [whole.regime for _, whole, _ in said] == ["compute", "input", "input"]
+    starved_now, starved_in_all, window = said[1]
+    assert starved_now.share == pytest.approx(0.5, abs=0.06)
+    assert starved_in_all.share < 0.3
+    assert window.end_ns - window.begin_ns == pytest.approx(60e9, rel=0.2)
+    assert said[0][0].headline == said[0][1].headline, "of a run with one stretch nothing more is said"
+    assert starved_now.headline.startswith("In the last 60 s: ")
+
+
+def test_what_bounds_the_devices_work_is_no_doubt_about_a_wait_that_was_seen():
+    blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
+    report = judged(stretch("storage"), without=blind)
+    assert share_of(report, "unexplained") > 0.25
+    assert (report.verdict.regime, report.verdict.confidence) == ("input", "medium")
+
+
+def test_a_device_that_works_is_not_called_unexplained():
+    blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
+    healthy, puzzling = judged(stretch("healthy"), without=blind), judged(stretch("starved"), without=("steps",))
+    assert {band.title for band in healthy.stretches} == {healthy.verdict.title} == {"At work"}
+    assert puzzling.verdict.title == "Unexplained"
+    assert judged(stretch("hot")).verdict.title == "Compute, slowed down"
+    assert judged(stretch("healthy")).verdict.title == "Compute"
+
+
 def test_the_report_is_whole_and_reads_well(tmp_path):
     path = write(tmp_path / NAME, simulate([stretch("healthy"), stretch("storage"), stretch("healthy")]))
     report = diagnose_telemetry(str(path), run="mine")

@@ -195,6 +195,11 @@ class StepClock:
             return
         self._close(now)
 
+    def finish(self) -> None:
+        """The run is over: ends the step that an optimizer was done with, and that no fetch came after."""
+        if self._stepped and not self._by_hand:
+            self._close(self._stepped_at)
+
     def _train_on_pending(self) -> None:
         self._evaluating = False
         if not self._pending:

@@ -16,7 +16,7 @@ from tb_bottleneck.monitor.guard import Guard, Happened
 from tb_bottleneck.monitor.readings import Reading, Sampler
 from tb_bottleneck.monitor.rows import Row, Thinner, Waiting
 from tb_bottleneck.monitor.traces import Text, Traces
-from tb_bottleneck.schema.series import CONTEXT_TAG, PACKET_TAG
+from tb_bottleneck.schema.series import CONTEXT_TAG, ENDED, PACKET_TAG
 
 PACKET_S = 5.0
 FIRST_PACKET_S = 1.0
@@ -29,13 +29,15 @@ MOST_NOTES_AGAIN = 64
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the pump takes from: `facts` and `missing` by name, `hook_ns` is the hooks' own time up to now."""
+    """Where the pump takes from: `facts` and `missing` by name, `hook_ns` is the hooks' own time up to now. `heard` is
+    given each sampler's readings, for facts that are made of them."""
 
     rows: Waiting
     samplers: Sequence[Sampler]
     facts: Callable[[], Mapping[str, object]]
     missing: Callable[[], Mapping[str, str]]
     hook_ns: Callable[[], float]
+    heard: Callable[[Sequence[Reading]], None]
 
 
 class Pump:
@@ -93,6 +95,7 @@ class Pump:
             if time.monotonic() >= write_at:
                 self._guard.call("writing", self._write)
                 write_at = time.monotonic() + self._every_s
+        self._guard.note(ENDED, "the monitor was told to stop")
         self._guard.call("writing", self._write)
         for sampler in self._samplers.values():
             self._guard.call("closing", sampler.close)
@@ -113,6 +116,7 @@ class Pump:
                 continue
             moment = time.time_ns()
             self._readings.extend((moment, reading) for reading in found)
+            self._guard.call("link", self._from.heard, found)
 
     def _write(self) -> None:
         rows = self._from.rows.take()

@@ -19,6 +19,7 @@ from tb_bottleneck.monitor.directory import for_traces, new_directory, place
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.hooks import backward, forward, loader, moves, optimizer
 from tb_bottleneck.monitor.hooks.hook import Workplace
+from tb_bottleneck.monitor.link import Link
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.profiling import StandAside, is_profiling, new_profiler
 from tb_bottleneck.monitor.pump import PACKET_S, Pump, Sources
@@ -69,15 +70,17 @@ class Session:
         self._clock_ns = 0.0
         self._profiled = False
         self._on_device = False
+        self._ending = False
         self._pump: Pump | None = None
         self._blas_facts: dict[str, object] = {}
+        self._link = Link()
 
     def start(self) -> Path:
         """Makes the run directory, hooks in, and begins to write. Returns the directory. Raises OSError, and then
         nothing is hooked in."""
         directory = new_directory(self._options.logdir, self._place)
         samplers = self.guard.call("samplers", self._make_samplers) or []
-        sources = Sources(self._waiting, samplers, self._facts, lambda: self._missing, self._hook_ns)
+        sources = Sources(self._waiting, samplers, self._facts, lambda: self._missing, self._hook_ns, self._link.hear)
         pump = Pump(directory, sources, self.captures, self._traces, self.guard, self._options.every_s)
         pump.start()
         self._directory, self._pump = directory, pump
@@ -88,6 +91,9 @@ class Session:
 
     def stop(self) -> None:
         """Puts torch back as it was, and writes what is left."""
+        self._ending = True
+        if self.patches.live and self.clock.is_mine():
+            self.guard.call("steps", self.clock.finish)
         self.guard.call("traces", self.captures.finish)
         self.patches.restore()
         for remove in self._remove:
@@ -138,7 +144,8 @@ class Session:
         if self._on_device:
             row.figures.update(self.guard.call("allocator", self._allocator.look, row.end_ns) or {})
         self.captures.fetched_ahead = self._seen.fetched_ahead
-        self.captures.advance(row)
+        if not self._ending:
+            self.captures.advance(row)
         self.spans.close(row)
         if "loader_wait" not in self.clock.known:
             self.spans.begin()
@@ -175,7 +182,8 @@ class Session:
 
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._place.rank, "world_size": self._place.world_size}
-        return {**ranks, **context.collect(), **settings.collect(), **self._seen.facts, **self._blas()}
+        found = {**context.collect(), **settings.collect(), **self._seen.facts, **self._blas()}
+        return {**ranks, **found, **self._link.facts()}
 
     def _blas(self) -> dict[str, object]:
         """Asked once, after torch has been seen: it walks over all loaded libraries."""

@@ -53,6 +53,10 @@ _FACTS: dict[str, Callable[[Any], object]] = {
     "device_uuid": lambda torch: None if (uuid := _device(torch, "uuid")) is None else str(uuid),
     "device_memory": lambda torch: _device(torch, "total_memory"),
     "device_multiprocessors": lambda torch: _device(torch, "multi_processor_count"),
+    # torch gives the clocks in kHz, since 2.7; the memory's is that of a bus which transfers twice in each cycle.
+    "sm_clock_hz": lambda torch: None if (rate := _device(torch, "clock_rate")) is None else 1000 * rate,
+    "memory_clock_hz": lambda torch: None if (rate := _device(torch, "memory_clock_rate")) is None else 1000 * rate,
+    "memory_bus_bits": lambda torch: _device(torch, "memory_bus_width"),
     "device_count": lambda torch: torch.cuda.device_count() if torch.cuda.is_initialized() else None,
     "anomaly_detection": lambda torch: bool(torch.is_anomaly_enabled()),
     "world_size": lambda torch: _distributed(torch, "get_world_size"),

@@ -1,25 +1,65 @@
 """Which function answers which question, in the process for questions."""
 
 from collections.abc import Callable, Mapping
+from itertools import count, takewhile
 from typing import Any
 
-from tb_bottleneck.comparison.comparing import compare
+from google.protobuf.message import Message
+
+from tb_bottleneck.comparison.comparing import compare_sides
+from tb_bottleneck.comparison.series import series_of
+from tb_bottleneck.comparison.side import Side, Unjudged, open_side
+from tb_bottleneck.comparison.what_if import Asked, what_if
+from tb_bottleneck.errors import NotFound
 from tb_bottleneck.evidence import answering
+from tb_bottleneck.live import Listener, judge_telemetry, unheard
 from tb_bottleneck.report.jsonform import as_json
-from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer
+from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
 
 Progress = Callable[[int, int], None]
-COMPARE = "compare"
 
 
 def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
-    """The answer to {"ask": "compare", "a", "b", "a_path", "b_path", "a_name", "b_name"}: JSON of a ComparisonAnswer.
+    """The answer to a question of plugin/comparing.py as JSON, or to one of evidence/answering.py."""
+    told = _ANSWERS.get(question["ask"])
+    return answering.answer(question, progress) if told is None else as_json(told(question, progress)).encode()
 
-    Other questions are those of evidence/answering.py.
-    """
-    if question["ask"] != COMPARE:
-        return answering.answer(question, progress)
-    names = (question["a_name"], question["b_name"])
-    told = compare(question["a_path"], question["b_path"], names, progress)
-    done = ComparisonAnswer(a=question["a"], b=question["b"], state="done", progress=1.0, comparison=told)
-    return as_json(done).encode()
+
+def _compared(question: Mapping[str, Any], progress: Progress | None) -> Message:
+    a, b = _sides(question, progress)
+    told = compare_sides(a, b)
+    return ComparisonAnswer(a=question["id_0"], b=question["id_1"], state="done", progress=1.0, comparison=told)
+
+
+def _in_a_row(question: Mapping[str, Any], progress: Progress | None) -> Message:
+    ids = [question[f"id_{number}"] for number in range(question["count"])]
+    return SeriesAnswer(ids=ids, state="done", progress=1.0, series=series_of(_sides(question, progress)))
+
+
+def _what_if(question: Mapping[str, Any], progress: Progress | None) -> Message:
+    asked = Asked(*(question.get(name) for name in ("device", "workers", "batch", "precision", "link")))
+    try:
+        told = what_if(_sides(question, progress)[0], asked)
+    except NotFound as error:
+        return WhatIfAnswer(id=question["id_0"], state="failed", problem=f"{error}.".replace("?.", "?"))
+    return WhatIfAnswer(id=question["id_0"], state="done", progress=1.0, what_if=told)
+
+
+def _sides(question: Mapping[str, Any], progress: Progress | None) -> list[Side | Unjudged]:
+    return [_side(question, number, progress) for number in range(question["count"])]
+
+
+def _side(question: Mapping[str, Any], number: int, progress: Progress | None) -> Side | Unjudged:
+    """A recording with what its monitor logged around it."""
+    keys = takewhile(question.__contains__, (f"heard_{number}_{position}" for position in count()))
+    name, listeners = question[f"name_{number}"], [Listener(question[key]) for key in keys]
+    heard = [unheard(listener, run=name) or judge_telemetry(listener, run=name) for listener in listeners]
+    logged = [listener.telemetry.facts for listener in listeners]
+    return open_side(name, [question[f"path_{number}"]], progress, heard, logged)
+
+
+_ANSWERS: Mapping[str, Callable[[Mapping[str, Any], Progress | None], Message]] = {
+    "compare": _compared,
+    "series": _in_a_row,
+    "what_if": _what_if,
+}

@@ -14,7 +14,8 @@ from werkzeug.wrappers import Request, Response
 from tb_bottleneck.plugin import static_files
 from tb_bottleneck.plugin.analyses import Analyses
 from tb_bottleneck.plugin.answers import RunLists
-from tb_bottleneck.plugin.closer import comparison_question, finite, unanswered, uncompared
+from tb_bottleneck.plugin.closer import finite, unanswered
+from tb_bottleneck.plugin.comparing import Arguments, Comparisons, Refused, Said
 from tb_bottleneck.plugin.questions import Questions
 from tb_bottleneck.plugin.ranks import ranks_answer
 from tb_bottleneck.plugin.runs import Runs
@@ -23,7 +24,6 @@ from tb_bottleneck.plugin.telemetry import Telemetries
 from tb_bottleneck.plugin.witnesses import Witnesses
 from tb_bottleneck.report.jsonform import as_json
 from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer
-from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer
 from tb_bottleneck.schema.evidence_pb2 import RanksAnswer, TablesAnswer
 from tb_bottleneck.schema.telemetry_pb2 import TelemetryAnswer
 from tb_bottleneck.sources.logdir import Recording
@@ -74,6 +74,7 @@ class Routes:
         self._analyses = analyses
         self._questions = questions
         self._telemetries = telemetries
+        self._comparisons = Comparisons(runs, questions)
         self._witnesses = Witnesses(analyses, telemetries)
         self._lists = RunLists(logdir, self._witnesses)
 
@@ -87,7 +88,9 @@ class Routes:
             "/tables": _app(self.tables),
             "/slice": _app(self.slice),
             "/telemetry": _app(self.telemetry),
-            "/compare": _app(self.compare),
+            "/compare": _app(_comparing(self._comparisons.compare)),
+            "/series": _app(_comparing(self._comparisons.series)),
+            "/what_if": _app(_comparing(self._comparisons.what_if)),
             "/static/*": _app(self.static),
         }
 
@@ -129,21 +132,6 @@ class Routes:
         """A stretch of a recording as a trace of its own."""
         return self._closer(request, "slice", ("begin", "end"))
 
-    def compare(self, request: Request) -> Answer:
-        """One recording against another."""
-        ids = [request.args.get(side, "") for side in ("a", "b")]
-        if not all(ids):
-            return _sentence(400, "Which recordings? Ask compare?a=ID&b=ID with ids that `runs` lists.")
-        look = self._runs.latest()
-        if look is None:
-            return _message(ComparisonAnswer(a=ids[0], b=ids[1], state="waiting"))
-        found = [look.by_id.get(asked) for asked in ids]
-        a, b = found
-        if a is None or b is None:
-            return _sentence(404, "No recording has one of these ids now; ask `runs` for those that are there.")
-        reply = self._questions.ask(comparison_question(ids, (a, b)))
-        return Answer(reply, "application/json") if isinstance(reply, bytes) else _message(uncompared(ids, reply))
-
     def telemetry(self, request: Request) -> Answer:
         """The series of a run, as dense as was asked for."""
         found = self._asked_for(request)
@@ -155,13 +143,14 @@ class Routes:
         if not found.is_telemetry:
             return _sentence(404, "This recording is a trace; `runs` lists telemetry with the witness `telemetry`.")
         try:
-            most, since = (finite(request.args.get(name, "")) for name in ("points", "since"))
+            most, since, until = (finite(request.args.get(name, "")) for name in ("points", "since", "until"))
         except ValueError:
-            return _sentence(400, "`points` is a count and `since` nanoseconds since 1970: give numbers, or neither.")
+            return _sentence(400, "`points` is a count, `since` and `until` are ns since 1970: give numbers, or none.")
         heard = self._telemetries.heard(found)
         with heard.lock:
             report = heard.brought_up_to_date()
-            text = answer_text(asked, heard, report, None if most is None else max(int(most), 0), int(since or 0))
+            wanted = None if most is None else max(int(most), 0)
+            text = answer_text(asked, heard, report, wanted, int(since or 0), None if until is None else int(until))
         return Answer(text.encode(), "application/json")
 
     def _asked_for(self, request: Request) -> Recording | Answer | None:
@@ -207,6 +196,18 @@ class Routes:
         """A file of the built tab."""
         found = static_files.read(request.path.partition(f"/{PLUGIN_NAME}/static/")[2])
         return Answer(*found) if found else _sentence(404, "The built tab has no such file.")
+
+
+def _comparing(handler: Callable[[Arguments], Said]) -> Callable[[Request], Answer]:
+    """A handler of plugin/comparing.py as one of ours."""
+
+    def answered(request: Request) -> Answer:
+        said = handler(request.args)
+        if isinstance(said, Refused):
+            return _sentence(said.code, said.text)
+        return Answer(said, "application/json") if isinstance(said, bytes) else _message(said)
+
+    return answered
 
 
 def _app(handler: Callable[[Request], Answer]) -> App:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tb_bottleneck.plugin.telemetry import Heard, is_live
+from tb_bottleneck.plugin.telemetry import Heard, is_live, last_sign
 from tb_bottleneck.report.jsonform import as_dict
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.telemetry_pb2 import Band, Dropped, TelemetryAnswer
@@ -18,7 +18,9 @@ READINGS = 500_000
 `since` gives its last stretch as it is."""
 
 
-def answer_text(asked: str, heard: Heard, report: Report, most: int | None, since: int) -> str:
+def answer_text(
+    asked: str, heard: Heard, report: Report, most: int | None, since: int, until: int | None = None
+) -> str:
     """A `TelemetryAnswer` as JSON, with the stretches of this report. The caller holds the lock of what was heard.
 
     The long columns are written without a message in between: of a day's run that takes a tenth of the time.
@@ -26,7 +28,7 @@ def answer_text(asked: str, heard: Heard, report: Report, most: int | None, sinc
     telemetry = heard.listener.telemetry
     answer = TelemetryAnswer(
         id=asked,
-        live=is_live(telemetry.last),
+        live=is_live(last_sign(telemetry)),
         context=telemetry.context,
         notes=list(telemetry.notes),
         lost_packets=min(telemetry.lost_packets, _MOST),
@@ -39,14 +41,15 @@ def answer_text(asked: str, heard: Heard, report: Report, most: int | None, sinc
                 regime=band.regime,
                 share=band.share,
                 severity=band.severity,
+                title=band.title,
             )
             for band in report.stretches
         ],
     )
     most = min(_fair_part(telemetry), most if most is not None else READINGS)
     values = as_dict(answer) | {
-        "series": _series(telemetry, most, since),
-        "steps": _steps(telemetry, most, since),
+        "series": _series(telemetry, most, since, until),
+        "steps": _steps(telemetry, most, since, until),
     }
     return json.dumps(values, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
@@ -56,17 +59,17 @@ def _fair_part(telemetry: Telemetry) -> int:
     return READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
 
 
-def _series(telemetry: Telemetry, most: int, since: int) -> list[dict[str, Any]]:
+def _series(telemetry: Telemetry, most: int, since: int, until: int | None) -> list[dict[str, Any]]:
     found = []
     for (name, device), rows in sorted(telemetry.series.items()):
-        points = points_of(rows, most, since)
+        points = points_of(rows, most, since, until)
         values = _numbers(points.columns["value"])
         found.append({"name": name, "device": device, "unix_ns": points.end.astype(float).tolist(), "values": values})
     return found
 
 
-def _steps(telemetry: Telemetry, most: int, since: int) -> dict[str, Any]:
-    points = points_of(telemetry.steps, most, since)
+def _steps(telemetry: Telemetry, most: int, since: int, until: int | None) -> dict[str, Any]:
+    points = points_of(telemetry.steps, most, since, until)
     numbers = points.columns["number"]
     known = [name for name in STEP_NAMES[1:] if (points.columns[name] == points.columns[name]).any()]
     return {

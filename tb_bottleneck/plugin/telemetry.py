@@ -11,11 +11,15 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tb_bottleneck.plugin.analyses import DONE, WAITING, Digest, State
 from tb_bottleneck.plugin.cache import Cache
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import Recording
+
+if TYPE_CHECKING:
+    from tb_bottleneck.telemetry.telemetry import Telemetry
 
 LISTENERS_KEPT = 4
 """Each takes some 150 MB after a day; one that was let go is read again from its beginning."""
@@ -39,7 +43,7 @@ class Heard:
         self.recording = recording
         self.listener = Listener(recording.path)
         self._report: Report | None = None
-        self._judged = -1
+        self._judged: tuple[int, bool] | None = None
         self._judged_at = 0.0
 
     def brought_up_to_date(self) -> Report:
@@ -51,16 +55,16 @@ class Heard:
         return unheard(self.listener, run=self.recording.run) or self._report
 
     def report(self) -> Report:
-        """The report of what the file holds now. The caller holds the lock."""
+        """The report of what the file holds now, of its last stretch while it is live. The caller holds the lock."""
         from tb_bottleneck.live import judge_telemetry, unheard
 
         failed = unheard(self.listener, run=self.recording.run)
         if failed is not None:
             return failed
-        heard = self.listener.heard[0]
-        if self._report is None or heard != self._judged:
-            self._report = judge_telemetry(self.listener, run=self.recording.run)
-            self._judged, self._judged_at = heard, time.monotonic()
+        live = is_live(last_sign(self.listener.telemetry))
+        if self._report is None or self._judged != (self.listener.heard[0], live):
+            self._report = judge_telemetry(self.listener, run=self.recording.run, latest=live)
+            self._judged, self._judged_at = (self.listener.heard[0], live), time.monotonic()
         return self._report
 
 
@@ -70,7 +74,8 @@ class Telemetries:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._heard: Cache[str, Heard] = Cache(LISTENERS_KEPT)
-        self._digests: dict[str, tuple[Recording, Digest, int]] = {}
+        # What was judged, None where it is to be judged again; the digest; when it last gave a sign.
+        self._digests: dict[str, tuple[Recording | None, Digest, int]] = {}
         self._wanted: dict[str, Recording] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -87,16 +92,16 @@ class Telemetries:
                 self._thread.start()
 
     def look(self, recording: Recording) -> tuple[State, Digest | None]:
-        """Whether it was judged, and its digest once it was. Changes nothing but whether it is live."""
+        """Whether it was judged, and its digest once it was. One that is live no more will be judged as a whole."""
         with self._lock:
             known = self._digests.get(recording.path)
             if known is None:
                 return WAITING, None
-            seen, digest, last = known
+            _, digest, last = known
             live = is_live(last)
             if digest.live != live:
                 digest = replace(digest, live=live)
-                self._digests[recording.path] = seen, digest, last
+                self._digests[recording.path] = None, digest, last
             return DONE, digest
 
     def report(self, recording: Recording) -> Report:
@@ -153,8 +158,13 @@ class Telemetries:
                 _log.exception("there is not enough memory for the telemetry of one run")
                 because = f"{recording.source}: there is not enough memory for it"
                 report = unreadable(heard.listener, recording.run, "unreadable", because)
-            last = heard.listener.telemetry.last
+            last = last_sign(heard.listener.telemetry)
             return replace(Digest.of(report), live=is_live(last)), last
+
+
+def last_sign(telemetry: "Telemetry") -> int:
+    """When the run last gave a sign of life, ns since 1970; 0 where its monitor said that it ended."""
+    return 0 if telemetry.ended else telemetry.last
 
 
 def is_live(last: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.json_format import MessageToDict, SerializeToJsonError
 
-from tb_bottleneck.schema.series import HOST, SERIES, STEP_COLUMNS
+from tb_bottleneck.schema.series import ENDED, HOST, SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepRows
 from tb_bottleneck.telemetry.rows import Floats, Rows, Times
 
@@ -45,6 +45,8 @@ class Telemetry:
         """What was read and not used, by reason; in messages, series, columns or readings."""
         self.facts: dict[str, Any] = {}
         """The run's context: JSON-like values by name."""
+        self.ended = False
+        """Whether the monitor said that it ends, and nothing came after that."""
         self._expected = 0
         self._counting: set[str] = set()
 
@@ -66,6 +68,7 @@ class Telemetry:
             elif message.sequence < self._expected:
                 self.dropped["repeated"] += 1
             else:
+                self.ended = any(note.code == ENDED for note in message.notes)
                 self.lost_packets += message.sequence - self._expected
                 self._expected = message.sequence + 1
                 for series in message.series:

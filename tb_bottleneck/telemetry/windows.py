@@ -50,11 +50,12 @@ class Grid:
 class Windows:
     """What the rules are told of one process, window by window. NaN: nothing is known for that window."""
 
-    def __init__(self, telemetry: Telemetry) -> None:
+    def __init__(self, telemetry: Telemetry, since: int = 0) -> None:
+        """Of all of it, or of what ended after `since`, ns since 1970."""
         self._telemetry = telemetry
         self._steps = telemetry.steps
-        self._kept = _kept_steps(telemetry)
-        self.grid = _grid(telemetry, self._kept)
+        self._kept = _kept_steps(telemetry, since)
+        self.grid = _grid(telemetry, self._kept, since)
         self._window = self.grid.window_of(self._steps.end)[self._kept]
 
     def __len__(self) -> int:
@@ -63,11 +64,20 @@ class Windows:
     @cached_property
     def device(self) -> str | None:
         """The GPU that this process trains on: what its context says, or the only one, or the busiest."""
-        said = self._telemetry.facts.get("device_uuid")
+        said = str(self._telemetry.facts.get("device_uuid", "")).lower()
         devices = self._telemetry.devices
-        if said in devices:
-            return str(said)
+        # torch leaves out the "GPU-" that the driver writes in front.
+        told = [
+            device for device in devices if said and device.lower().removeprefix("gpu-") == said.removeprefix("gpu-")
+        ]
+        if told:
+            return told[0]
         return max(devices, key=self._utilisation_of) if devices else None
+
+    @cached_property
+    def times_device(self) -> bool:
+        """Whether any step knows how long the device worked on it."""
+        return bool((~np.isnan(self._steps.column("device_busy").mean)).any())
 
     def _utilisation_of(self, device: str) -> float:
         rows = self._telemetry.series.get(("gpu_utilisation", device))
@@ -155,8 +165,8 @@ class Windows:
         return np.bincount(self._window, weights, self.grid.count).astype(float)
 
 
-def _kept_steps(telemetry: Telemetry) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """The steps that are judged: neither the first ones, nor those that a profiler slowed."""
+def _kept_steps(telemetry: Telemetry, since: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """The steps that are judged: neither the run's first ones, nor those that a profiler slowed."""
     steps = telemetry.steps
     if not len(steps):
         return np.zeros(0, np.bool_)
@@ -164,11 +174,11 @@ def _kept_steps(telemetry: Telemetry) -> "np.ndarray[tuple[int], np.dtype[np.boo
     with np.errstate(invalid="ignore"):
         profiled = steps.column("profiled").high > 0
         warm = number >= number[0] + WARMUP_STEPS
-    kept = ~profiled & warm
+    kept = ~profiled & warm & (steps.end > since)
     return np.asarray(kept)
 
 
-def _grid(telemetry: Telemetry, kept: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> Grid:
+def _grid(telemetry: Telemetry, kept: "np.ndarray[tuple[int], np.dtype[np.bool_]]", since: int) -> Grid:
     """From the first judged step's begin to the last one's end; without steps, over all readings."""
     if kept.any():
         end, wall = telemetry.steps.end[kept], telemetry.steps.column("wall").mean[kept]
@@ -177,8 +187,17 @@ def _grid(telemetry: Telemetry, kept: "np.ndarray[tuple[int], np.dtype[np.bool_]
         least = STEPS_PER_WINDOW * float(np.median(wall))
     else:
         ends = [rows.end for rows in telemetry.series.values() if len(rows)]
-        begin = min((int(end[0]) for end in ends), default=0)
+        begin = max(min((int(end[0]) for end in ends), default=0), since)
         last, least = max((int(end[-1]) for end in ends), default=0), 0.0
     span = max(last - begin, 1)
-    width = int(max(min(SHORTEST_NS, span), min(least, span), -(-span // MOST_WINDOWS)))
+    width = min(_width_of(max(least, -(-span // MOST_WINDOWS))), span)
     return Grid(begin, width, max(round(span / width), 1))
+
+
+def _width_of(least: float) -> int:
+    """The shortest window of at least this many ns. Lengths double, so that in a run that grows the edges of windows,
+    and with them the stretches that were told, stay where they are but for a few times."""
+    width = SHORTEST_NS
+    while width < least:
+        width *= 2
+    return width

@@ -4,9 +4,11 @@
 
 One process trains in blocks that are monitored and not, in turn, so that what else the machine does falls on both
 alike. A step's time is the lower quartile of its block's, and the mean beside it. A block that is monitored is compared
-with the blocks before and after it; the same comparison of blocks that are not monitored tells the noise. traceml runs
-as `traceml run` does it, in a process of its own, with `trace_step` in every other block: what its own threads and
-processes cost falls on both sides there, so its figure is a lower bound. Traces are not recorded here.
+with the blocks before and after it; the same comparison of blocks that are not monitored tells the noise. Figures are
+medians over all blocks of all rounds; in a round each monitor has its turn at each length of a step. traceml runs as
+`traceml run` does it, in a process of its own, with `trace_step` in every other block: what its own threads and
+processes cost falls on both sides there, so its figure is a lower bound, while ours begins and ends with each block and
+holds everything. Traces are not recorded here. The machine's load while it ran is told below the table.
 """
 
 import argparse
@@ -58,16 +60,24 @@ def main() -> None:
         ("n", 7),
     )
     print(" ".join(f"{head:>{width}}" for head, width in heads), flush=True)
-    for step_ms in options.ms:
-        for kind in (OURS, TRACEML) if rival else (OURS,):
-            show(step_ms, kind, run(kind, step_ms, options, rival))
+    kinds = (OURS, TRACEML) if rival else (OURS,)
+    runs: dict[tuple[float, str], list[dict[str, Any]]] = {(ms, kind): [] for ms in options.ms for kind in kinds}
+    loads = []
+    for _ in range(options.rounds):
+        for (step_ms, kind), told in runs.items():
+            told.append(run(kind, step_ms, options, rival))
+            loads.append(os.getloadavg()[0])
+    for (_, kind), told in runs.items():
+        show(kind, together(told))
+    print(f"load of the machine: {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores", flush=True)
 
 
 def arguments() -> argparse.Namespace:
     """The command line's."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ms", type=float, nargs="+", default=[1, 10, 100], help="lengths of a step")
-    parser.add_argument("--pairs", type=int, default=15, help="monitored blocks; there is one more that is not")
+    parser.add_argument("--rounds", type=int, default=3, help="times that each monitor has its turn")
+    parser.add_argument("--pairs", type=int, default=5, help="monitored blocks of a turn; one more is not monitored")
     parser.add_argument("--block", type=float, default=2.0, help="seconds of a block")
     parser.add_argument("--scratch", type=Path, help="a folder to install traceml-ai in; without it, it is left out")
     parser.add_argument("--work", choices=(OURS, TRACEML), help=argparse.SUPPRESS)
@@ -121,7 +131,16 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def show(step_ms: float, kind: str, told: dict[str, Any]) -> None:
+def together(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """The turns of one monitor as one: pairs put together, of other figures the median, steps in sum."""
+    found: dict[str, Any] = {name: [share for one in told for share in one[name]] for name in FIGURES}
+    for name in ("step_ms", *(f"noise_{figure}" for figure in FIGURES)):
+        found[name] = median(one[name] for one in told)
+    found["steps"] = sum(one["steps"] for one in told)
+    return found
+
+
+def show(kind: str, told: dict[str, Any]) -> None:
     """One line of the table. Each figure is the median over the pairs, with the range of the middle half."""
     columns = [spread(told[name]) for name in FIGURES]
     noise = ", ".join(f"±{100 * told['noise_' + name]:.2f} %" for name in ("quick", "thread"))

@@ -55,6 +55,10 @@ class Played:
     def ms(self, column: str) -> list[float]:
         return [row.figures.get(column, -1) / (1 if column == "samples" else MS) for row in self.rows]
 
+    def over(self) -> "Played":
+        self.clock.finish()
+        return self
+
     @property
     def walls(self) -> list[float]:
         return [row.wall_ns / MS for row in self.rows]
@@ -246,3 +250,18 @@ def test_the_training_thread_is_the_one_that_runs_backward() -> None:
 
 def test_the_clock_knows_its_own_cost() -> None:
     assert 100 < cost_of_a_step() < 10 * MS
+
+
+@pytest.mark.parametrize(
+    ("drawing", "walls"),
+    [
+        ("LLBBBO LLBBO.", [6, 5]),  # left by a break
+        ("LLBBBO LLBBO LL", [6, 5]),
+        ("LLBBBO LLBB", [6]),  # no optimizer was done with it
+        ("BBBO.BBBO.BBBO", [4, 5, 5]),
+        ("..|BBBO|", [4]),  # the training says where steps end
+    ],
+)
+def test_the_last_step_is_told_at_the_end(drawing: str, walls: list[float]) -> None:
+    assert Played(drawing).over().walls == walls
+    assert Played(drawing).over().over().walls == walls

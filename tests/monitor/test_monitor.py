@@ -111,6 +111,18 @@ def test_steps_by_hand_without_an_optimizer(tmp_path: Path) -> None:
     assert written.column("samples") == [7] * 4
 
 
+def test_a_loop_that_is_left_by_a_break_keeps_its_last_step(tmp_path: Path) -> None:
+    training = Training()
+    with quick(tmp_path):
+        for index, batch in enumerate(training.loader):
+            training.step(batch)
+            if index == 4:
+                break
+    written = read(tmp_path)
+    assert written.numbers == [0, 1, 2, 3, 4]
+    assert written.notes[-1] == "ended"
+
+
 def test_evaluation_inside_is_no_training(tmp_path: Path) -> None:
     training, evaluation = Training(), Training()
     with quick(tmp_path):
@@ -365,6 +377,68 @@ def test_other_threads_may_train_too(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert read(tmp_path).numbers == list(range(2 * STEPS + 1))
+
+
+def within_the_backward_pass(training: Training, batch: Any, does: Any) -> None:
+    """Trains on one batch and calls `does` when the backward pass is under way."""
+    handle = training.model.layer.weight.register_hook(lambda _gradient: does())
+    training.step(batch)
+    handle.remove()
+
+
+def test_another_threads_optimizer_is_not_taken_for_one_in_the_backward_pass(tmp_path: Path) -> None:
+    """On a loaded machine steps were missing: another thread's optimizer began to step while this thread was in its
+    backward pass, and ended later; ours stepped in between, and was taken for a part of it. So two steps became one.
+
+        this thread    fetch  BBBBBBBB  ours  | fetch ...
+        another              theirs-----------------
+    """
+    training, other = Training(), Training()
+    inside, ours_stepped = threading.Event(), threading.Event()
+
+    def begins(*_: object) -> None:
+        inside.set()
+        assert ours_stepped.wait(30)
+
+    # Registered after ours, so that ours hears of the step before it is held.
+    def slow_step() -> None:
+        handle = other.optimizer.register_step_pre_hook(begins)
+        other.optimizer.step()
+        handle.remove()
+
+    def another_steps() -> None:
+        thread.start()
+        assert inside.wait(30)
+
+    thread = threading.Thread(target=slow_step)
+    with quick(tmp_path):
+        for index, batch in enumerate(training.loader):
+            within_the_backward_pass(training, batch, another_steps if index == 4 else lambda: None)
+            if index == 4:
+                ours_stepped.set()
+                thread.join()
+    assert read(tmp_path).numbers == list(range(STEPS))
+
+
+def test_an_optimizer_on_autograds_own_thread_is_heard(tmp_path: Path) -> None:
+    """Where a device computes the gradients, an optimizer that steps inside the backward pass is called on a thread
+    that C++ started."""
+    import _thread
+
+    training = Training()
+
+    def steps_elsewhere() -> None:
+        done = threading.Event()
+        _thread.start_new_thread(lambda: (training.optimizer.step(), done.set()), ())
+        assert done.wait(30)
+
+    with quick(tmp_path):
+        for batch in training.loader:
+            loss = torch.nn.functional.mse_loss(training.model(batch[0]), batch[1])
+            handle = training.model.layer.bias.register_hook(lambda _gradient: steps_elsewhere())
+            loss.backward()
+            handle.remove()
+    assert read(tmp_path).numbers == list(range(STEPS))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit])

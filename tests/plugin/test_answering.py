@@ -64,3 +64,57 @@ def test_what_cannot_be_asked_is_answered_with_a_sentence(tenant: Tenant, query:
     answer = tenant.get(f"compare{query}")
     assert answer.status_code == status
     assert answer.data.decode().endswith(".")
+
+
+def answered(tenant: Tenant, query: str) -> dict[str, Any]:
+    """The answer to another question, asked for until it is there."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        answer: dict[str, Any] = json.loads(tenant.get(query).data)
+        if answer["state"] not in ("waiting", "analysing"):
+            return answer
+    raise AssertionError("no answer came")
+
+
+def test_several_recordings_are_a_series(tenant: Tenant) -> None:
+    known = ids(tenant)
+    asked = [known["slow"], known["fast"], known["slow"]]
+    answer = answered(tenant, "series?" + "&".join(f"id={one}" for one in asked))
+    told = answer["series"]
+    assert answer["ids"] == asked
+    assert (told["kind"], told["varies"]) == ("settings", "who makes the batches")
+    assert [len(point["runs"]) for point in told["points"]] == [2, 1]
+
+
+def test_a_recording_under_other_conditions(tenant: Tenant) -> None:
+    known = ids(tenant)
+    told = answered(tenant, f"what_if?id={known['slow']}&device=NVIDIA%20H200&workers=4")["what_if"]
+    assert told["changes"] == ["it ran on an H200 SXM", "the loader had 4 workers"]
+    assert told["after"]["low"] < told["after"]["speedup"] < told["after"]["high"]
+
+
+def test_a_device_that_nobody_knows_is_a_problem_with_near_names(tenant: Tenant) -> None:
+    answer = answered(tenant, f"what_if?id={ids(tenant)['slow']}&device=RTX%2040900")
+    assert answer["state"] == "failed"
+    assert "did you mean" in answer["problem"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("series", 400),
+        ("series?id=1", 400),
+        ("series?" + "&".join(f"id={number}" for number in range(13)), 400),
+        ("series?id=1&id=2", 404),
+        ("what_if", 400),
+        ("what_if?id=1", 400),
+        ("what_if?id=1&workers=many", 400),
+        ("what_if?id=1&workers=99999999999999999999", 400),
+        ("what_if?id=1&workers=4", 404),
+    ],
+)
+def test_what_cannot_be_compared_is_answered_with_a_sentence(tenant: Tenant, query: str, status: int) -> None:
+    ids(tenant)
+    answer = tenant.get(query)
+    assert answer.status_code == status
+    assert answer.data.decode().endswith(".")

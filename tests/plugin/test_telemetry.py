@@ -112,7 +112,16 @@ def test_only_what_is_newer_is_answered(move_in: MoveIn, tmp_path: Path, message
     assert min(answer["steps"]["end_unix_ns"]) > BEGIN + 100 * S
 
 
-@pytest.mark.parametrize("query", ["&points=many", "&since=never", "&points=nan", "&since=inf"])
+def test_a_stretch_is_answered_between_its_ends(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
+    write(tmp_path / NAME, messages)
+    answer = telemetry(move_in(tmp_path), f"&since={BEGIN + 100 * S}&until={BEGIN + 110 * S}")
+    times = series_of(answer, "power")["unix_ns"]
+    assert BEGIN + 100 * S < min(times) < max(times) <= BEGIN + 110 * S
+    assert len(times) in (9, 10)
+    assert max(answer["steps"]["end_unix_ns"]) <= BEGIN + 110 * S
+
+
+@pytest.mark.parametrize("query", ["&points=many", "&since=never", "&points=nan", "&since=inf", "&until=later"])
 def test_what_is_no_number_is_refused(move_in: MoveIn, tmp_path: Path, messages: Any, query: str) -> None:
     write(tmp_path / NAME, messages)
     tenant = move_in(tmp_path)
@@ -128,12 +137,18 @@ def test_an_unchanged_answer_is_sent_once(move_in: MoveIn, tmp_path: Path, messa
     assert (again.status_code, again.data) == (304, b"")
 
 
-def test_a_growing_run_is_followed_and_live(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
-    shift = time.time_ns() - BEGIN - 61 * S
+def moved_to_end_now(messages: list[RunContext | Packet], seconds: int) -> None:
+    """As if the run had begun so many seconds ago."""
+    shift = time.time_ns() - BEGIN - seconds * S
     for packet in messages[1:]:
+        assert isinstance(packet, Packet)
         for series in packet.series:
             series.unix_ns[:] = [when + shift for when in series.unix_ns]
         packet.steps.end_unix_ns[:] = [when + shift for when in packet.steps.end_unix_ns]
+
+
+def test_a_growing_run_is_followed_and_live(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
+    moved_to_end_now(messages, 61)
     path = write(tmp_path / NAME, messages[:7])
     tenant = move_in(tmp_path)
     entry = tenant.done(NAME)
@@ -153,3 +168,34 @@ def test_what_cannot_be_read_is_an_answer_too(move_in: MoveIn, tmp_path: Path, m
     answer = telemetry(move_in(tmp_path))
     assert answer["dropped"]
     assert all(row["count"] > 0 for row in answer["dropped"])
+
+
+def test_the_verdict_of_a_live_run_follows_it_and_is_about_the_whole_once_it_ended(
+    move_in: MoveIn, tmp_path: Path
+) -> None:
+    messages = simulate([stretch("healthy", 60.0), stretch("storage", 60.0), stretch("healthy", 60.0)])
+    moved_to_end_now(messages, 181)
+    path = write(tmp_path / NAME, messages)
+    tenant = move_in(tmp_path)
+    entry = tenant.done(NAME)
+    assert (entry["live"], entry["verdict"]["regime"]) == (True, "compute")
+    assert tenant.report(NAME)["verdict"]["headline"].startswith("In the last 60 s: ")
+    assert [band["title"] for band in telemetry(tenant)["bands"]][1] == "Waiting for data"
+    last = Packet(schema=1, sequence=messages[-1].sequence + 1)
+    last.notes.add(unix_ns=time.time_ns(), code="ended", detail="the monitor was told to stop")
+    write(path, [last])
+    entry = until(lambda: tenant.entry(NAME), lambda entry: not entry["live"])
+    assert entry["verdict"]["regime"] == "input"
+    assert not telemetry(tenant)["live"]
+
+
+def test_a_run_that_falls_silent_is_judged_as_a_whole(
+    move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = simulate([stretch("storage", 60.0), stretch("healthy", 60.0)])
+    moved_to_end_now(messages, 121)
+    write(tmp_path / NAME, messages)
+    tenant = move_in(tmp_path)
+    assert tenant.done(NAME)["verdict"]["regime"] == "compute"
+    monkeypatch.setattr(module, "LIVE_SECONDS", 0.0)
+    assert until(lambda: tenant.entry(NAME), lambda entry: entry["verdict"]["regime"] == "input")["live"] is False

@@ -123,3 +123,11 @@ def test_whatever_a_file_holds_the_answer_is_a_report(series, steps, columns, se
     report = judge_telemetry(listener)
     assert report.health.status in ("ok", "degraded", "incomplete")
     assert not report.account or abs(sum(row.share for row in report.account) - 1) < 1e-9
+
+
+def test_a_run_has_ended_where_its_monitor_says_so_last() -> None:
+    last, more = packet(1), packet(2)
+    last.notes.add(unix_ns=1.7e18, code="ended")
+    assert not taken(packet(0)).ended
+    assert taken(packet(0), last).ended
+    assert not taken(packet(0), last, more).ended

@@ -39,4 +39,6 @@ def test_a_bucket_of_old_rows_shows_its_extremes_too() -> None:
 def test_only_what_is_newer_is_given() -> None:
     assert points_of(rows_with(100, 0), since=97).end.tolist() == [98, 99, 100]
     assert len(points_of(rows_with(100, 0), since=100).end) == 0
+    assert points_of(rows_with(100, 0), since=10, until=12).end.tolist() == [11, 12]
+    assert len(points_of(rows_with(100, 0), since=50, until=20).end) == 0
     assert len(points_of(rows_with(100, 0), most=0).end) == 0

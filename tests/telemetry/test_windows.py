@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tb_bottleneck.schema.telemetry_pb2 import Packet
+from tb_bottleneck.schema.telemetry_pb2 import Packet, Series
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.telemetry.windows import MOST_WINDOWS, WARMUP_STEPS, Windows
 from tests.telemetry.written import context
@@ -16,6 +16,7 @@ def run(
     steps: str,
     step_s: float = 1.0,
     series: dict[str, list[float]] | None = None,
+    since_s: float | None = None,
     **facts: object,
 ) -> Windows:
     """One letter for each step after the warm-up: `.` an ordinary one, `p` a profiled, `?` one whose wait is unknown.
@@ -35,7 +36,7 @@ def run(
         owner = "host" if name.startswith(("cpu", "quota")) else "GPU-a"
         made.series.add(name=name, device=owner, unix_ns=[T + at * S for at in range(len(values))], values=values)
     telemetry.add([context(facts), made])
-    return Windows(telemetry)
+    return Windows(telemetry, 0 if since_s is None else T + int(since_s * S))
 
 
 def test_windows_hold_the_steps_that_ended_in_them():
@@ -56,7 +57,7 @@ def test_steps_that_do_not_know_count_as_those_that_do():
 
 
 def test_long_steps_make_wide_windows_and_a_long_run_few():
-    assert run("." * 40, step_s=60.0).grid.width == 600 * S
+    assert run("." * 40, step_s=60.0).grid.width == 640 * S
     assert len(run("." * 5000, step_s=30.0)) <= MOST_WINDOWS
 
 
@@ -77,8 +78,26 @@ def test_the_device_is_what_the_run_says_or_the_one_there_is():
     assert run("." * 20, series={"power": [1.0]}).device == "GPU-a"
     assert run("." * 20, series={"power": [1.0]}, device_uuid="GPU-b").device == "GPU-a"
     assert run("." * 20).device is None
+    telemetry = Telemetry()
+    series = [Series(name="power", device=one, unix_ns=[T], values=[1.0]) for one in ("GPU-a1", "GPU-b2")]
+    telemetry.add([context({"device_uuid": "B2"}), Packet(series=series)])
+    assert Windows(telemetry).device == "GPU-b2", "torch leaves out the prefix"
 
 
 def test_nothing_at_all_is_one_window():
     windows = Windows(Telemetry())
     assert (len(windows), windows.steps.tolist()) == (1, [0.0])
+
+
+def test_edges_stay_where_they_are_while_a_run_grows():
+    """They wandered with each reading once a run was longer than the windows it may have, and stretches with them."""
+    before, after = (run("." * steps).grid for steps in (20_000, 25_000))
+    assert before.count > MOST_WINDOWS // 2
+    assert set(before.edges[:-1].tolist()) <= set(after.edges.tolist())
+
+
+def test_the_windows_since_a_moment_hold_what_came_later_and_the_runs_own_warm_up_stays_out():
+    windows = run("." * 40, series={"power": [100.0] * 20 + [300.0] * 21}, since_s=20)
+    assert (windows.steps.sum(), windows.grid.begin) == (20, T + 20 * S)
+    assert windows.mean("power", of_device=True).round().tolist() == [300.0, 300.0]
+    assert run("." * 40, since_s=-100).steps.sum() == 40

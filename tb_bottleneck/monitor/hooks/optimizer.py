@@ -3,6 +3,7 @@
 A step that `torch.compile` compiled runs without hooks: such a loop calls `monitor.step()`.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -40,8 +41,17 @@ def install(at: Workplace) -> Callable[[], None]:
 
 
 def _may(at: Workplace) -> bool:
-    # An optimizer that runs inside the backward pass does so on autograd's thread, while the training thread waits.
-    return at.patches.live and (at.clock.in_backward or at.clock.is_mine()) and at.guard.is_on(SIGNAL)
+    if not at.patches.live or not at.guard.is_on(SIGNAL):
+        return False
+    return at.clock.is_mine() or (at.clock.in_backward and _is_autograds())
+
+
+def _is_autograds() -> bool:
+    """Whether this thread is none of Python's: an optimizer that runs inside the backward pass does so on autograd's
+    own thread, while the training thread waits. Another thread that trains at that moment was started by Python."""
+    mine = threading.get_ident()
+    # Not by current_thread(): for a thread it does not know it makes an object that stays.
+    return not any(one.ident == mine and not isinstance(one, threading._DummyThread) for one in threading.enumerate())
 
 
 def _stepped(at: Workplace, optimizer: Any, seen: set[int]) -> None:

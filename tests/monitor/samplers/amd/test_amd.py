@@ -5,6 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from tb_bottleneck.monitor.link import Link
 from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi
 from tb_bottleneck.monitor.samplers.amd.questions import questions
 from tb_bottleneck.monitor.samplers.gpu import Refused
@@ -142,3 +143,9 @@ def test_without_the_library_all_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_signal_is_declared() -> None:
     assert {signal for question in questions() for signal in question.signals} <= SERIES.keys()
+
+
+def test_its_link_becomes_a_fact(gpus: Gpus[AmdSmi]) -> None:
+    link = Link()
+    link.hear(list(gpus.read()))
+    assert link.facts() == {"link_generation": 4, "link_width": 16, "link_generation_max": 5, "link_width_max": 16}
