@@ -10,13 +10,18 @@ export type Answer<T> =
 /** Answers that are kept to be confirmed by a 304, or shown again at once: the list and the latest reports. */
 const REMEMBERED = 24;
 const TIMEOUT_MS = 20_000;
-const TELEMETRY_POINTS = 1_000; // of a series: about as many as a chart has pixels
 const LONGEST_MESSAGE = 4_096;
 
 // Relative on purpose: the page's <base> ends in `data/plugin/tb_bottleneck/`, whatever --path_prefix says.
 const RUNS_URL = "runs";
 const about = (route: string, id: string) => `${route}?id=${encodeURIComponent(id)}`;
 const within = (begin: number, end: number) => `&begin=${Math.round(begin)}&end=${Math.round(end)}`;
+
+/** Ends of a stretch of time; one that is absent is open. */
+export interface Between {
+  readonly since?: number;
+  readonly until?: number;
+}
 
 interface Kept {
   readonly etag: string;
@@ -49,8 +54,11 @@ export class Client {
     return this.get(about("ranks", id), signal, isRanks);
   }
 
-  telemetry(id: string, signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
-    return this.get(`${about("telemetry", id)}&points=${TELEMETRY_POINTS}`, signal, isTelemetry);
+  /** The readings within (since, until] ns since 1970, at most so many of each series. */
+  telemetry(id: string, points: number, { since, until }: Between, signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
+    const from = since === undefined ? "" : `&since=${Math.round(since)}`;
+    const to = until === undefined ? "" : `&until=${Math.round(until)}`;
+    return this.once(`${about("telemetry", id)}&points=${points}${from}${to}`, signal, isTelemetry);
   }
 
   tables(id: string, signal: AbortSignal): Promise<Answer<TablesAnswer>> {

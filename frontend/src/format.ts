@@ -27,6 +27,7 @@ const TIME_UNITS = [[SECOND_NS, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]] as c
 export function duration(ns: number | undefined): string {
   if (ns === undefined || !Number.isFinite(ns)) return UNKNOWN;
   if (ns === 0) return `0${NBSP}ms`;
+  if (Math.abs(ns) < 0.5) return `<1${NBSP}ns`;
   const seconds = Math.round(ns / SECOND_NS);
   if (ns >= MINUTE_NS) return `${Math.floor(seconds / 60)}${NBSP}min ${seconds % 60}${NBSP}s`;
   return scaled(ns, TIME_UNITS);
@@ -79,7 +80,8 @@ export function factor(value: number): string {
 
 /** "+12.0 ms" or "−3.00 ms"; no change is "0 ms". */
 export function change(ns: number): string {
-  return `${sign(ns)}${duration(Math.abs(ns))}`;
+  const whole = Math.round(ns); // sums of doubles leave less than that
+  return `${sign(whole)}${duration(Math.abs(whole))}`;
 }
 
 /** "+20.0 %" or "−3.0 %". */
@@ -137,13 +139,15 @@ export function reading(value: number | null | undefined, unit: string): string 
 /** What the fix would bring, short, and what that number rests on. */
 export function speedup(gain: Speedup | undefined): { readonly gain: string; readonly basis: string } {
   if (gain === undefined || gain.basis === "none") {
-    return { gain: "not predicted", basis: "this recording does not allow a prediction" };
+    return { gain: "not predicted", basis: gain?.because ? "the reason stands below" : "this recording does not allow a prediction" };
   }
   switch (gain.basis) {
     case "replay":
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
     case "bound":
       return { gain: `up to ${times(gain.expected)}`, basis: "an upper bound, if all of this time went away" };
+    case "ranks":
+      return { gain: times(gain.expected), basis: `from the accounts of its ranks${among(gain)}` };
     default:
       return { gain: times(gain.expected), basis: words(gain.basis) };
   }
@@ -226,4 +230,15 @@ export const fromSeconds = (seconds: number): number => seconds * SECOND_NS;
 /** "14:03:12", local time. */
 export function timeOfDay(epochMs: number): string {
   return new Date(epochMs).toLocaleTimeString("en-GB");
+}
+
+/** The same as milliseconds, as clocks of days have it. */
+export const epochMs = (unixNs: number): number => unixNs / 1e6;
+
+/** "2:03" or "1:02:03" since the beginning. */
+export function elapsed(ns: number): string {
+  const seconds = Math.round(ns / SECOND_NS);
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const two = (number: number) => String(number).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }

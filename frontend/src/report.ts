@@ -19,6 +19,8 @@ export interface Job {
   readonly account: readonly AccountRow[];
   /** slowest first */
   readonly stragglers: readonly Straggler[];
+  /** of the job, were no rank a straggler; absent where there is none */
+  readonly speedup?: Speedup;
 }
 
 /** A rank that the others wait for. */
@@ -198,10 +200,12 @@ export interface Speedup {
   readonly expected: number;
   readonly low: number;
   readonly high: number;
-  /** replay | bound | none */
+  /** replay | bound | none; of a job: ranks (from the accounts of its ranks) */
   readonly basis: string;
-  /** replay: what has to be true for it, in words; else empty */
+  /** replay, ranks: what has to be true for it, in words; else empty */
   readonly assumes: string;
+  /** why no gain was simulated, in words; empty where one was, or replay.because tells */
+  readonly because: string;
 }
 
 export interface Evidence {
@@ -469,6 +473,32 @@ export interface FirstFix {
   readonly share: number;
 }
 
+/** GET series?id=...&id=... */
+export interface SeriesAnswer {
+  /** of recordings, as they were asked for */
+  readonly ids: readonly string[];
+  /** waiting | analysing | done | failed */
+  readonly state: string;
+  /** 0 to 1 */
+  readonly progress: number;
+  /** once done */
+  readonly series?: RunSeries;
+  /** where it failed: a sentence */
+  readonly problem: string;
+}
+
+/** GET what_if?id=...&device=... */
+export interface WhatIfAnswer {
+  readonly id: string;
+  /** waiting | analysing | done | failed */
+  readonly state: string;
+  readonly progress: number;
+  /** once done */
+  readonly what_if?: WhatIf;
+  /** where it failed: a sentence */
+  readonly problem: string;
+}
+
 /** Several runs in one row. */
 export interface RunSeries {
   readonly schema: number;
@@ -484,15 +514,19 @@ export interface RunSeries {
   readonly notes: readonly string[];
   /** step | sample */
   readonly per: string;
+  /** sweep: one number varies | settings: one thing that is no number | */
+  readonly kind: string;
 }
 
+/** One run of a series, or all its runs with one setting. */
 export interface RunPoint {
+  /** the first, where several runs have this setting */
   readonly run: string;
   /** of what varies */
   readonly value: string;
-  /** time per step or sample */
+  /** time per step or sample; of several runs the mean of theirs */
   readonly ns: number;
-  /** 95 % interval of the mean; equal where one step was recorded */
+  /** 95 % interval of the mean, of several runs the shortest and longest mean of theirs */
   readonly low_ns: number;
   readonly high_ns: number;
   /** the first point's time / this one's */
@@ -503,6 +537,8 @@ export interface RunPoint {
   readonly by_regime: readonly RegimeDelta[];
   /** that were judged */
   readonly steps: number;
+  /** all that have this setting */
+  readonly runs: readonly string[];
 }
 
 /** From where on more of the same gains little. */
@@ -783,7 +819,7 @@ export interface Unsupported {
 /** Something that happened at one moment. */
 export interface Note {
   readonly unix_ns: number;
-  /** signal_off | dropped | other_tenant | capture_started | capture_ended | ... */
+  /** signal_off | dropped | other_tenant | capture_started | capture_ended | ended | ... */
   readonly code: string;
   readonly detail: string;
 }
@@ -830,7 +866,7 @@ export interface StepColumn {
 /** GET telemetry?id=...: the series of one run, at full resolution or as dense as was asked for. */
 export interface TelemetryAnswer {
   readonly id: string;
-  /** something arrived within the last seconds */
+  /** something arrived within the last seconds, and the monitor did not say it ended */
   readonly live: boolean;
   readonly context?: RunContext;
   readonly series: readonly Series[];
@@ -861,4 +897,6 @@ export interface Band {
   readonly share: number;
   /** critical | warning | info | none */
   readonly severity: string;
+  /** the regime in words, as a stretch of the report has it */
+  readonly title: string;
 }

@@ -72,7 +72,7 @@ export function startSession(store: Store, client: Client): Session {
     },
     look: (focus) => {
       store.dispatch({ type: "look", focus });
-      host.putInUrl("view", "timeline");
+      host.putInUrl("view", store.state.view);
       host.putInUrl("mark", spanText(focus));
     },
     refresh: () => poller.now(),

@@ -13,7 +13,7 @@ export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "ranks", "l
 export type View = (typeof VIEWS)[number];
 export const viewNamed = (name: string | undefined): View => VIEWS.find((view) => view === name) ?? "diagnosis";
 
-/** A stretch of time on the recording's own clock, in ns. Without a label it is just what was shown last. */
+/** A stretch of time on the recording's own clock (telemetry: since 1970), in ns. Without a label it is just what was shown last. */
 export interface Focus {
   readonly begin: number;
   readonly end: number;
@@ -65,7 +65,7 @@ export function reduce(state: State, action: Action): State {
     case "view":
       return action.view === state.view ? state : { ...state, view: action.view };
     case "look":
-      return { ...state, view: "timeline", focus: action.focus };
+      return { ...state, view: viewInTime(state), focus: action.focus };
     case "against":
       return action.key === state.against ? state : compared(state, action.key);
     case "polled": {
@@ -127,6 +127,11 @@ export function focusIn(at: string | undefined, mark: string | undefined): Focus
 
 export function entryOf(state: State, key: Key | undefined): RunEntry | undefined {
   return state.list?.runs.find((entry) => keyOf(entry) === key);
+}
+
+/** Where a stretch of time of the chosen recording is seen: telemetry has no timeline, but readings. */
+function viewInTime(state: State): View {
+  return chosenEntry(state)?.witness === "telemetry" ? "live" : "timeline";
 }
 
 /** The chosen recording, once the list has it. */

@@ -33,6 +33,7 @@ const BASIS: ReadonlyMap<string, string> = new Map([
   ["profiler_step", "marked by prof.step()"],
   ["inferred", "inferred from the rhythm"],
   ["whole", "the whole recording as one"],
+  ["step_clock", "timed by the monitor, without a profiler"],
 ]);
 
 const WITNESS: ReadonlyMap<string, string> = new Map([
@@ -71,3 +72,9 @@ export const reason = (word: string): string => REASON.get(word) ?? words(word);
 export const wait = (word: string): string => WAIT.get(word) ?? words(word);
 export const roof = (word: string): string => ROOF.get(word) ?? words(word);
 export const confidence = (word: string): string => `${title(word)} confidence`;
+
+/** Why a recording has no verdict, in short: its health, and the first reason where that says more. */
+export function withoutVerdict(status: string, code: string): string {
+  const state = health(status).text.toLowerCase();
+  return code && reason(code) !== state ? `${state}: ${reason(code)}` : state;
+}

@@ -4,7 +4,7 @@ import { candidates, counterpart, LISTED } from "../src/compare/candidates";
 import { comparisonMarkdown } from "../src/compare/markdown";
 import { promisedRows } from "../src/compare/promised";
 import { waterfall } from "../src/compare/waterfall";
-import { causeTitle, outcome, parted } from "../src/compare/words";
+import { causeTitle, outcome, parted, testBeside } from "../src/compare/words";
 import { change, factor, signedShare } from "../src/format";
 import type { Comparison, Expected, Finding, RegimeDelta } from "../src/report";
 import { reduce, START } from "../src/state";
@@ -50,6 +50,7 @@ test("changes carry their sign, and factors far from one their digits", () => {
   assert.equal(change(-3e6), "−3.00\u00a0ms");
   assert.equal(change(12e6), "+12.0\u00a0ms");
   assert.equal(change(0), "0\u00a0ms");
+  assert.equal(change(-5e-9), "0\u00a0ms", "what doubles leave over is no change");
   assert.equal(signedShare(-0.031), "−3.1\u00a0%");
   assert.deepEqual([0.0015, 0.5, 1.426, 67.31, 651.9, 12345].map(factor), ["0.0015×", "0.50×", "1.43×", "67.3×", "652×", "12300×"]);
   assert.equal(factor(Number.NaN), "–");
@@ -66,6 +67,12 @@ test("the answer is faster, slower, not to be told from noise, or not known", ()
 test("a headline's first sentence stands out, and a number does not end it", () => {
   assert.deepEqual(parted("B is 1.32 times as fast: 1.5 ms. All of that is waiting. So."), ["B is 1.32 times as fast: 1.5 ms.", "All of that is waiting. So."]);
   assert.deepEqual(parted(""), ["", ""]);
+});
+
+test("how it was told is not said twice", () => {
+  assert.equal(testBeside(told()), "9 steps against 9.");
+  assert.equal(testBeside(told({ headline: "B is 2 times as fast, but each side has one step only.", test: "Each side has one step only." })), "");
+  assert.equal(testBeside(told({ test: "" })), "");
 });
 
 test("what was promised stands beside what was got, without crumbs", () => {

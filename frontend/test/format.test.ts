@@ -60,7 +60,7 @@ test("bytes are counted in thousands", () => {
   assert.equal(plain(format.bytes(5.1e9)), "5.10 GB");
 });
 
-const gain = (basis: string, low = 1.3, high = 1.69): Speedup => ({ expected: 1.69, low, high, basis, assumes: "" });
+const gain = (basis: string, low = 1.3, high = 1.69): Speedup => ({ expected: 1.69, low, high, basis, assumes: "", because: "" });
 
 test("a speedup says what it rests on", () => {
   assert.deepEqual(format.speedup(gain("replay")), { gain: "1.69×", basis: "simulated on this recording, between 1.30× and 1.69×" });
@@ -125,4 +125,17 @@ test("what the new views read is written as everywhere else", () => {
   assert.equal(format.kernelName("void at::native::(anonymous namespace)::cunn_SoftMax<8>"), "cunn_SoftMax<8>");
   assert.equal(format.kernelName("at::"), "at::");
   assert.equal(format.sourceName("events.out.tfevents.1795.host.0"), "telemetry");
+});
+
+test("time since the beginning is written like a clock", () => {
+  assert.deepEqual([0, 62e9, 3_723e9].map(format.elapsed), ["0:00", "1:02", "1:02:03"]);
+});
+
+test("hardly any time is not told as none with decimals", () => {
+  assert.equal(plain(format.duration(0.001)), "<1 ns");
+});
+
+test("a job's gain rests on its ranks, and what was not simulated points to why", () => {
+  assert.equal(format.speedup(gain("ranks")).basis, "from the accounts of its ranks, between 1.30× and 1.69×");
+  assert.equal(format.speedup({ ...gain("none"), because: "No shapes." }).basis, "the reason stands below");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { devicesOf, extent, panelsOf, summary, throttling } from "../src/live/panels";
+import { ceiling, devicesOf, extent, panelsOf, summary, throttling } from "../src/live/panels";
 import type { Series, TelemetryAnswer } from "../src/report";
 
 const S = 1e9;
@@ -33,4 +33,19 @@ test("a summary is of what is seen", () => {
   assert.deepEqual(summary(panel!.lines[0]!, 100, 101), { now: 2, mean: 1.5, most: 2 });
   assert.equal(summary(panel!.lines[0]!, 0, 1), undefined);
   assert.deepEqual(extent([panel!]), [100, 102]);
+});
+
+test("without such a counter the reasons of the clocks tell, power and heat apart", () => {
+  const found = throttling([series("clock_event_reasons", [0, 0x04, 0x04, 0x40, 0x01])], "GPU-1");
+  assert.deepEqual(found.map(({ from, to, key }) => [from, to, key]), [[100, 102, "power"], [102, 103, "heat"]]);
+});
+
+test("a few readings far beyond the others leave the chart, and it is told", () => {
+  const [panel] = panelsOf(answer({ series: [series("power", [2_000, ...Array.from({ length: 99 }, () => 100)])] }), "GPU-1");
+  const { top, cut } = ceiling(panel!.lines, 0, 1_000);
+  assert.ok(cut && top > 100 && top < 300);
+  const later = ceiling(panel!.lines, 101, 1_000);
+  assert.ok(!later.cut && later.top > 100 && later.top < 110);
+  assert.ok(!ceiling(panelsOf(answer({ series: [series("power", [100, 200, 100, 200])] }), "GPU-1")[0]!.lines, 0, 1_000).cut);
+  assert.deepEqual(ceiling([], 0, 1), { top: 1.08, cut: false });
 });

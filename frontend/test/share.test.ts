@@ -55,3 +55,14 @@ test("a file's name is no path", () => {
   assert.equal(safe("///"), "_");
   assert.equal(safe(""), "download");
 });
+
+test("Markdown tells how a run went over time, and what its own telemetry says of the profiler", () => {
+  const stretch = (begin_ns: number, end_ns: number, title: string, severity: string) => ({ begin_ns, end_ns, regime: "input", share: 0.4, severity, title });
+  const said = markdown({
+    ...report("events"),
+    stretches: [stretch(0, 300e9, "Compute", "none"), stretch(300e9, 540e9, "Waiting | for data", "critical")],
+    unprofiled: { step_ns: 1e8, steps: 50, ratio: 1.2, sentence: "Without a profiler a step takes 100 ms." },
+  });
+  assert.ok(said.includes("| 5:00 | 4 min 0 s | Waiting \\| for data | 40.0 % | Critical |"));
+  assert.ok(said.includes("Without a profiler a step takes 100 ms."));
+});

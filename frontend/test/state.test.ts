@@ -124,3 +124,10 @@ test("a stretch of time is read from the address, and nonsense is not", () => {
   assert.equal(focusIn(undefined, undefined), undefined);
   assert.equal(viewNamed("nonsense"), "diagnosis");
 });
+
+test("where time is looked at depends on the recording: telemetry has readings and no timeline", () => {
+  const focus = { begin: 1, end: 2, label: "Evidence" };
+  const heard = list(entry("r", "events", { witness: "telemetry" }));
+  assert.equal(after({ type: "runs", list: heard }, { type: "look", focus }).view, "live");
+  assert.equal(after({ type: "runs", list: list(A) }, { type: "look", focus }).view, "timeline");
+});

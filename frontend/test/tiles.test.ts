@@ -83,3 +83,17 @@ test("what takes most of the time that is seen comes first, counted only where i
   const found = most(seen, tracks[0]!, { begin: 1_050, end: 2_000 }, 5).map(({ name, time }) => [name, time]);
   assert.deepEqual(found, [["gemm", 60], ["copy", 50]]);
 });
+
+test("tiles are busy until the last of them is there or was called off, and then it is told", async () => {
+  const { asked, ask } = server();
+  let told = 0;
+  const tiles = new Tiles(whole, timeline(0, 1_024_000), ask, () => told++);
+  assert.ok(!tiles.busy);
+  tiles.seen({ begin: 0, end: 200_000 }, 512);
+  assert.ok(tiles.busy);
+  tiles.seen(whole, 512); // all of it is there: what was on its way is called off
+  for (const one of [...asked]) one.answer();
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.ok(!tiles.busy);
+  assert.ok(told > 0);
+});

@@ -1,10 +1,12 @@
 """Measures the tab in a real TensorBoard and a real Chromium: `python tests/bench/tab.py --help`.
 
 Printed: bytes of the bundle, time from the page to the first answer, frames per second while the timeline of a large
-trace is dragged, and what a list of many recordings costs. Chromium runs without a GPU, so frames are a lower bound.
+trace is dragged, what a list of many recordings costs, and how large answers about telemetry are. Chromium runs without
+a GPU, so frames are a lower bound.
 """
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -15,7 +17,9 @@ import time
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
@@ -31,8 +35,10 @@ from tile import tile  # noqa: E402
 
 from tb_bottleneck.plugin.static_files import DIRECTORY, ENTRY  # noqa: E402
 from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
+from tests.telemetry.simulated import simulate, stretch  # noqa: E402
+from tests.telemetry.written import NAME, write  # noqa: E402
 
-EVENTS, RUNS, REPEATS = 1_000_000, 1_000, 5
+EVENTS, RUNS, REPEATS, HOUR_S = 1_000_000, 1_000, 5, 3600
 PATIENCE = 300_000  # ms
 SMALL = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
@@ -93,6 +99,8 @@ def main() -> None:
         _pan(browser, address, events)
         _many(folder / "many", given.runs)
         _list(browser, start_tensorboard(stack, "--logdir", str(folder / "many")), given.runs)
+        write(folder / "hour" / NAME, simulate([stretch("healthy", HOUR_S)]))
+        _telemetry(start_tensorboard(stack, "--logdir", str(folder / "hour")))
 
 
 def _bundle() -> None:
@@ -123,8 +131,6 @@ def _large(path: Path, wanted: int, source: Path | None) -> int:
 
 
 def _text(path: Path) -> str:
-    import gzip
-
     return gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
 
 
@@ -190,7 +196,7 @@ def _many(folder: Path, runs: int) -> None:
 def _list(browser: Browser, address: str, runs: int) -> None:
     page, frame = _open(browser, address)
     frame.wait_for_selector("nav.runs .option", timeout=PATIENCE)
-    while "analysed" in frame.locator("nav.runs header").inner_text():
+    while "analysed" in frame.locator("nav.runs .count").inner_text():
         page.wait_for_timeout(1_000)
     rows = frame.locator("nav.runs [role=option]").count()
     print(f"{runs:,} recordings: {rows} rows in the page; scrolling {_frames(frame, SCROLL)}")
@@ -214,6 +220,36 @@ def _list(browser: Browser, address: str, runs: int) -> None:
     print(f"  choosing another: {1000 * (time.monotonic() - before):.0f} ms")
     assert quote("sweep", safe="") in page.url
     page.context.close()
+
+
+def _telemetry(address: str) -> None:
+    """The answers that the tab asks for: an hour as dense as a chart is, the last seconds, a stretch in detail."""
+    run = _ask(address, "runs")["runs"][0]
+    about = f"telemetry?id={run['id']}&points="
+    whole = _ask(address, f"{about}1000")
+    last = max(series["unix_ns"][-1] for series in whole["series"])
+    print("telemetry of an hour, bytes as they travel:", end="")
+    for name, query in (
+        ("all of it", "1000"),
+        ("what was added", f"1000&since={last - 15e9:.0f}"),
+        ("100 s in detail", f"2000&since={last - 200e9:.0f}&until={last - 100e9:.0f}"),
+    ):
+        print(f"  {name} {len(_travels(address, about + query)):,}", end="")
+    print()
+
+
+def _travels(address: str, route: str) -> bytes:
+    url = f"{address}/data/plugin/tb_bottleneck/{route}"
+    with urlopen(Request(url, headers={"Accept-Encoding": "gzip"})) as answer:
+        return bytes(answer.read())
+
+
+def _ask(address: str, route: str) -> Any:
+    while True:
+        answer = json.loads(gzip.decompress(_travels(address, route)))
+        if route != "runs" or (answer["runs"] and all(run["state"] == "done" for run in answer["runs"])):
+            return answer
+        time.sleep(0.5)
 
 
 if __name__ == "__main__":

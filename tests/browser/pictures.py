@@ -1,7 +1,8 @@
 """Takes the pictures of the tab that README shows: `python tests/browser/pictures.py [FOLDER]`.
 
 A real TensorBoard over simulated recordings (stage.py), seen by Chromium. Colours are reduced so that the files stay
-small. Where nothing of the tab changed, the same pictures come out but for times of day.
+small: the common ones stay as they are, and only those at the edges of letters and lines become their neighbours. Where
+nothing of the tab changed, the same pictures come out but for times of day.
 """
 
 import io
@@ -16,14 +17,17 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 
+import numpy as np  # noqa: E402
+import numpy.typing as npt  # noqa: E402
 from PIL import Image  # noqa: E402  # TensorBoard brings it along
 from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E402
 
 from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
-from tests.browser.stage import NAME, stage, telemetry  # noqa: E402
+from tests.browser.stage import EVENTS, NAME, on_two_devices, stage, telemetry  # noqa: E402
 
+COLOURS, COMMON = 256, 176
+Colours, Counts = npt.NDArray[np.int64], npt.NDArray[np.int64]
 TARGET = CHECKOUT / "frontend" / "pictures"
-COLOURS = 256
 PATIENCE = 60_000  # ms
 WIDE, NARROW = (1280, 860), (390, 844)
 
@@ -44,29 +48,22 @@ def _open(
 ) -> tuple[Page, Frame]:
     page = browser.new_context(viewport={"width": size[0], "height": size[1]}).new_page()
     if view == "live":
-        page.route("**/tb_bottleneck/runs", _as_telemetry)
         page.route("**/telemetry?*", lambda route: route.fulfill(json=telemetry()))
     chosen = quote(f"{run}/{source}", safe="")
     page.goto(f"{address}/#tb_bottleneck&p.tb_bottleneck.run={chosen}&p.tb_bottleneck.view={view}")
     frame = page.wait_for_selector("iframe[src*='tb_bottleneck']", state="attached").content_frame()
     assert frame is not None
     frame.wait_for_selector("article .panel", timeout=PATIENCE)
-    while "analysed" in frame.locator("nav.runs header").inner_text():
+    while "analysed" in frame.locator("nav.runs .count").inner_text():
         page.wait_for_timeout(500)
     frame.wait_for_function("!document.querySelector('.awaited')", timeout=PATIENCE)
     return page, frame
 
 
-def _as_telemetry(route) -> None:  # type: ignore[no-untyped-def]
-    content = route.fetch().json()
-    for entry in content["runs"]:
-        entry |= {"witness": "telemetry", "live": True}
-    route.fulfill(json=content)
-
-
 def _taken(page: Page) -> bytes:
     page.wait_for_timeout(1_500)  # tiles arrive
     picture = page.screenshot()
+    page.unroute_all(behavior="ignoreErrors")
     page.context.close()
     return picture
 
@@ -95,6 +92,16 @@ def _plan(browser: Browser, address: str) -> bytes:
     return _taken(page)
 
 
+def _compared(browser: Browser, _: str) -> bytes:
+    """One training on two devices, in a TensorBoard of their own: the others' list is not about them."""
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        address = start_tensorboard(stack, "--logdir", str(on_two_devices(Path(scratch))))
+        with_a = f"&p.tb_bottleneck.with={quote(f'a100/{NAME}', safe='')}"
+        page, frame = _open(browser, address, f"compare{with_a}", "h200", size=(1280, 1480))
+        frame.wait_for_selector("section.promised", timeout=PATIENCE)
+        return _taken(page)
+
+
 PICTURES = {
     "diagnosis": _plain("diagnosis", "starved"),
     "fix": _plan,
@@ -103,19 +110,37 @@ PICTURES = {
     "what_ran": _plain("tables", "checkpoints"),
     "roofline": _plain("roofline", "shapes"),
     "ranks": _plain("ranks", "job", source="rank0.17.pt.trace.json"),
-    "telemetry": _plain("live", "starved"),
+    "telemetry": _plain("live", "watched", source=EVENTS),
+    "over_time": _plain("diagnosis", "watched", source=EVENTS),
+    "compare": _compared,
     "narrow": _plain("diagnosis", "starved", size=NARROW),
 }
 
 
 def _save(picture: bytes, path: Path) -> None:
-    small = (
-        Image.open(io.BytesIO(picture))
-        .convert("RGB")
-        .quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"))
+    found, places, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
+    palette = found[_most_used(found.astype(np.int64), counts)]
+    nearest = np.array(
+        [np.argmin(((palette.astype(np.int64) - one) ** 2).sum(axis=1)) for one in found.astype(np.int64)]
     )
+    small = Image.fromarray(nearest[places].astype(np.uint8).reshape(pixels.shape[:2]), "P")
+    small.putpalette(palette.tobytes())
     small.save(path, optimize=True)
     print(f"{path}  {path.stat().st_size:,} bytes")
+
+
+def _most_used(colours: Colours, counts: Counts) -> list[int]:
+    """Positions of the colours to keep: the most common ones, and then whichever lies farthest from those kept."""
+    kept = [int(place) for place in np.argsort(-counts)[:COMMON]]
+    away = np.full(len(colours), np.iinfo(np.int64).max)
+    for place in kept:
+        away = np.minimum(away, ((colours - colours[place]) ** 2).sum(axis=1))
+    while len(kept) < min(COLOURS, len(colours)):
+        farthest = int(np.argmax(away * np.sqrt(counts)))
+        kept.append(farthest)
+        away = np.minimum(away, ((colours - colours[farthest]) ** 2).sum(axis=1))
+    return kept
 
 
 if __name__ == "__main__":

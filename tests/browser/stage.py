@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from draw import drawn
+from simulate.elsewhere import Elsewhere
 from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.training import program_of
+
+from tests.telemetry.simulated import simulate, stretch
+from tests.telemetry.written import NAME as EVENTS
+from tests.telemetry.written import write as write_events
 
 SEED = 11
 SIMULATED = {
@@ -40,7 +45,7 @@ _HOSTILE = """
 
 
 def stage(folder: Path, hostile: bool = True) -> Path:
-    """Writes the recordings below the folder, and returns it; names that mean harm only where they are wanted."""
+    """Writes the recordings below the folder, and returns it; what means harm, or is no trace, where it is wanted."""
     for run, illness in SIMULATED.items():
         workload = ILLNESSES[illness].make(SEED)
         text = kineto_json(Machine(program_of(workload)).run(), Recording(DIALECTS[3], stacks=True))
@@ -49,8 +54,22 @@ def stage(folder: Path, hostile: bool = True) -> Path:
         about = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
         write(folder / "job" / f"rank{rank}.17.pt.trace.json", json.dumps(drawn(drawing, 1000, **about)))
     write(folder / "shapes" / NAME, json.dumps(_with_shapes()))
+    watched = [stretch("healthy", 300), stretch("starved", 240), stretch("healthy", 200), stretch("capped", 120)]
+    write_events(folder / "watched" / EVENTS, simulate(watched))
     if hostile:
         write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))
+        write(folder / "bad" / NAME, "{")
+        write(folder / "short" / NAME, '{"traceEvents": []}')
+    return folder
+
+
+def on_two_devices(folder: Path) -> Path:
+    """Writes one training that waits for its batches, on an A100 and on a faster device; returns the folder."""
+    workload = ILLNESSES["loader in the main process"].make(SEED)
+    program, recording = program_of(workload), Recording(DIALECTS[3], stacks=True)
+    there = Elsewhere("NVIDIA H200", SEED)
+    write(folder / "a100" / NAME, kineto_json(Machine(program).run(), recording))
+    write(folder / "h200" / NAME, there.relabelled(kineto_json(Machine(there.program(program)).run(), recording)))
     return folder
 
 

@@ -8,9 +8,10 @@ import pytest
 from draw import drawn
 from playwright.sync_api import expect
 
-from tests.browser.conftest import RECORDED
+from tests.browser.conftest import PATIENCE, RECORDED, violations
+from tests.browser.stage import NAME
 
-PATIENCE = 60_000  # ms: a busy machine analyses slowly; nothing waits this long for its own sake
+STAGED = quote(f"starved/{NAME}", safe="")
 STARVED = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     loader  ####......####......####......
@@ -47,62 +48,77 @@ def test_a_recorded_run_is_answered_with_verdict_account_and_cure(recorded_board
 
 def test_every_pair_is_in_the_list_with_its_verdict(recorded_board, visit):
     seen = visit(recorded_board)
-    for illness in ("loader_in_main_process", "checkpointing", "oversubscribed_threads"):
-        for half in ("slow", "fixed"):
-            expect(seen.frame.locator("nav.runs")).to_contain_text(f"{illness}/{half}", timeout=PATIENCE)
-    expect(seen.frame.locator("nav.runs progress")).to_have_count(0, timeout=PATIENCE)
-    assert seen.frame.locator("nav.runs [role=option]").count() == 6
+    search = seen.frame.get_by_role("searchbox", name="Filter recordings")
+    traces = sorted(RECORDED.rglob("*.pt.trace.json.gz"))
+    assert len(traces) >= 6
+    for trace in traces:
+        search.fill(f"{trace.parent.relative_to(RECORDED)} {trace.name.partition('.pt.')[0]}")
+        option = seen.frame.locator("nav.runs [role=option]").first
+        expect(option.locator(".outcome .what")).to_be_visible(timeout=PATIENCE)
 
 
-def test_no_request_leaves_the_origin(recorded_board, visit):
-    seen = visit(recorded_board, source_of("checkpointing/slow"))
+def test_no_request_leaves_the_origin(staged_board, visit):
+    seen = visit(staged_board, STAGED)
     expect(headline(seen)).to_be_visible(timeout=PATIENCE)
     ours = [url for url in seen.requests if "tb_bottleneck" in url]
     assert ours
-    origin = urlsplit(recorded_board).netloc
+    origin = urlsplit(staged_board).netloc
     assert {urlsplit(url).netloc for url in ours} == {origin}
 
 
-def test_the_choice_is_kept_in_the_address_and_by_a_reload(recorded_board, visit):
-    seen = visit(recorded_board, source_of("loader_in_main_process/slow"))
+def test_the_choice_is_kept_in_the_address_and_by_a_reload(staged_board, visit):
+    seen = visit(staged_board, STAGED)
     expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
-    option = seen.frame.locator("nav.runs [role=option]", has_text="demo").first
-    option.click()
-    first = seen.frame.locator("nav.runs [aria-selected=true]").inner_text()
-    seen.page.wait_for_function("location.hash.includes('p.tb_bottleneck.run=')")
+    seen.frame.locator("nav.runs [role=option]", has_text="rank1").click()
+    expect(headline(seen)).to_contain_text("Collectives", timeout=PATIENCE)
+    seen.page.wait_for_function("location.hash.includes('rank1')")
     address = seen.page.url
     seen.page.reload()
     assert seen.page.url == address
     frame = seen.page.wait_for_selector("iframe[src*='tb_bottleneck']", timeout=PATIENCE).content_frame()
-    expect(frame.locator("nav.runs [aria-selected=true]")).to_have_text(first, timeout=PATIENCE, use_inner_text=True)
+    expect(frame.locator("nav.runs [aria-selected=true]")).to_contain_text("rank1", timeout=PATIENCE)
 
 
-def test_the_list_is_worked_by_keyboard(recorded_board, visit):
-    seen = visit(recorded_board, source_of("checkpointing/fixed"))
-    options = seen.frame.locator("nav.runs [role=option]")
-    expect(options).to_have_count(6, timeout=PATIENCE)
+def test_the_list_is_worked_by_keyboard(staged_board, visit):
+    seen = visit(staged_board, STAGED)
     chosen = seen.frame.locator("nav.runs [aria-selected=true]")
-    expect(chosen).to_have_count(1)
+    expect(chosen).to_have_count(1, timeout=PATIENCE)
     before = chosen.get_attribute("id")
     seen.frame.locator("nav.runs [role=listbox]").focus()
-    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("ArrowUp")
     seen.page.keyboard.press("Enter")
     expect(chosen).not_to_have_attribute("id", before or "", timeout=PATIENCE)
 
 
+@pytest.mark.parametrize("width", [360, 768])
+def test_a_phone_shows_the_answer_first_and_opens_the_list_by_a_button(staged_board, visit, width):
+    seen = visit(staged_board, STAGED, viewport={"width": width, "height": 740})
+    expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
+    box = headline(seen).bounding_box()
+    assert box["y"] + box["height"] < 370, "with TensorBoard's own bar, in the upper half of the screen"
+    assert seen.frame.locator("nav.runs [role=option]").count() == 0
+    button = seen.frame.get_by_role("button", name="Recordings, shown:")
+    button.press("Enter")
+    expect(seen.frame.locator("nav.runs [role=listbox]")).to_be_focused()
+    seen.page.keyboard.press("Escape")
+    expect(seen.frame.locator("nav.runs [role=listbox]")).to_have_count(0)
+    expect(button).to_be_focused()
+    button.click()
+    assert headline(seen).bounding_box() == box, "the list opens over the page and moves nothing"
+    seen.frame.get_by_role("searchbox", name="Filter recordings").fill("rank1")
+    seen.frame.locator("nav.runs [role=option]", has_text="rank1").click()
+    expect(headline(seen)).to_contain_text("Collectives", timeout=PATIENCE)
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(button).to_contain_text("rank1")
+    assert violations(seen, False) == []
+
+
 @pytest.mark.parametrize(("dark", "background"), [(False, "rgb(255, 255, 255)"), (True, "rgb(48, 48, 48)")])
-def test_the_tab_follows_tensorboards_own_dark_mode(recorded_board, visit, dark, background):
-    seen = visit(recorded_board, color_scheme="light" if dark else "dark")
+def test_the_tab_follows_tensorboards_own_dark_mode(staged_board, visit, dark, background):
+    seen = visit(staged_board, color_scheme="light" if dark else "dark")
     expect(seen.frame.locator("nav.runs")).to_be_visible(timeout=PATIENCE)
     seen.page.evaluate("dark => document.body.classList.toggle('dark-mode', dark)", dark)
     expect(seen.frame.locator("body")).to_have_css("background-color", background)
-
-
-def test_a_narrow_page_does_not_scroll_sideways(recorded_board, visit):
-    seen = visit(recorded_board, source_of("loader_in_main_process/slow"), viewport={"width": 360, "height": 800})
-    expect(headline(seen)).to_be_visible(timeout=PATIENCE)
-    overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert seen.frame.evaluate(overhang) <= 0
 
 
 def test_an_empty_logdir_says_what_is_looked_for(tmp_path, board, visit):
@@ -112,23 +128,14 @@ def test_an_empty_logdir_says_what_is_looked_for(tmp_path, board, visit):
     assert "tensorboard_trace_handler" in seen.text()
 
 
-def test_files_that_are_no_traces_say_why_and_spoil_no_other(tmp_path, board, visit):
-    written(tmp_path / "good")
-    written(tmp_path / "bad", content="{")
-    written(tmp_path / "short", content='{"traceEvents": []}')
-    address = board("--logdir", str(tmp_path))
-    for run, words in (
-        ("good/host_1.17.pt.trace.json", "waits for the next batch"),
-        ("bad/host_1.17.pt.trace.json", "traceEvents"),
-        ("short/host_1.17.pt.trace.json", "too little to judge"),
-    ):
-        seen = visit(address, quote(run, safe=""))
+def test_files_that_are_no_traces_say_why_and_spoil_no_other(staged_board, visit):
+    for run, words in (("bad", "traceEvents"), ("short", "too little to judge")):
+        seen = visit(staged_board, quote(f"{run}/{NAME}", safe=""))
         expect(seen.frame.locator("body")).to_contain_text(words, timeout=PATIENCE)
 
 
-def test_names_are_shown_as_text_and_never_as_markup(tmp_path, board, visit):
-    written(tmp_path / "<img src=x onerror=alert(1)>")
-    seen = visit(board("--logdir", str(tmp_path)))
+def test_names_are_shown_as_text_and_never_as_markup(staged_board, visit):
+    seen = visit(staged_board)
     expect(seen.frame.locator("nav.runs")).to_contain_text("<img src=x", timeout=PATIENCE)
     assert seen.frame.locator("img").count() == 0
     assert seen.errors == []

@@ -4,7 +4,7 @@ import type { Comparison, Expected, Report } from "../report";
 import { escaped } from "../share/markdown";
 import { promisedRows } from "./promised";
 import { waterfall } from "./waterfall";
-import { causeTitle, outcome, promiseBasis } from "./words";
+import { causeTitle, outcome, promiseBasis, testBeside } from "./words";
 
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 const listed = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join("\n");
@@ -22,7 +22,7 @@ export function comparisonMarkdown(told: Comparison, before: Report | undefined,
 
 function noise(told: Comparison): string {
   const spread = told.noise > 0 ? ` (± ${share(told.noise)})` : "";
-  return `**${escaped(outcome(told).text)}**${spread}. ${escaped(told.test)}`;
+  return `**${escaped(outcome(told).text)}**${spread}. ${escaped(testBeside(told))}`.trim();
 }
 
 function bars({ by_regime, a_ns, b_ns, per }: Comparison): string {

@@ -18,6 +18,11 @@ export function parted(headline: string): readonly [string, string] {
   return [first, more.join(" ")];
 }
 
+/** How the difference was told, unless the headline says it already. */
+export function testBeside({ headline, test }: Comparison): string {
+  return headline.toLowerCase().includes(test.replace(/\.$/, "").toLowerCase()) ? "" : test;
+}
+
 /** How the time on another device was foretold. */
 export const promiseBasis = (basis: string): string =>
   basis === "replay" ? "A replayed with the times of B’s device" : basis === "account" ? "the account of A alone" : title(basis);

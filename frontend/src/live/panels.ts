@@ -98,8 +98,8 @@ function columnLines({ columns = [], unit }: Plan, steps: StepRows | undefined):
 /** JSON has no NaN: a reading that is not known comes as text or null. */
 const known = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-function shadeOf({ begin_unix_ns, end_unix_ns, regime }: Band): Shade {
-  return { from: unixSeconds(begin_unix_ns), to: unixSeconds(end_unix_ns), key: regime, title: regime };
+function shadeOf({ begin_unix_ns, end_unix_ns, regime, title }: Band): Shade {
+  return { from: unixSeconds(begin_unix_ns), to: unixSeconds(end_unix_ns), key: regime, title: title || regime };
 }
 
 const CAPS: readonly (readonly [string, string, string])[] = [
@@ -107,18 +107,29 @@ const CAPS: readonly (readonly [string, string, string])[] = [
   ["thermal_capped_total", "heat", "held down by heat"],
 ];
 
-/** Where the counters of throttled time grow. */
+/** Reasons that NVML gives for clocks held down (nvml.h, nvmlClocksEventReason*): by power, and by heat. */
+const REASONS: ReadonlyMap<string, number> = new Map([
+  ["power", 0x04 | 0x80], // software power cap, hardware power brake
+  ["heat", 0x20 | 0x40], // software and hardware thermal slowdown
+]);
+
+/** Where the counters of throttled time grow; where the driver has none, where the reasons of the clocks say so. */
 export function throttling(series: readonly Series[], device: string): readonly Shade[] {
+  const named = (wanted: string) => series.find(({ name, device: of }) => name === wanted && of === device);
+  const reasons = named("clock_event_reasons");
   return CAPS.flatMap(([name, key, title]) => {
-    const found = series.find((one) => one.name === name && one.device === device);
-    return found ? growing(found).map(([from, to]) => ({ from, to, key, title })) : [];
+    const counter = named(name);
+    const mask = REASONS.get(key) ?? 0;
+    const found = counter ? rising(counter, (at) => counter.values[at]! > counter.values[at - 1]!) : reasons ? rising(reasons, (at) => (reasons.values[at]! & mask) !== 0) : [];
+    return found.map(([from, to]) => ({ from, to, key, title }));
   });
 }
 
-function growing({ unix_ns, values }: Series): readonly (readonly [number, number])[] {
+/** The stretches between a reading and the one before for which this holds; neighbours as one. */
+function rising({ unix_ns, values }: Series, holds: (at: number) => boolean): readonly (readonly [number, number])[] {
   const found: [number, number][] = [];
   for (let at = 1; at < values.length; at++) {
-    if (!(values[at]! > values[at - 1]!)) continue;
+    if (!holds(at)) continue;
     const [from, to] = [unixSeconds(unix_ns[at - 1]!), unixSeconds(unix_ns[at]!)];
     const last = found[found.length - 1];
     if (last && last[1] === from) last[1] = to;
@@ -157,4 +168,26 @@ export function summary({ times, values }: Line, from: number, to: number): Summ
     now = value;
   });
   return many > 0 ? { now, mean: sum / many, most } : undefined;
+}
+
+const USUAL = 0.98; // of the readings
+const FAR_BEYOND = 2.5;
+const ABOVE = 1.25; // then the chart ends there
+const HEADROOM = 1.08;
+
+/**
+ * How far up a chart reaches: to the greatest reading, unless a few of them are so far beyond the others that nothing else
+ * would be seen (a first step that compiles, a checkpoint); then `cut` is told.
+ */
+export function ceiling(lines: readonly Line[], from: number, to: number): { readonly top: number; readonly cut: boolean } {
+  let [top, most] = [0, 0];
+  for (const { times, values } of lines) {
+    const seen = values.filter((value, at): value is number => value !== null && times[at]! >= from && times[at]! <= to).sort((a, b) => a - b);
+    if (seen.length === 0) continue;
+    const greatest = seen[seen.length - 1]!;
+    const usual = seen[Math.floor((seen.length - 1) * USUAL)]!;
+    top = Math.max(top, usual > 0 && greatest > usual * FAR_BEYOND ? usual * ABOVE : greatest);
+    most = Math.max(most, greatest);
+  }
+  return { top: (top || 1) * HEADROOM, cut: most > top * HEADROOM };
 }

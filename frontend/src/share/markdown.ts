@@ -1,7 +1,8 @@
 // A report as Markdown, for an issue or a chat: the same words and numbers as on the page. Names are kept from being markup.
 import { folded } from "../account";
-import { duration, evidence, runName, share, sourceName, speedup, spread, times, title } from "../format";
+import { duration, elapsed, evidence, runName, share, sourceName, speedup, spread, times, title } from "../format";
 import type { Finding, Report } from "../report";
+import { listed } from "../stretches";
 import { basis, confidence, health, severity } from "../vocabulary";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
@@ -21,7 +22,7 @@ function fenced(code: string): string {
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
 export function markdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), account(report), ...report.findings.map(finding), plan(report)];
+  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(finding), plan(report)];
   return plain(`${parts.filter(Boolean).join("\n\n")}\n`);
 }
 
@@ -49,6 +50,18 @@ function account({ account: rows, window }: Report): string {
   return [...head, ...folded(rows).shown.map((one) => row(escaped(one.title), share(one.share), duration(one.ns_per_step)))].join("\n");
 }
 
+const LISTED = 8;
+
+function overTime({ stretches }: Report): string {
+  const first = stretches[0];
+  if (!first || stretches.length < 2) return "";
+  const head = [row("From", "For", "Regime", "Share", "At stake"), row("---:", "---:", "---", "---:", "---")];
+  const rows = listed(stretches, LISTED).map((one) =>
+    row(elapsed(one.begin_ns - first.begin_ns), duration(one.end_ns - one.begin_ns), escaped(one.title), share(one.share), severity(one.severity).text),
+  );
+  return [...head, ...rows].join("\n");
+}
+
 function finding(found: Finding): string {
   const { gain, basis: rests } = speedup(found.speedup);
   const facts = found.evidence.map((item) => `- ${escaped(item.label)}: ${escaped(evidence(item))}${item.compared_with ? ` (${escaped(item.compared_with)})` : ""}`);
@@ -58,6 +71,7 @@ function finding(found: Finding): string {
     found.fix?.summary && escaped(found.fix.summary),
     found.fix?.code && fenced(found.fix.code),
     found.fix?.confirm && `To confirm: ${escaped(found.fix.confirm)}`,
+    found.speedup?.because && escaped(found.speedup.because),
     facts.join("\n"),
   ];
   return parts.filter(Boolean).join("\n\n");

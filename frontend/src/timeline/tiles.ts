@@ -70,6 +70,7 @@ export class Tiles {
   private readonly asked = new Map<string, AbortController>();
   private wished: readonly (readonly [number, number])[] = [];
   private closed = false;
+  private resting = 0; // tiles that the server still makes
 
   constructor(
     private readonly whole: Span,
@@ -98,6 +99,11 @@ export class Tiles {
     this.wish(missing);
     for (const { tile } of drawn) this.touch(tile);
     return drawn;
+  }
+
+  /** Whether something is still to come. `changed` is told when it is there. */
+  get busy(): boolean {
+    return this.asked.size > 0 || this.resting > 0;
   }
 
   close(): void {
@@ -149,10 +155,21 @@ export class Tiles {
       this.changed(answer.kind === "failed" ? answer.message : answer.value.problem);
       return; // asked for again when the view moves
     } else if (answer.kind === "ok") {
-      setTimeout(() => this.fetchNext(), AGAIN_MS);
+      this.resting += 1;
+      setTimeout(() => {
+        this.resting -= 1;
+        this.fetchNext();
+        this.tellRest();
+      }, AGAIN_MS);
       return;
     }
     this.fetchNext();
+    this.tellRest();
+  }
+
+  /** What was called off changes no picture, but it may have been the last that was awaited. */
+  private tellRest(): void {
+    if (!this.busy && !this.closed) this.changed();
   }
 
   private keep(key: string, tile: Tile): void {

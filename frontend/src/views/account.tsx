@@ -1,7 +1,7 @@
 // Where each step's time goes: one bar, and the same rows as a table.
 import { useState } from "preact/hooks";
 import { folded } from "../account";
-import { colourOf, LABEL_COLOUR } from "../colours";
+import { colourOf, isLost, LABEL_COLOUR } from "../colours";
 import { duration, share, shortShare } from "../format";
 import type { AccountRow } from "../report";
 
@@ -46,6 +46,7 @@ export function Account({ account, inSteps }: AccountProps) {
           ))}
         </tbody>
       </table>
+      {shown.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which the device is kept from working.</p>}
       <Empty rows={empty} />
     </section>
   );
@@ -53,8 +54,8 @@ export function Account({ account, inSteps }: AccountProps) {
 
 const nameOf = (row: AccountRow) => row.title || row.regime;
 
-/** Unexplained time is hatched, in the bar and beside its name. */
-const swatch = (regime: string) => (regime === "unexplained" ? "swatch hatched" : "swatch");
+/** Time in which the device is kept from working is hatched, here as in every chart. */
+const swatch = (regime: string) => (isLost(regime) ? "swatch hatched" : "swatch");
 
 interface BarProps {
   readonly rows: readonly AccountRow[];
@@ -69,7 +70,7 @@ function Bar({ rows, pointed, point }: BarProps) {
       {rows.map((row) => (
         <div
           key={row.regime}
-          class={`segment ${row.regime === "unexplained" ? "hatched" : ""} ${pointed === row.regime ? "pointed" : ""}`}
+          class={`segment ${isLost(row.regime) ? "hatched" : ""} ${pointed === row.regime ? "pointed" : ""}`}
           style={{ flexGrow: row.share, backgroundColor: colourOf(row.regime), color: LABEL_COLOUR }}
           title={`${nameOf(row)}: ${share(row.share)}, ${duration(row.ns_per_step)}`}
           onPointerEnter={() => point(row.regime)}

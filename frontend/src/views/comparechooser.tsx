@@ -6,7 +6,7 @@ import { count, duration, runName, shortShare, sourceName } from "../format";
 import { moved } from "../listkeys";
 import type { RunEntry } from "../report";
 import { keyOf, type Key } from "../state";
-import { health, reason } from "../vocabulary";
+import { withoutVerdict } from "../vocabulary";
 
 const FILTER_FROM = 9; // fewer can be seen at once
 
@@ -77,7 +77,7 @@ export function Chooser({ runs, chosen, missing, compare }: Props) {
 
 function State({ entry: { state, verdict, health: status, reason: code } }: { entry: RunEntry }) {
   if (state !== "done") return <span class="muted">{state}</span>;
-  if (!verdict) return <span class="muted">{code ? `${health(status).text.toLowerCase()}: ${reason(code)}` : health(status).text.toLowerCase()}</span>;
+  if (!verdict) return <span class="muted">{withoutVerdict(status, code)}</span>;
   return (
     <span>
       <span class="dot inline" style={{ background: colourOf(verdict.regime) }} />

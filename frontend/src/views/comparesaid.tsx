@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { copyText } from "../clipboard";
 import { comparisonMarkdown } from "../compare/markdown";
-import { outcome, parted } from "../compare/words";
+import { outcome, parted, testBeside } from "../compare/words";
 import { count, duration, runName, share, sourceName } from "../format";
 import type { BatchSize, Comparison, ContextRow, Report, RunEntry } from "../report";
 import { health } from "../vocabulary";
@@ -78,6 +78,7 @@ function Side({ letter, entry, told, ns, steps, batch, device, show }: SideProps
 export function Outcome({ told, before, after }: BothProps) {
   const { text, icon, tone } = outcome(told);
   const [first, more] = parted(told.headline);
+  const test = testBeside(told);
   return (
     <section class="outcome-of-both">
       <h2 class="answer">{first}</h2>
@@ -92,7 +93,7 @@ export function Outcome({ told, before, after }: BothProps) {
           <Copy markdown={() => comparisonMarkdown(told, before, after)} />
         </li>
       </ul>
-      {told.test && <p class="muted footnote">{told.test}</p>}
+      {test && <p class="muted footnote">{test}</p>}
     </section>
   );
 }

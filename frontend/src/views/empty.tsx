@@ -1,6 +1,6 @@
 // What is shown while there is no report to show: why, and what happens or what to do next.
 import type { ComponentChildren } from "preact";
-import { runName, sourceName, timeOfDay } from "../format";
+import { bytes, runName, sourceName, timeOfDay } from "../format";
 import type { Report, ReportAnswer, RunEntry } from "../report";
 import type { Failure } from "../state";
 import { Code } from "./code";
@@ -47,6 +47,9 @@ with profile(schedule=schedule(wait=2, warmup=2, active=6), on_trace_ready=handl
         prof.step()`;
 }
 
+/** As a shell takes it for one word. */
+const quoted = (path: string): string => (/^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+
 export function NoRecordings({ logdir, problems }: { logdir: string; problems: readonly string[] }) {
   return (
     <Empty heading="No recordings yet">
@@ -57,9 +60,11 @@ export function NoRecordings({ logdir, problems }: { logdir: string; problems: r
       <p>A few lines around the training loop record one:</p>
       <Code text={recipe(logdir)} label="code that records a trace" />
       <p class="muted">
-        <code>batch</code>, <code>loader</code> and <code>train_step</code> are yours. The recording appears here by
-        itself once it is written.
+        <code>batch</code>, <code>loader</code> and <code>train_step</code> are yours.
       </p>
+      <p>Or watch the whole training, without a change to it; some traces of it are recorded by the way:</p>
+      <Code text={`tb-bottleneck run --logdir ${quoted(logdir)} train.py`} label="the command that watches a training" />
+      <p class="muted">Whatever is written appears here by itself.</p>
       <Problems problems={problems} />
     </Empty>
   );
@@ -74,7 +79,7 @@ export function Analysing({ entry, answer }: { entry: RunEntry; answer: ReportAn
       </p>
       <h1>{state === "waiting" ? "Waiting its turn…" : "Reading the recording…"}</h1>
       <p class="muted" role="status">
-        {state === "waiting" ? "Other recordings are being analysed." : "The verdict appears here as soon as it is there."}
+        {state === "waiting" ? "Other recordings are being analysed; this one is next." : `It has ${bytes(entry.size_bytes)}. The verdict appears here as soon as it is there.`}
       </p>
       {state === "waiting" ? <progress aria-label="Waiting" /> : <progress value={progress} max={1} aria-label="Analysed so far" />}
     </section>
@@ -85,8 +90,7 @@ export function Vanished({ name, report }: { name: string; report: Report | unde
   const notice = (
     <>
       <p>
-        <code>{name}</code> is {report ? "no longer" : "not"} under the logdir. It was moved or deleted, or the address of
-        this page names a recording of another logdir.
+        <code>{name}</code> {report ? "is no longer under the logdir: it was moved or deleted. What is shown here is its last report." : "is not under the logdir. It was moved or deleted, or the address of this page names a recording of another logdir."}
       </p>
       <p class="muted">Choose another one from the list.</p>
     </>

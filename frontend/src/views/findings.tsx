@@ -70,6 +70,7 @@ function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
       {finding.speedup?.basis === "replay" && finding.speedup.assumes && (
         <p class="muted footnote">The simulation takes it that {finding.speedup.assumes}.</p>
       )}
+      {finding.speedup?.because && <p class="muted footnote">{finding.speedup.because}</p>}
       {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} look={look} />}
     </section>
   );

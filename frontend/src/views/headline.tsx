@@ -1,6 +1,6 @@
 // The answer in one sentence, how sure it is, and what it is about.
-import { count, duration, runName, sourceName, spread } from "../format";
-import type { Device, Report } from "../report";
+import { count, duration, runName, shortShare, sourceName, spread } from "../format";
+import type { Device, Report, ReportAnswer } from "../report";
 import { basis, confidence, health, severity, witness, type Said } from "../vocabulary";
 import { Icon } from "./icon";
 import { Share } from "./share";
@@ -10,7 +10,8 @@ const WITHOUT_VERDICT: ReadonlyMap<string, string> = new Map([
   ["unreadable", "This file could not be read."],
 ]);
 
-export function Headline({ report }: { report: Report }) {
+/** `again` is set while the recording, which has changed, is analysed anew: what is shown is about what it was. */
+export function Headline({ report, again }: { report: Report; again: ReportAnswer | undefined }) {
   const { verdict } = report;
   const status = report.health?.status ?? "";
   return (
@@ -24,6 +25,9 @@ export function Headline({ report }: { report: Report }) {
         {verdict && <Badge said={severity(verdict.severity)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
         {status && <Badge said={health(status)} />}
+        <li class={again ? "badge tone-note" : "spoken"}>
+          <span role="status">{again && `The file has changed: analysing again, ${shortShare(again.progress)}`}</span>
+        </li>
       </ul>
     </header>
   );

@@ -1,75 +1,80 @@
 // What the monitor measured while the training ran, or runs: charts under one another with one range and one cursor.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import plotSheet from "uplot/dist/uPlot.min.css";
-import { colourOf } from "../colours";
-import { count, duration, fromSeconds, reading, timeOfDay, unixSeconds, words } from "../format";
-import { isHidden, onVisibilityChange } from "../host";
-import { Chart, HUES } from "../live/chart";
-import { devicesOf, extent, panelsOf, summary, type Panel, type Shade } from "../live/panels";
-import { Poller } from "../poller";
+import { epochMs, fromSeconds, timeOfDay, unixSeconds } from "../format";
+import { putInUrl } from "../host";
+import { devicesOf, extent, panelsOf } from "../live/panels";
+import { useDetail, useReadings, type Readings } from "../live/readings";
 import type { TelemetryAnswer } from "../report";
 import { addStyle } from "../sheet";
+import { spanText, type Focus } from "../state";
 import sheet from "../style/live.css";
+import { moved, pressed, zoomed, type Span } from "../timeline/viewport";
 import type { EvidenceProps } from "./evidence";
+import { Losses } from "./livelosses";
+import { PanelView } from "./livepanel";
 
 addStyle(plotSheet);
 addStyle(sheet);
 
-const FAST_MS = 2_000;
-const SLOW_MS = 30_000;
-const FOLLOWED_S = 300;
+const FOLLOWED_NS = 300e9;
+const CLOSEST_NS = 2e9; // readings are about a second apart
+const SETTLED_MS = 350;
 
-export function LiveView({ client, entry, report }: EvidenceProps) {
-  const [answer, setAnswer] = useState<TelemetryAnswer>();
-  const [problem, setProblem] = useState<string>();
-  useEffect(() => {
-    const poller = new Poller(async (signal) => {
-      const found = await client.telemetry(entry.id, signal);
-      if (found.kind === "ok") {
-        setAnswer(found.value);
-        setProblem(undefined);
-      } else if (found.kind === "failed") {
-        setProblem(found.message);
-      }
-      return found.kind === "ok" && found.value.live ? FAST_MS : SLOW_MS;
-    });
-    const update = () => (isHidden() ? poller.pause() : poller.now());
-    update();
-    const end = onVisibilityChange(update);
-    return () => {
-      end();
-      poller.pause();
-    };
-  }, [entry.id]);
-
-  if (!answer) return problem ? <p role="status">{problem}</p> : <p class="muted late" role="status">Asking for the readings…</p>;
-  return <Charts answer={answer} problem={problem} titles={new Map(report.account.map((row) => [row.regime, row.title]))} />;
+export function LiveView({ client, entry, report, focus }: EvidenceProps) {
+  const readings = useReadings(client, entry.id);
+  const { answer, problem } = readings;
+  const titles = useMemo(() => new Map([...report.account, ...report.stretches].map(({ regime, title }) => [regime, title])), [report]);
+  if (!answer) {
+    return problem ? <p class="awaited" role="status">{problem}</p> : <p class="muted late awaited" role="status">Asking for the readings…</p>;
+  }
+  return <Charts readings={readings} answer={answer} titles={titles} focus={focus} />;
 }
 
 interface ChartsProps {
+  readonly readings: ReturnType<typeof useReadings>;
   readonly answer: TelemetryAnswer;
-  readonly problem: string | undefined;
   readonly titles: ReadonlyMap<string, string>;
+  readonly focus: Focus | undefined;
 }
 
-function Charts({ answer, problem, titles }: ChartsProps) {
+function Charts({ readings, answer, titles, focus }: ChartsProps) {
   const devices = devicesOf(answer);
-  const [device, setDevice] = useState(devices[0] ?? "");
-  const [chosen, choose] = useState<readonly [number, number]>();
+  const [wanted, setDevice] = useState("");
+  const device = devices.includes(wanted) ? wanted : (devices[0] ?? "");
+  const [chosen, choose] = useState<Span | undefined>(focus && framed(focus));
   const [following, follow] = useState(answer.live);
-  const panels = useMemo(() => panelsOf(answer, devices.includes(device) ? device : (devices[0] ?? "")), [answer, device]);
-  const whole = extent(panels);
-  const followed = following && answer.live && whole[1] - whole[0] > FOLLOWED_S;
-  const range: readonly [number, number] = chosen ?? (followed ? [whole[1] - FOLLOWED_S, whole[1]] : whole);
-  if (panels.length === 0) return <p class="muted" role="status">The monitor runs, and has written no readings yet.</p>;
+  const panels = useMemo(() => panelsOf(answer, device), [answer, device]);
+  const [first, last] = extent(panels);
+  const whole: Span = { begin: fromSeconds(first), end: fromSeconds(last) };
+  const followed = following && answer.live && whole.end - whole.begin > FOLLOWED_NS;
+  const span: Span = chosen ?? (followed ? { begin: whole.end - FOLLOWED_NS, end: whole.end } : whole);
+  const range = useMemo(() => [unixSeconds(span.begin), unixSeconds(span.end)] as const, [span.begin, span.end]);
+  useDetail(readings, range[0], range[1]);
+  useEffect(() => focus && choose(framed(focus)), [focus]);
+  useEffect(() => {
+    const timer = setTimeout(() => putInUrl("at", chosen ? spanText(chosen) : ""), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [chosen]);
+
+  /** Nothing is closer than readings are apart; what would show everything follows, or shows all. */
+  const go = (next: Span) => {
+    if (next.begin <= whole.begin && next.end >= whole.end) return choose(undefined), follow(false);
+    if (next.end - next.begin >= Math.min(CLOSEST_NS, span.end - span.begin)) choose(next);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = pressed(event.key, span, whole);
+    if (!next) return;
+    go(next);
+    event.preventDefault();
+  };
+  if (panels.length === 0) return <p class="muted awaited" role="status">The monitor runs, and has written no readings yet.</p>;
   return (
     <section class="live">
       <h2 class="spoken">Telemetry</h2>
       <div class="controls">
-        <span class="extent" role="status">
-          {answer.live && <span class="live-dot" />}
-          {answer.live ? "Live" : "Recorded"} <span class="muted">{timeOfDay(range[0] * 1_000)} to {timeOfDay(range[1] * 1_000)}</span>
-        </span>
+        <Extent readings={readings} span={span} />
         <span class="buttons">
           {devices.length > 1 && (
             <select aria-label="GPU" value={device} onChange={(event) => setDevice(event.currentTarget.value)}>
@@ -80,123 +85,62 @@ function Charts({ answer, problem, titles }: ChartsProps) {
               ))}
             </select>
           )}
+          <button type="button" aria-label="Earlier" title="Earlier (←)" onClick={() => go(moved(span, -0.5, whole))}>←</button>
+          <button type="button" aria-label="Later" title="Later (→)" onClick={() => go(moved(span, 0.5, whole))}>→</button>
+          <button type="button" aria-label="Closer" title="Closer (+)" onClick={() => go(zoomed(span, 0.5, 0.5, whole))}>+</button>
+          <button type="button" aria-label="Farther" title="Farther (−)" onClick={() => go(zoomed(span, 2, 0.5, whole))}>−</button>
           {answer.live && (
-            <button type="button" aria-pressed={following && !chosen} onClick={() => (follow(true), choose(undefined))}>
+            <button type="button" title="The last five minutes" aria-pressed={following && !chosen} onClick={() => (follow(true), choose(undefined))}>
               Follow
             </button>
           )}
-          <button type="button" aria-pressed={!chosen && !following} onClick={() => (follow(false), choose(undefined))}>
+          <button type="button" title="The whole run (0)" aria-pressed={!chosen && !(following && answer.live)} onClick={() => (follow(false), choose(undefined))}>
             All
           </button>
         </span>
       </div>
-      {problem && <p role="status">No new readings: {problem}</p>}
-      {panels.map((panel, place) => (
-        <PanelView
-          key={panel.id}
-          panel={panel}
-          range={range}
-          titles={titles}
-          choose={(from, to) => choose([from, to])}
-          showsTime={place === panels.length - 1}
-        />
-      ))}
+      <div
+        class="charts"
+        tabIndex={0}
+        role="group"
+        aria-roledescription="charts"
+        aria-label="Charts of the readings. Arrow left and right move, plus and minus zoom, zero shows everything. Each chart’s figures stand above it as text."
+        onKeyDown={onKeyDown}
+      >
+        {panels.map((panel, place) => (
+          <PanelView
+            key={panel.id}
+            panel={panel}
+            range={range}
+            titles={titles}
+            choose={(from, to) => choose({ begin: fromSeconds(from), end: fromSeconds(to) })}
+            showsTime={place === panels.length - 1}
+            live={answer.live && span.end >= whole.end}
+          />
+        ))}
+      </div>
       <p class="muted footnote">Drag across a chart to look closer at a stretch; All shows everything again.</p>
       <Losses answer={answer} />
     </section>
   );
 }
 
-interface PanelProps {
-  readonly panel: Panel;
-  readonly range: readonly [number, number];
-  readonly titles: ReadonlyMap<string, string>;
-  readonly choose: (from: number, to: number) => void;
-  readonly showsTime: boolean;
+/** What was asked for, with some of what is around it. */
+function framed({ begin, end, shown }: Focus): Span {
+  const margin = (end - begin) * 0.25;
+  return shown ?? { begin: begin - margin, end: end + margin };
 }
 
-function PanelView({ panel, range, titles, choose, showsTime }: PanelProps) {
+/** When, and whether it still goes on. Times are only read out when they were asked for: those that follow change all the time. */
+function Extent({ readings: { answer, problem }, span }: { readings: Readings; span: Span }) {
   return (
-    <section class="panel-view">
-      <header>
-        <h3>{panel.title}</h3>
-        <dl>
-          {panel.lines.map((line, place) => {
-            const told = summary(line, range[0], range[1]);
-            return (
-              <div key={line.name}>
-                <dt>
-                  <span class={`key dash-${place % HUES.length}`} style={{ color: HUES[place % HUES.length] ? colourOf(HUES[place % HUES.length]!) : "var(--text)" }} />
-                  {line.title}
-                </dt>
-                <dd>
-                  {told ? reading(told.now, panel.unit) : "–"}
-                  <small>
-                    {told && ` mean ${reading(told.mean, panel.unit)}, most ${reading(told.most, panel.unit)}`}
-                  </small>
-                </dd>
-              </div>
-            );
-          })}
-        </dl>
-      </header>
-      <Chart panel={panel} range={range} group="tb_bottleneck" choose={choose} showsTime={showsTime} />
-      <Shades shades={panel.shades} range={range} titles={titles} />
-    </section>
-  );
-}
-
-/** What the shading means, and for how long each; also what a screen reader gets of it. */
-function Shades({ shades, range, titles }: { shades: readonly Shade[]; range: readonly [number, number]; titles: ReadonlyMap<string, string> }) {
-  const spans = new Map<string, { title: string; key: string; time: number }>();
-  for (const { from, to, key, title } of shades) {
-    const time = Math.min(to, range[1]) - Math.max(from, range[0]);
-    if (time <= 0) continue;
-    const known = spans.get(key);
-    if (known) known.time += time;
-    else spans.set(key, { title: titles.get(key) ?? words(title), key, time });
-  }
-  if (spans.size === 0) return null;
-  return (
-    <ul class="legend">
-      {[...spans.values()]
-        .sort((a, b) => b.time - a.time)
-        .map(({ title, key, time }) => (
-          <li key={key}>
-            <span class="swatch inline" style={{ backgroundColor: key === "power" ? "#c9822b" : key === "heat" ? "#e05c5c" : colourOf(key) }} />
-            {title} <span class="muted">{duration(fromSeconds(time))}</span>
-          </li>
-        ))}
-    </ul>
-  );
-}
-
-/** What could not be measured, and what was lost. */
-function Losses({ answer: { context, notes, lost_packets, dropped } }: { answer: TelemetryAnswer }) {
-  const unsupported = context?.unsupported ?? [];
-  const told = [...(context?.notes ?? []), ...notes];
-  if (unsupported.length === 0 && told.length === 0 && lost_packets === 0 && dropped.length === 0) return null;
-  return (
-    <details>
-      <summary>What could not be measured, and what happened to the monitor</summary>
-      <ul class="losses">
-        {lost_packets > 0 && <li>{count(lost_packets)} packets of readings were lost.</li>}
-        {dropped.map(({ reason, count: many }) => (
-          <li key={reason}>
-            {count(many)} could not be used: {words(reason)}.
-          </li>
-        ))}
-        {unsupported.map(({ name, because }, index) => (
-          <li key={`${name} ${index}`}>
-            <b>{words(name)}</b>: {because}
-          </li>
-        ))}
-        {told.map(({ unix_ns, code, detail }, index) => (
-          <li key={index}>
-            {timeOfDay(unixSeconds(unix_ns) * 1_000)} <b>{words(code)}</b>: {detail}
-          </li>
-        ))}
-      </ul>
-    </details>
+    <span class="extent">
+      {answer?.live && <span class="live-dot" />}
+      <span role="status">{problem ? "No new readings" : answer?.live ? "Live" : "Recorded"}</span>{" "}
+      <span class="muted">
+        {timeOfDay(epochMs(span.begin))} to {timeOfDay(epochMs(span.end))}
+      </span>
+      {problem && <span class="muted">{problem}</span>}
+    </span>
   );
 }

@@ -1,7 +1,7 @@
 // The ranks of a job side by side: who waits for whom, and each rank's own account.
 import { colourOf, isLost } from "../colours";
-import { count, duration, share, shortShare, sourceName } from "../format";
-import type { AccountRow, RankRow, RanksAnswer } from "../report";
+import { count, duration, share, shortShare, sourceName, speedup } from "../format";
+import type { AccountRow, Job as JobMessage, RankRow, RanksAnswer, Speedup } from "../report";
 import { addStyle } from "../sheet";
 import type { Key } from "../state";
 import sheet from "../style/closer.css";
@@ -40,14 +40,35 @@ function Job({ answer: { job, ranks }, mine, run, choose }: { answer: RanksAnswe
     <section class="ranks">
       <h2>The job</h2>
       <p class="job-headline">{job?.verdict?.headline}</p>
-      <Sortable caption={`${count(ranks.length)} ranks`} rows={ranks} columns={columnsOf(mine, run, regimes, choose)} first={{ by: "rank", down: false }} />
+      {job?.speedup && <WithoutStragglers speedup={job.speedup} />}
+      <Sortable caption={`${count(ranks.length)} ranks`} rows={ranks} columns={columnsOf(job, mine, run, regimes, choose)} first={{ by: "rank", down: false }} />
     </section>
+  );
+}
+
+/** What the job would gain, were no rank slower than its fellows. */
+function WithoutStragglers({ speedup: gain }: { speedup: Speedup }) {
+  if (gain.basis === "none") return gain.because ? <p class="muted footnote">{gain.because}</p> : null;
+  const { gain: factor, basis } = speedup(gain);
+  return (
+    <div class="without">
+      <p>
+        Were no rank a straggler, the job would be faster by <b>{factor}</b> <span class="muted">({basis})</span>.
+      </p>
+      {gain.assumes && <p class="muted footnote">This takes it that {gain.assumes}.</p>}
+    </div>
   );
 }
 
 const shareOf = (row: RankRow, regime: string): number => row.account.find((one) => one.regime === regime)?.share ?? 0;
 
-function columnsOf(mine: string, run: string, regimes: readonly AccountRow[], choose: (key: Key) => void): readonly Column<RankRow>[] {
+/** ", 53 % of each step": by how much less than the median rank it waits. */
+function behind(job: JobMessage | undefined, { rank }: RankRow): string {
+  const straggler = job?.stragglers.find((one) => one.rank === rank);
+  return straggler ? `, ${shortShare(straggler.behind_share)} of each step` : "";
+}
+
+function columnsOf(job: JobMessage | undefined, mine: string, run: string, regimes: readonly AccountRow[], choose: (key: Key) => void): readonly Column<RankRow>[] {
   return [
     {
       key: "rank",
@@ -55,14 +76,16 @@ function columnsOf(mine: string, run: string, regimes: readonly AccountRow[], ch
       figure: false,
       value: ({ rank }) => rank,
       cell: (row) => (
-        <button type="button" class="link" title={sourceName(row.source)} aria-current={row.id === mine} onClick={() => choose(`${run}/${row.source}`)}>
-          {count(row.rank)}
+        <>
+          <button type="button" class="link" title={sourceName(row.source)} aria-current={row.id === mine} onClick={() => choose(`${run}/${row.source}`)}>
+            {count(row.rank)}
+          </button>
           {row.straggles && (
             <span class="straggler tone-bad">
-              <Icon name="warning" /> the others wait for it
+              <Icon name="warning" /> the others wait for it{behind(job, row)}
             </span>
           )}
-        </button>
+        </>
       ),
     },
     { key: "step", title: "Step", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => duration(step_ns) },

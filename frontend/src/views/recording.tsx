@@ -11,6 +11,7 @@ import { Facts, Headline } from "./headline";
 import { Health } from "./health";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
+import { Stretches } from "./stretches";
 import { shownView, Tabs } from "./tabs";
 
 interface Props {
@@ -48,13 +49,7 @@ function Sections({ report, again, shown: asked }: Props) {
           missing here. Reload the page to get the newer tab.
         </section>
       )}
-      {again && (
-        <section class="notice" role="status">
-          The recording has changed and is being analysed again.{" "}
-          <progress value={again.progress} max={1} aria-label="Analysed so far" />
-        </section>
-      )}
-      <Headline report={report} />
+      <Headline report={report} again={again} />
       {shown && <Tabs report={report} {...shown} />}
       <Boundary key={shown?.view} report={report}>
         {!shown || shown.view === "diagnosis" ? <Diagnosis report={report} look={shown?.session.look} /> : <Closer report={report} {...shown} />}
@@ -65,13 +60,21 @@ function Sections({ report, again, shown: asked }: Props) {
 
 function Diagnosis({ report, look }: { report: Report; look: ((focus: Focus) => void) | undefined }) {
   return (
-    <div class="panel" id="panel" role="tabpanel" aria-label="Diagnosis">
-      <Facts report={report} />
+    <div class="panel diagnosis" id="panel" role="tabpanel" aria-label="Diagnosis">
+      {report.window && <Facts report={report} />}
       {report.health && <Health health={report.health} />}
-      {report.account.length > 0 && <Account account={report.account} inSteps={report.window?.basis !== "whole"} />}
-      <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} look={look} />
-      {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} now={report.window?.step_ns?.median} />}
-      {report.replay && <ReplayNote replay={report.replay} />}
+      {report.unprofiled?.sentence && <p class="told">{report.unprofiled.sentence}</p>}
+      <div class="halves">
+        <div class="half">
+          <Stretches stretches={report.stretches} look={look} />
+          {report.account.length > 0 && <Account account={report.account} inSteps={report.window?.basis !== "whole"} />}
+        </div>
+        <div class="half">
+          <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} look={look} />
+          {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} now={report.window?.step_ns?.median} />}
+          {report.replay && <ReplayNote replay={report.replay} />}
+        </div>
+      </div>
       {report.regimes.length > 0 && <Regimes regimes={report.regimes} />}
       {report.disagreements.length > 0 && <Disagreements disagreements={report.disagreements} />}
     </div>

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { settled } from "../asking";
 import { colourOf } from "../colours";
 import { count, duration, flops, intensity, rate, roundFlops, share, words } from "../format";
+import { useMedia } from "../media";
 import type { Roofline as Message, RoofPoint } from "../report";
 import { addStyle } from "../sheet";
 import { axes, path, type Axes } from "../roofaxes";
@@ -44,27 +45,28 @@ function Without({ roofline }: { roofline: Message | undefined }) {
   );
 }
 
-const WIDTH = 860;
-const HEIGHT = 400;
+const WIDE = { width: 860, height: 400 };
+const NARROW = { width: 400, height: 340 }; // drawn smaller, letters would be too small to be read
 const SHAPES = ["circle", "square", "diamond", "triangle"] as const; // of precisions, beside their colours
 const HUES = ["compute", "memory", "communication", "input"];
 
 function Plot({ roofline }: { roofline: Message }) {
   const [pointed, point] = useState<RoofPoint>();
   const plotted = worthPlotting(roofline.points);
-  const frame = axes({ ...roofline, points: plotted }, WIDTH, HEIGHT);
+  const { width, height } = useMedia("(max-width: 760px)") ? NARROW : WIDE;
+  const frame = axes({ ...roofline, points: plotted }, width, height);
   const precisions = [...new Set(roofline.points.map(({ precision }) => precision))];
   return (
     <section class="roofline">
       <h2>Roofline</h2>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Roofline of ${count(plotted.length)} operators; the table below holds the same`}>
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Roofline of ${count(plotted.length)} operators; the table below holds the same`}>
         <Grid frame={frame} />
         <path class="roof" d={path(frame, roofline.bandwidth, Math.max(...roofline.roofs.map((roof) => roof.flops_per_s)))} />
         {roofline.roofs.slice(1).map((roof) => (
           <path key={roof.precision} class="roof lower" d={path(frame, roofline.bandwidth, roof.flops_per_s)} />
         ))}
         {roofline.roofs.map((roof) => (
-          <text key={roof.precision} class="roof-name" x={WIDTH - 8} y={frame.y(roof.flops_per_s) - 6} text-anchor="end">
+          <text key={roof.precision} class="roof-name" x={width - 8} y={frame.y(roof.flops_per_s) - 6} text-anchor="end">
             {words(roof.precision)} {flops(roof.flops_per_s)}
           </text>
         ))}
@@ -79,7 +81,7 @@ function Plot({ roofline }: { roofline: Message }) {
             />
           ))}
         </g>
-        <text class="axis" x={WIDTH / 2} y={HEIGHT - 4} text-anchor="middle">arithmetic for each byte that must move (FLOP/B)</text>
+        <text class="axis" x={width / 2} y={height - 4} text-anchor="middle">arithmetic for each byte that must move (FLOP/B)</text>
       </svg>
       <ul class="legend">
         {precisions.map((precision, place) => (

@@ -1,13 +1,13 @@
 // The recordings, grouped by run directory: a listbox that is walked with the arrow keys and chosen from with Enter.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { colourOf } from "../colours";
-import { duration, runName, shortShare, sourceName } from "../format";
+import { count, duration, runName, shortShare, sourceName } from "../format";
 import { moved } from "../listkeys";
 import type { RunEntry, RunList as List } from "../report";
 import { near, rowsOf, scrolledTo } from "../rows";
-import { groups, type Key } from "../state";
-import { health, reason, severity } from "../vocabulary";
-import { Icon } from "./icon";
+import { groups, keyOf, type Key } from "../state";
+import { health, severity } from "../vocabulary";
+import { Folding } from "./folding";
+import { Entry } from "./runentry";
 
 const FILTER_FROM = 9; // fewer can be seen at once
 
@@ -20,18 +20,31 @@ interface Props {
   readonly setFilter: (text: string) => void;
 }
 
-export function RunList({ list, chosen, filter, choose, compare, setFilter }: Props) {
-  const filterable = list.runs.length >= FILTER_FROM;
-  const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
+export function RunList(props: Props) {
+  const { list, chosen } = props;
+  const entry = list.runs.find((one) => keyOf(one) === chosen);
+  return (
+    <Folding now={entry} status={<Status list={list} />}>
+      {(done) => <Contents {...props} choose={(key) => (props.choose(key), done())} compare={(key) => (props.compare(key), done())} />}
+    </Folding>
+  );
+}
+
+/** How many there are, or how far they are analysed. */
+function Status({ list }: { list: List }) {
   const done = useMemo(() => list.runs.filter((entry) => entry.state === "done").length, [list.runs]);
   return (
-    <nav class="runs" aria-label="Recordings">
-      <header>
-        <h2>Recordings</h2>
-        <span class="muted" role="status">
-          {list.state === "scanning" ? "looking for more…" : done < list.runs.length ? `${done} of ${list.runs.length} analysed` : list.runs.length}
-        </span>
-      </header>
+    <span class="muted count" role="status">
+      {list.state === "scanning" ? "looking for more…" : done < list.runs.length ? `${count(done)} of ${count(list.runs.length)} analysed` : count(list.runs.length)}
+    </span>
+  );
+}
+
+function Contents({ list, chosen, filter, choose, compare, setFilter }: Props) {
+  const filterable = list.runs.length >= FILTER_FROM;
+  const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
+  return (
+    <>
       {filterable && (
         <input
           type="search"
@@ -47,7 +60,7 @@ export function RunList({ list, chosen, filter, choose, compare, setFilter }: Pr
         <p class="muted nothing">No recording matches this filter.</p>
       )}
       <Problems problems={list.problems} />
-    </nav>
+    </>
   );
 }
 
@@ -144,75 +157,6 @@ const domId = (place: number): string => `recording-${place}`;
 function spoken({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
   const what = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict.severity).text}` : health(status).text;
   return [runName(run), sourceName(source), what, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
-}
-
-function Entry({ entry }: { entry: RunEntry }) {
-  return (
-    <>
-      <div class="line">
-        <span class="name">{sourceName(entry.source)}</span>
-        {entry.live && <span class="live-dot" title="Being written now" />}
-        <Spark each={entry.each_ns} />
-        {entry.step_ns !== undefined && (
-          <span class="figure muted" title="Median step time">
-            {duration(entry.step_ns)}
-          </span>
-        )}
-      </div>
-      <div class="line outcome">
-        <Outcome entry={entry} />
-      </div>
-    </>
-  );
-}
-
-const SPARK_WIDTH = 40;
-const SPARK_HEIGHT = 16;
-
-/** Step times as a small line from nothing up: whether they are even is seen at once. */
-function Spark({ each }: { each: readonly number[] }) {
-  if (each.length < 3) return null;
-  const most = Math.max(...each);
-  const points = each.map((ns, step) => `${(step / (each.length - 1)) * SPARK_WIDTH} ${SPARK_HEIGHT - 1 - (ns / most) * (SPARK_HEIGHT - 2)}`);
-  return (
-    <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`} aria-hidden="true">
-      <path d={`M${points.join("L")}`} />
-    </svg>
-  );
-}
-
-/** The verdict's chip, or why there is none (yet). */
-function Outcome({ entry: { state, progress, verdict, health: status, reason: code } }: { entry: RunEntry }) {
-  if (state === "analysing") {
-    return (
-      <>
-        <span class="muted">analysing</span>
-        <progress value={progress} max={1} aria-label="Analysed so far" />
-      </>
-    );
-  }
-  if (state !== "done") return <span class="muted">{state}</span>;
-  if (verdict) {
-    return (
-      <>
-        <span class="dot" style={{ background: colourOf(verdict.regime) }} />
-        <span class="what">{verdict.title || verdict.regime}</span>
-        <span class={`tone-${severity(verdict.severity).tone}`} title={severity(verdict.severity).text}>
-          <Icon name={severity(verdict.severity).icon} />
-        </span>
-        <span class="figure">{shortShare(verdict.share)}</span>
-      </>
-    );
-  }
-  const { icon, tone, text } = health(status);
-  return (
-    <>
-      <span class={`tone-${tone}`}>
-        <Icon name={icon} />
-      </span>
-      <span class="what muted">{code ? `${text.toLowerCase()}: ${reason(code)}` : text.toLowerCase()}</span>
-    </>
-  );
 }
 
 export function Problems({ problems }: { problems: readonly string[] }) {

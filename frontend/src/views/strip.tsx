@@ -30,14 +30,15 @@ interface Props extends EvidenceProps {
 export function Strip({ client, entry, report, focus, overview, whole, titles }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
+  const [room, setRoom] = useState(0); // px for names and canvas together; 0 until it is known
   const [span, setSpan] = useState<Span>(() => firstSpan(focus, report, whole));
   const [settledSpan, setSettled] = useState(span);
   const [pointed, point] = useState<{ readonly thing: Thing; readonly x: number; readonly y: number }>();
   const [selected, select] = useState<Thing>();
   const [problem, setProblem] = useState<string>();
   const [, arrived] = useState(0);
-  const narrow = width + GUTTER < NARROW;
+  const narrow = room < NARROW;
+  const width = narrow ? room : room - GUTTER;
   const { tracks, height } = useMemo(() => layout(overview.lanes, narrow ? ABOVE : 0), [overview, narrow]);
   const tiles = useMemo(
     () =>
@@ -61,9 +62,10 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
     return () => clearTimeout(timer);
   }, [span]);
   useLayoutEffect(() => {
-    const element = canvas.current?.parentElement;
+    const element = holder.current;
     if (!element) return undefined;
-    const observer = new ResizeObserver(() => element.clientWidth > 0 && setWidth(element.clientWidth));
+    // Of the whole, not of the canvas: whether names stand beside it changes the canvas, and tiles would be asked for twice.
+    const observer = new ResizeObserver(() => element.clientWidth > 0 && setRoom(element.clientWidth));
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
@@ -133,6 +135,7 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
           tabIndex={0}
           role="group"
           aria-roledescription="timeline"
+          aria-busy={tiles.busy}
           aria-label="Timeline. Arrow left and right move, plus and minus zoom, zero shows everything. The table below says what is seen."
           onKeyDown={onKeyDown}
         >

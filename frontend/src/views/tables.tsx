@@ -24,7 +24,7 @@ export function TablesView({ client, entry, report, look }: EvidenceProps) {
     >
       {({ tables }) =>
         tables && tables.window_ns > 0 ? (
-          <Content tables={tables} look={look} onDevice={report.device?.kind !== "cpu"} inSteps={report.window?.basis !== "whole"} />
+          <Content tables={tables} look={look} onDevice={report.device?.kind !== "cpu" && ranOnDevice(tables)} inSteps={report.window?.basis !== "whole"} />
         ) : (
           <p class="muted">Nothing ran in this recording.</p>
         )
@@ -32,6 +32,10 @@ export function TablesView({ client, entry, report, look }: EvidenceProps) {
     </Awaited>
   );
 }
+
+/** A device may be there and have nothing to do. */
+const ranOnDevice = ({ kernels, operators, copies }: Message): boolean =>
+  kernels.length > 0 || copies.length > 0 || operators.some(({ device_ns }) => device_ns > 0);
 
 interface ContentProps {
   readonly tables: Message;

@@ -1,0 +1,62 @@
+"""Telemetry: a run over time, and its readings, in a real TensorBoard, seen by a real Chromium."""
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PATIENCE, extent
+from tests.browser.stage import EVENTS, telemetry
+
+
+def test_telemetry_is_drawn_with_its_stretches_and_follows(watched):
+    seen = watched(telemetry())
+    words = seen.frame.locator("section.live").inner_text()
+    for expected in ("Step time", "Power", "held down by the power limit", "Waiting for data", "PCIe", "Live"):
+        assert expected in words
+    assert seen.frame.locator(".chart canvas").count() == 6
+    seen.frame.locator("section.live > details summary").click()
+    expect(seen.frame.locator(".losses")).to_contain_text("Hopper")
+    with seen.page.expect_request("**/telemetry?*since=*"):
+        pass  # only what was added is asked for
+    assert seen.errors == []
+
+
+def test_a_stretch_of_the_run_leads_to_its_readings_in_detail(look):
+    """healthy, starved, healthy, held down by the power limit: the second one is where the time was lost."""
+    seen = look("diagnosis", run="watched", source=EVENTS)
+    stretches = seen.frame.locator("section.stretches")
+    expect(stretches).to_contain_text("Waiting for data", timeout=PATIENCE)
+    assert stretches.locator("tbody tr").count() >= 3
+    lost = stretches.locator("tbody tr", has_text="Critical")
+    assert lost.locator("th").inner_text().startswith(("4:", "5:"))
+    with seen.page.expect_request("**/telemetry?*&until=*"):
+        lost.locator("button").click()
+    expect(seen.frame.locator("section.live")).to_be_visible(timeout=PATIENCE)
+    assert seen.frame.get_by_role("tab", selected=True).inner_text() == "Telemetry"
+    shown = extent(seen)
+    seen.page.wait_for_function("location.hash.includes('p.tb_bottleneck.at=')")
+    seen.page.reload()
+    frame = seen.page.wait_for_selector("iframe[src*='tb_bottleneck']", timeout=PATIENCE).content_frame()
+    expect(frame.locator(".controls .extent")).to_have_text(shown, timeout=PATIENCE, use_inner_text=True)
+    assert seen.errors == []
+
+
+def test_readings_are_walked_by_keyboard_alone(look):
+    seen = look("live", run="watched", source=EVENTS)
+    whole = extent(seen)
+    seen.frame.locator(".charts").focus()
+    for key in ("+", "+", "ArrowRight"):
+        before = extent(seen)
+        seen.page.keyboard.press(key)
+        expect(seen.frame.locator(".controls .extent")).not_to_have_text(before, use_inner_text=True)
+    seen.page.keyboard.press("0")
+    expect(seen.frame.locator(".controls .extent")).to_have_text(whole, use_inner_text=True)
+    assert seen.errors == []
+
+
+def test_a_hidden_tab_asks_for_no_telemetry(watched):
+    seen = watched(telemetry())
+    seen.page.evaluate("document.querySelector('iframe[src*=tb_bottleneck]').style.height = '0'")
+    seen.page.evaluate("document.querySelector('iframe[src*=tb_bottleneck]').style.maxHeight = '0'")
+    seen.page.wait_for_timeout(500)
+    before = len([url for url in seen.requests if "telemetry" in url])
+    seen.page.wait_for_timeout(2_500)  # it asks every two seconds where it is seen
+    assert len([url for url in seen.requests if "telemetry" in url]) == before
