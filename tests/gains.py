@@ -19,6 +19,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from simulate.cures import CURES  # noqa: E402
 from simulate.pairs import Pair, pair_of, planned, simulated  # noqa: E402
 
+from demo.pairs import PAIRS  # noqa: E402
 from tb_bottleneck.diagnosis import diagnose  # noqa: E402
 
 # Held out: the simulator's cures were looked at with other seeds while the scenarios were written.
@@ -32,15 +33,15 @@ PLANS_SHARE = 0.2
 
 
 def recorded() -> Iterator[Pair]:
-    """The pairs of demo/ that were recorded here, with unprofiled step times of both halves."""
+    """The pairs of demo/ that were recorded, and whose cure a replay can tell, with unprofiled step times of both."""
     folder = HERE.parent / "demo" / "recorded"
     if not (folder / "recorded.json").exists():
         return
     for name, halves in json.loads((folder / "recorded.json").read_text())["pairs"].items():
-        trace = folder / name / "slow" / halves["slow"]["trace"]
-        if trace.exists():
+        trace, causes = folder / name / "slow" / halves["slow"]["trace"], PAIRS[name].cures.split(" or ")
+        if trace.exists() and causes != [""]:
             report = diagnose(str(trace))
-            finding = next((found for found in report.findings if found.regime == report.verdict.regime), None)
+            finding = next((found for found in report.findings if found.cause in causes), None)
             yield pair_of(name, 0, halves["slow_over_fixed"], report, finding)
 
 

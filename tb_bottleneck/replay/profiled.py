@@ -1,9 +1,9 @@
 """The profiler's own cost: while it records, the host dispatches more slowly than it will without it.
 
 Where the recording says how long a step takes unprofiled, the host's speed is solved for with the simulator: the scale
-of dispatching at which the replay takes that long. Where it does not, it is estimated from what was recorded, at a
-price per event; then the gains of cures that free the host reach from the fastest host that must be reckoned with to
-the host as recorded.
+of dispatching at which the replay takes that long, or as long as recorded rows can have made of it. Where it does not,
+it is estimated from what was recorded, at a price per event; then the gains of cures that free the host reach from the
+fastest host that must be reckoned with to the host as recorded.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.measure import Measure
-from tb_bottleneck.measures.overhead import unprofiled_step
+from tb_bottleneck.measures.overhead import profiler_overhead
 from tb_bottleneck.replay.world import World
 from tb_bottleneck.trace.health import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
 from tb_bottleneck.trace.kinds import Kind
@@ -23,7 +23,7 @@ SLOWED_AT_MOST = 2.1
 # Below this the profiler would have slowed the host five times: then something else differs.
 LEAST_SCALE = 0.2
 # Closer than this the profiler cost nothing.
-ALIKE = 0.05
+ALIKE = 0.001
 ROUNDS = 8
 _PRICES = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind.CALL: NS_PER_CALL}
 
@@ -50,11 +50,10 @@ def host_scaled(world: World, scale: float) -> World:
 def scales_of(world: World) -> HostScales:
     """The host's scales. On a CPU run, where dispatching cannot be told from work, the host is taken as recorded."""
     recording = world.facts.recording
-    without = unprofiled_step(recording)
-    if isinstance(without, Measure):
-        # Both are medians; the window also holds steps that take longer, with the profiler as without it.
-        shorter = without.value / float(np.median(recording.steps.durations))
-        solved = _solved(world, recording.account.window * shorter)
+    overhead = profiler_overhead(recording)
+    if isinstance(overhead, Measure):
+        # It is of the median step; the window also holds steps that take longer, with the profiler as without it.
+        solved = _solved(world, recording.account.window * (1 - overhead.value))
         return HostScales(solved, solved, solved, solved=True)
     if not recording.on_device:
         return HostScales(1.0, 1.0, 1.0, solved=False)
