@@ -23,9 +23,11 @@ sys.path.insert(0, str(CHECKOUT))
 
 from tb_bottleneck.diagnosis import diagnose  # noqa: E402
 from tb_bottleneck.errors import BottleneckError  # noqa: E402
+from tb_bottleneck.replay.assumptions import word  # noqa: E402
 from tb_bottleneck.trace.trace import load  # noqa: E402
 
 LARGEST = 60_000  # bytes of an input: a larger one takes time and shows nothing more
+BROKEN_REPLAY = word("broken").substitute()
 SLOW_SECONDS = 5.0  # a file of 60 KB takes some hundredths
 OLD = 1e9  # a file of this age is not being written any more
 MOST_KEPT = 2_000  # inputs that behaved in a new way
@@ -225,6 +227,8 @@ class Fuzzer:
         broken = [verdict.because for verdict in report.regimes if verdict.status == "broken"]
         if broken:
             raise AssertionError(broken[0])
+        if report.replay.because == BROKEN_REPLAY:
+            raise AssertionError(BROKEN_REPLAY)
         return (report.health.status, codes, lost, report.verdict.regime)
 
     def shrunk(self, data: bytes, words: str) -> bytes:
