@@ -1,6 +1,6 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md). Failures come back as values, never as exceptions.
 import { AGAIN_MS, rest } from "./asking";
-import type { ComparisonAnswer, RanksAnswer, ReportAnswer, RunList, TablesAnswer, TelemetryAnswer, TimelineAnswer } from "./report";
+import type { ComparisonAnswer, DeviceList, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "./report";
 
 export type Answer<T> =
   | { readonly kind: "ok"; readonly value: T }
@@ -68,6 +68,21 @@ export class Client {
   /** Recording A against recording B. */
   compare(a: string, b: string, signal: AbortSignal): Promise<Answer<ComparisonAnswer>> {
     return this.once(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`, signal, isComparison);
+  }
+
+  /** Several recordings in a row, in this order. */
+  series(ids: readonly string[], signal: AbortSignal): Promise<Answer<SeriesAnswer>> {
+    return this.once(`series?${ids.map((id) => `id=${encodeURIComponent(id)}`).join("&")}`, signal, isSeries);
+  }
+
+  /** The recording under other conditions, as whatif/asked.ts spells them. */
+  whatIf(id: string, supposed: string, signal: AbortSignal): Promise<Answer<WhatIfAnswer>> {
+    return this.once(`${about("what_if", id)}&${supposed}`, signal, isAbout<WhatIfAnswer>);
+  }
+
+  /** The devices that a recording can be supposed to have run on. */
+  devices(signal: AbortSignal): Promise<Answer<DeviceList>> {
+    return this.get("devices", signal, isDevices);
   }
 
   /** The stretch [begin, end) ns, for so many pixels. */
@@ -174,6 +189,14 @@ function isRanks(value: unknown): value is RanksAnswer {
 
 function isComparison(value: unknown): value is ComparisonAnswer {
   return isObject(value) && typeof value["a"] === "string" && typeof value["b"] === "string" && typeof value["state"] === "string";
+}
+
+function isSeries(value: unknown): value is SeriesAnswer {
+  return isObject(value) && Array.isArray(value["ids"]) && typeof value["state"] === "string";
+}
+
+function isDevices(value: unknown): value is DeviceList {
+  return isObject(value) && Array.isArray(value["names"]);
 }
 
 function isTelemetry(value: unknown): value is TelemetryAnswer {

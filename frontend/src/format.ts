@@ -33,6 +33,9 @@ export function duration(ns: number | undefined): string {
   return scaled(ns, TIME_UNITS);
 }
 
+/** The same for a round number: "50 ms". */
+export const roundDuration = (ns: number): string => duration(ns).replace(/\.0+(?=\D)/, "").replace(/(\.\d)0(?=\D)/, "$1");
+
 /** "p10 51.0 ms, p90 55.0 ms" of step times. */
 export function spread(step: Spread): string {
   return `p10 ${duration(step.p10)}, p90 ${duration(step.p90)}`;

@@ -19,7 +19,8 @@ function parts(hash: string): readonly string[] {
   return hash.replace(/^#/, "").split("&").filter(Boolean);
 }
 
-function decoded(text: string): string | undefined {
+/** Undefined where its escapes are broken. */
+export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch (error) {

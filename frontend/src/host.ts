@@ -25,8 +25,8 @@ function page(): TensorBoardPage | undefined {
   }
 }
 
-/** What the URL says: the recording (`run/source`), the view of it, the stretch shown and the one marked (`begin-end`, ns), and what it is compared with. */
-export type UrlKey = "run" | "view" | "at" | "mark" | "with";
+/** What the URL says: the recording (`run/source`), the view of it, the stretch shown and the one marked (`begin-end`, ns), what it is compared with, the row it stands in, and what is supposed of it. */
+export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if";
 
 export function inUrl(key: UrlKey): string | undefined {
   return valueIn(page()?.location.hash ?? "", PREFIX + key) || undefined;

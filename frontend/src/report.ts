@@ -499,6 +499,12 @@ export interface WhatIfAnswer {
   readonly problem: string;
 }
 
+/** GET devices */
+export interface DeviceList {
+  /** that `what_if` takes, as people write them */
+  readonly names: readonly string[];
+}
+
 /** Several runs in one row. */
 export interface RunSeries {
   readonly schema: number;

@@ -2,6 +2,7 @@
 import type { Client } from "./api";
 import * as host from "./host";
 import { Poller } from "./poller";
+import { rowIn, rowText } from "./series/row";
 import { chosenEntry, entryOf, focusIn, pollDelay, spanText, viewNamed, type Focus, type Key, type State, type View } from "./state";
 import type { Store } from "./store";
 
@@ -12,13 +13,26 @@ export interface Session {
   readonly look: (focus: Focus) => void;
   /** Compares the chosen recording with this one; without a key it is asked with which. */
   readonly compare: (key: Key | undefined) => void;
+  /** Lays these recordings, the chosen one among them, in a row; without any it is asked which. */
+  readonly lineUp: (keys: readonly Key[] | undefined) => void;
+  /** Asks what would be if; an empty text asks nothing. */
+  readonly suppose: (text: string) => void;
   readonly refresh: () => void;
 }
 
 /** The state that the address asks for. */
 export function stateInUrl(start: State): State {
   const [chosen, focus, against] = [host.inUrl("run"), focusIn(host.inUrl("at"), host.inUrl("mark")), host.inUrl("with")];
-  return { ...start, view: viewNamed(host.inUrl("view")), ...(chosen === undefined ? {} : { chosen }), ...(focus ? { focus } : {}), ...(against === undefined ? {} : { against }) };
+  const [row, supposed] = [rowIn(host.inUrl("row")), host.inUrl("if")];
+  return {
+    ...start,
+    view: viewNamed(host.inUrl("view")),
+    ...(chosen === undefined ? {} : { chosen }),
+    ...(focus ? { focus } : {}),
+    ...(against === undefined ? {} : { against }),
+    ...(row ? { row } : {}),
+    ...(supposed === undefined ? {} : { supposed }),
+  };
 }
 
 export function startSession(store: Store, client: Client): Session {
@@ -40,6 +54,8 @@ export function startSession(store: Store, client: Client): Session {
     if (key !== undefined && key !== store.state.chosen) show(key);
     store.dispatch({ type: "view", view: viewNamed(host.inUrl("view")) });
     store.dispatch({ type: "against", key: host.inUrl("with") });
+    store.dispatch({ type: "row", keys: rowIn(host.inUrl("row")) });
+    store.dispatch({ type: "supposed", text: host.inUrl("if") });
   };
 
   host.onUrlChange(followUrl);
@@ -50,6 +66,10 @@ export function startSession(store: Store, client: Client): Session {
   const setAgainst = (key: Key | undefined) => {
     store.dispatch({ type: "against", key });
     host.putInUrl("with", key ?? "");
+  };
+  const setRow = (keys: readonly Key[] | undefined) => {
+    store.dispatch({ type: "row", keys });
+    host.putInUrl("row", rowText(keys ?? []));
   };
   const open = (view: View) => {
     store.dispatch({ type: "view", view });
@@ -67,8 +87,19 @@ export function startSession(store: Store, client: Client): Session {
     },
     open,
     compare: (key) => {
+      setRow(undefined);
       setAgainst(key);
       open("compare");
+    },
+    lineUp: (keys) => {
+      setAgainst(undefined);
+      setRow(keys);
+      open("compare");
+    },
+    suppose: (text) => {
+      store.dispatch({ type: "supposed", text: text || undefined });
+      host.putInUrl("if", text);
+      open("whatif");
     },
     look: (focus) => {
       store.dispatch({ type: "look", focus });

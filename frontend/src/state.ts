@@ -9,7 +9,7 @@ export const KNOWN_SCHEMA = 1;
 export type Key = string;
 
 /** What of a recording is shown. */
-export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "ranks", "live", "compare"] as const;
+export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "ranks", "live", "compare", "whatif"] as const;
 export type View = (typeof VIEWS)[number];
 export const viewNamed = (name: string | undefined): View => VIEWS.find((view) => view === name) ?? "diagnosis";
 
@@ -37,6 +37,8 @@ export interface State {
   readonly view: View;
   readonly focus?: Focus;
   readonly against?: Key; // what the chosen recording is compared with; may name one that is not there
+  readonly row?: readonly Key[]; // a series, with the chosen recording among it as long as it is shown
+  readonly supposed?: string; // of the chosen recording, as whatif/asked.ts spells it
 }
 
 export const START: State = { filter: "", view: "diagnosis" };
@@ -49,6 +51,8 @@ export type Action =
   | { readonly type: "view"; readonly view: View }
   | { readonly type: "look"; readonly focus: Focus }
   | { readonly type: "against"; readonly key: Key | undefined }
+  | { readonly type: "row"; readonly keys: readonly Key[] | undefined }
+  | { readonly type: "supposed"; readonly text: string | undefined }
   | { readonly type: "polled" }
   | { readonly type: "failed"; readonly at: number; readonly message: string };
 
@@ -68,6 +72,10 @@ export function reduce(state: State, action: Action): State {
       return { ...state, view: viewInTime(state), focus: action.focus };
     case "against":
       return action.key === state.against ? state : compared(state, action.key);
+    case "row":
+      return same(action.keys, state.row) ? state : linedUp(state, action.keys);
+    case "supposed":
+      return action.text === state.supposed ? state : supposed(state, action.text);
     case "polled": {
       if (!state.failure) return state;
       const { failure: _, ...rest } = state;
@@ -102,6 +110,20 @@ function choose(state: State, chosen: Key, remembered: ReportAnswer | undefined)
 function compared(state: State, key: Key | undefined): State {
   const { against: _, ...rest } = state;
   return key === undefined ? rest : { ...rest, against: key };
+}
+
+function linedUp(state: State, keys: readonly Key[] | undefined): State {
+  const { row: _, ...rest } = state;
+  return keys === undefined ? rest : { ...rest, row: keys };
+}
+
+function same(one: readonly Key[] | undefined, other: readonly Key[] | undefined): boolean {
+  return one === other || (one?.length === other?.length && (one ?? []).every((key, place) => key === other?.[place]));
+}
+
+function supposed(state: State, text: string | undefined): State {
+  const { supposed: _, ...rest } = state;
+  return text === undefined ? rest : { ...rest, supposed: text };
 }
 
 export function keyOf({ run, source }: RunEntry): Key {

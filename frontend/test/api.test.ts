@@ -34,6 +34,17 @@ test("addresses are relative and ids are escaped", async () => {
   assert.deepEqual(asked.map(({ url }) => url), ["report?id=a%26b%2F..%2F%23", "runs"]);
 });
 
+test("a row, a supposition and the devices are asked for by what the routes take", async () => {
+  const row = { ids: ["a", "b"], state: "done", progress: 1, problem: "" };
+  const { client, asked } = server(json(row), json(done("a")), json({ names: ["H200 SXM"] }), json({ id: "a", state: "done" }), json({ names: "x" }));
+  assert.equal((await client.series(["a", "b&c"], never)).kind, "ok");
+  assert.equal((await client.whatIf("a&b", "device=NVIDIA+H200&workers=4", never)).kind, "ok");
+  assert.deepEqual(await client.devices(never), { kind: "ok", value: { names: ["H200 SXM"] } });
+  assert.equal((await client.series(["a", "b"], never)).kind, "failed", "that is no answer about a row");
+  assert.equal((await client.devices(never)).kind, "failed");
+  assert.deepEqual(asked.slice(0, 3).map(({ url }) => url), ["series?id=a&id=b%26c", "what_if?id=a%26b&device=NVIDIA+H200&workers=4", "devices"]);
+});
+
 test("the server's sentence is the message of a failure", async () => {
   const text = new Response("No recording has the id x.\n", { status: 404, headers: { "Content-Type": "text/plain; charset=utf-8" } });
   const page = new Response("<h1>oops</h1>", { status: 500, headers: { "Content-Type": "text/html" } });

@@ -40,6 +40,10 @@ test("each bar begins where the last one ended, the largest change first, and th
   assert.equal(longest, 100e6);
 });
 
+test("what doubles leave over is no bar", () => {
+  assert.deepEqual(waterfall([delta("input", 0, 1e-9), delta("compute", 100, 40)], 100, 40).empty.map(({ regime }) => regime), ["input"]);
+});
+
 test("what grows first reaches beyond both sides, and the scale holds it", () => {
   const { longest } = waterfall([delta("input", 0, 90), delta("compute", 100, 40)], 100, 130);
   assert.equal(longest, 190);

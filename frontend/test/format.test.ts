@@ -19,6 +19,11 @@ test("a duration has three digits and the largest unit that fits", () => {
   for (const [ns, text] of cases) assert.equal(plain(format.duration(ns)), text);
 });
 
+test("a round duration has no zeros behind the point", () => {
+  const cases = [[50e6, "50 ms"], [5e6, "5 ms"], [1.2e9, "1.2 s"], [2.5e6, "2.5 ms"], [200e6, "200 ms"], [120e9, "2 min 0 s"]] as const;
+  for (const [ns, text] of cases) assert.equal(plain(format.roundDuration(ns)), text);
+});
+
 test("a duration that rounds up to the next unit is written in it", () => {
   assert.equal(plain(format.duration(999_600)), "1.00 ms");
   assert.equal(plain(format.duration(999_400)), "999 µs");

@@ -106,6 +106,12 @@ def entries() -> tuple[Entry, ...]:
 
 
 @cache
+def known_names() -> tuple[str, ...]:
+    """What the devices are called here, in the order of gpus.toml."""
+    return tuple(raw["name"] for raw in load("gpus.toml")["gpu"])
+
+
+@cache
 def rates() -> tuple[Mapping[str, Any], ...]:
     """The factors of the formula, by compute capability and line."""
     return tuple(load("gpus.toml")["rate"])

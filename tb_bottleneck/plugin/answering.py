@@ -41,8 +41,13 @@ def _what_if(question: Mapping[str, Any], progress: Progress | None) -> Message:
     try:
         told = what_if(_sides(question, progress)[0], asked)
     except NotFound as error:
-        return WhatIfAnswer(id=question["id_0"], state="failed", problem=f"{error}.".replace("?.", "?"))
+        return WhatIfAnswer(id=question["id_0"], state="failed", problem=_sentence(str(error)))
     return WhatIfAnswer(id=question["id_0"], state="done", progress=1.0, what_if=told)
+
+
+def _sentence(words: str) -> str:
+    """What an error says, with a capital letter and an end; a question has one already."""
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
 
 
 def _sides(question: Mapping[str, Any], progress: Progress | None) -> list[Side | Unjudged]:

@@ -7,10 +7,11 @@ from typing import Protocol
 
 from google.protobuf.message import Message
 
+from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.plugin.failures import Failure
 from tb_bottleneck.plugin.questions import Questions
 from tb_bottleneck.plugin.runs import Look, Runs
-from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
+from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, DeviceList, SeriesAnswer, WhatIfAnswer
 from tb_bottleneck.sources.logdir import Recording
 
 MOST_RUNS = 12  # of a series: each is held in memory until the answer is there
@@ -75,6 +76,10 @@ class Comparisons:
         if not change:
             return Refused(400, f"What if what? Say one of {', '.join((*TEXTS, *NUMBERS))}.")
         return self._answer("what_if", ids, WhatIfAnswer(id=ids[0]), change)
+
+    def devices(self, asked: Arguments) -> Said:
+        """What `what_if` can be asked about."""
+        return DeviceList(names=known_names())
 
     def _answer(
         self,

@@ -91,6 +91,7 @@ class Routes:
             "/compare": _app(_comparing(self._comparisons.compare)),
             "/series": _app(_comparing(self._comparisons.series)),
             "/what_if": _app(_comparing(self._comparisons.what_if)),
+            "/devices": _app(_comparing(self._comparisons.devices)),
             "/static/*": _app(self.static),
         }
 

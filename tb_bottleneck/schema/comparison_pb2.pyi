@@ -236,6 +236,12 @@ class WhatIfAnswer(_message.Message):
     problem: str
     def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., what_if: _Optional[_Union[WhatIf, _Mapping]] = ..., problem: _Optional[str] = ...) -> None: ...
 
+class DeviceList(_message.Message):
+    __slots__ = ("names",)
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class RunSeries(_message.Message):
     __slots__ = ("schema", "varies", "points", "knee", "turn", "headline", "notes", "per", "kind")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]

@@ -23,7 +23,7 @@ from PIL import Image  # noqa: E402  # TensorBoard brings it along
 from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E402
 
 from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
-from tests.browser.stage import EVENTS, NAME, on_two_devices, stage, telemetry  # noqa: E402
+from tests.browser.stage import EVENTS, NAME, WORKERS, in_rows, on_two_devices, stage, telemetry  # noqa: E402
 
 COLOURS, COMMON = 256, 176
 Colours, Counts = npt.NDArray[np.int64], npt.NDArray[np.int64]
@@ -102,6 +102,27 @@ def _compared(browser: Browser, _: str) -> bytes:
         return _taken(page)
 
 
+def _in_rows(about: str, run: str, size: tuple[int, int], drawn: str) -> Callable[[Browser, str], bytes]:
+    """A view of recordings in rows, in a TensorBoard of their own; `about` is what the address says of it."""
+
+    def take(browser: Browser, _: str) -> bytes:
+        with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+            address = start_tensorboard(stack, "--logdir", str(in_rows(Path(scratch), hostile=False)))
+            page, frame = _open(browser, address, about, run, size=size)
+            frame.wait_for_selector(drawn, timeout=PATIENCE)
+            return _taken(page)
+
+    return take
+
+
+def _row(*runs: str) -> str:
+    """A row of recordings as the address spells it."""
+    return "&p.tb_bottleneck.row=" + quote(",".join(quote(f"{run}/{NAME}", safe="") for run in runs), safe="")
+
+
+_SWEEP = [f"sweep/w{number}" for number in WORKERS]
+_SUPPOSED = "&p.tb_bottleneck.if=" + quote("device=H200+SXM&workers=4", safe="")
+
 PICTURES = {
     "diagnosis": _plain("diagnosis", "starved"),
     "fix": _plan,
@@ -113,6 +134,8 @@ PICTURES = {
     "telemetry": _plain("live", "watched", source=EVENTS),
     "over_time": _plain("diagnosis", "watched", source=EVENTS),
     "compare": _compared,
+    "series": _in_rows(f"compare{_row(*_SWEEP)}", "sweep/w1", (1280, 1370), ".row-of-runs svg"),
+    "what_if": _in_rows(f"whatif{_SUPPOSED}", "sweep/w1", (1280, 1400), "section.waterfall"),
     "narrow": _plain("diagnosis", "starved", size=NARROW),
 }
 

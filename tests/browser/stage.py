@@ -13,6 +13,7 @@ from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.training import program_of
+from simulate.workload import Workload, healthy
 
 from tests.telemetry.simulated import simulate, stretch
 from tests.telemetry.written import NAME as EVENTS
@@ -71,6 +72,35 @@ def on_two_devices(folder: Path) -> Path:
     write(folder / "a100" / NAME, kineto_json(Machine(program).run(), recording))
     write(folder / "h200" / NAME, there.relabelled(kineto_json(Machine(there.program(program)).run(), recording)))
     return folder
+
+
+WORKERS = (1, 2, 4, 8)
+NIGHTS = (1.0, 0.99, 1.02, 1.0, 1.01)  # kernels' times against the first night's
+FIRST_BAD_NIGHT = 3  # from then on batches are copied from pageable memory
+
+
+def in_rows(folder: Path, hostile: bool = True) -> Path:
+    """Writes a sweep of loader workers, the nights of one training, one training on two devices, and what is like none
+    of them; returns the folder.
+    """
+    well = healthy(SEED)
+    for number in WORKERS:
+        work = well.but(loader="workers", workers=number, load_ns=3 * well.step_ns)
+        write(folder / f"sweep/w{number}" / NAME, _with_context(work, workers=number))
+    work = well.but(loader="workers", load_ns=1_000_000, batch_bytes=2 * well.step_ns)
+    for night, times in enumerate(NIGHTS):
+        one = work.but(kernel_ns=int(well.kernel_ns * times), pinned=night < FIRST_BAD_NIGHT)
+        write(folder / f"nights/night{night + 8}" / NAME, _with_context(one))
+    if hostile:
+        write(folder / "other" / NAME, json.dumps(_with_shapes()))
+        write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))
+    return on_two_devices(folder)
+
+
+def _with_context(work: Workload, **facts: Any) -> str:
+    """The training's recording, with what the training process adds to it."""
+    text = kineto_json(Machine(program_of(work)).run(), Recording(DIALECTS[3], stacks=True))
+    return text.replace("{", '{"tb_bottleneck": ' + json.dumps({"schema": 1, "context": facts}) + ", ", 1)
 
 
 def _harmful() -> dict[str, Any]:

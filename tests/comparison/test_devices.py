@@ -13,6 +13,7 @@ from tb_bottleneck.comparison.devices import (
     with_article,
 )
 from tb_bottleneck.errors import NotFound
+from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.knowledge.precisions import Precision
 
 DRAWING = repeated(9, op="##..", gpu="..##")
@@ -22,6 +23,10 @@ BF16, FP32 = Precision("tensor", "bf16"), Precision("vector", "fp32")
 @pytest.mark.parametrize("name", ["NVIDIA H200", "h200", "H200 SXM", "nvidia h200"])
 def test_one_device_has_many_spellings(name):
     assert device_named(name).name == "H200 SXM"
+
+
+def test_every_name_that_is_offered_is_known():
+    assert [device_named(name).name for name in known_names()] == list(known_names())
 
 
 def test_a_geforce_needs_no_maker_and_no_space():

@@ -96,7 +96,14 @@ def test_a_recording_under_other_conditions(tenant: Tenant) -> None:
 def test_a_device_that_nobody_knows_is_a_problem_with_near_names(tenant: Tenant) -> None:
     answer = answered(tenant, f"what_if?id={ids(tenant)['slow']}&device=RTX%2040900")
     assert answer["state"] == "failed"
+    assert answer["problem"].startswith("No device is known as")
     assert "did you mean" in answer["problem"]
+
+
+def test_the_devices_that_can_be_asked_about_are_listed(tenant: Tenant) -> None:
+    names = json.loads(tenant.get("devices").data)["names"]
+    assert "H200 SXM" in names
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,11 @@ export interface Waterfall {
   readonly longest: number; // the furthest that any bar reaches, ns; never 0
 }
 
+/** Less is what sums of doubles leave over. */
+const LEAST_NS = 0.5;
+
 export function waterfall(rows: readonly RegimeDelta[], a: number, b: number): Waterfall {
-  const timed = rows.filter((row) => row.a_ns > 0 || row.b_ns > 0);
+  const timed = rows.filter((row) => row.a_ns >= LEAST_NS || row.b_ns >= LEAST_NS);
   const sorted = [...timed].sort((one, other) => Math.abs(other.delta_ns) - Math.abs(one.delta_ns));
   let total = a;
   const bars = sorted.map((row): Bar => {

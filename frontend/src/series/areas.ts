@@ -19,7 +19,7 @@ export function areas(points: readonly RunPoint[]): readonly Area[] {
   const regimes = points.flatMap(({ by_regime }) => by_regime.filter(({ b_ns }) => b_ns > 0).map(({ regime }) => regime));
   const order = [...new Set(points[0]?.by_regime.map(({ regime }) => regime))].filter((regime) => regimes.includes(regime));
   let low: readonly number[] = points.map(() => 0);
-  return [...order.filter((one) => !isLost(one)), ...order.filter(isLost)].map((regime) => {
+  return [...order.filter((regime) => !isLost(regime)), ...order.filter(isLost)].map((regime): Area => {
     const rows = points.map(({ by_regime }) => by_regime.find((row) => row.regime === regime));
     const high = low.map((from, place) => from + Math.max(rows[place]?.b_ns ?? 0, 0));
     const area = {
@@ -27,16 +27,14 @@ export function areas(points: readonly RunPoint[]): readonly Area[] {
       title: rows[0]?.title || regime,
       low,
       high,
-      named: high.some((to, place) => to - area_low(low, place) >= WORTH_A_NAME * longest),
+      named: rows.some((row) => (row?.b_ns ?? 0) >= WORTH_A_NAME * longest),
     };
     low = high;
     return area;
   });
 }
 
-const area_low = (low: readonly number[], place: number): number => low[place] ?? 0;
-
-/** The points of what a regime takes, in the server's order of regimes: the parts of a bar. */
+/** The parts of a point's bar, in the server's order of regimes. */
 export const partsOf = ({ by_regime }: RunPoint) => by_regime.map(({ regime, title, b_ns }) => ({ regime, title: title || regime, ns: b_ns }));
 
 /** What a regime is called in this answer. */

@@ -5,7 +5,7 @@
 const VOID = new Set(["br", "hr", "img", "input", "meta", "link", "path"]);
 const LEFT_OUT = new Set(["script", "button", "input", "select", "textarea", "canvas", "iframe", "object", "embed", "style", "progress"]);
 /** Classes of what only serves to work the page. */
-const NOT_ON_PAPER = ["share", "tabs", "copy", "controls"];
+const NOT_ON_PAPER = ["share", "tabs", "copy", "controls", "doings", "supposing", "otherwise"];
 const KEPT = new Set(["class", "style", "title", "role", "scope", "colspan", "viewBox", "width", "height", "d", "fill", "stroke", "stroke-dasharray", "aria-label", "aria-hidden", "open", "text-anchor", "x", "y"]);
 const TEXT: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 

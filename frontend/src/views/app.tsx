@@ -59,7 +59,7 @@ function Chosen({ state, session }: { state: State; session: Session }) {
   if (hasVanished(state)) return <Vanished name={state.chosen ?? ""} report={report} />;
   if (report) {
     const again = answer && answer.state !== "done" ? answer : undefined;
-    return <RecordingPage report={report} again={again} shown={entry && { entry, session, view: state.view, focus: state.focus, runs: state.list?.runs ?? [], against: state.against }} />;
+    return <RecordingPage report={report} again={again} shown={entry && { entry, session, view: state.view, focus: state.focus, runs: state.list?.runs ?? [], against: state.against, row: state.row, supposed: state.supposed }} />;
   }
   if (entry) return <Analysing entry={entry} answer={answer} />;
   return <Asking />;

@@ -3,6 +3,7 @@ import type { Report, RunEntry } from "../report";
 import type { Session } from "../session";
 import type { Focus, Key, View } from "../state";
 import { lazily } from "./lazily";
+import { TAB_NAMES } from "./tabs";
 
 const Timeline = lazily(async () => (await import("./timeline")).TimelineView);
 const Tables = lazily(async () => (await import("./tables")).TablesView);
@@ -10,6 +11,7 @@ const Roofline = lazily(async () => (await import("./roofline")).RooflineView);
 const Ranks = lazily(async () => (await import("./ranks")).RanksView);
 const Live = lazily(async () => (await import("./live")).LiveView);
 const Compare = lazily(async () => (await import("./compare")).CompareView);
+const WhatIf = lazily(async () => (await import("./whatif")).WhatIfView);
 
 interface Props {
   readonly report: Report;
@@ -19,18 +21,21 @@ interface Props {
   readonly focus: Focus | undefined;
   readonly runs: readonly RunEntry[];
   readonly against: Key | undefined;
+  readonly row: readonly Key[] | undefined;
+  readonly supposed: string | undefined;
 }
 
-export function Closer({ report, entry, session, view, focus, runs, against }: Props) {
+export function Closer({ report, entry, session, view, focus, runs, against, row, supposed }: Props) {
   const given = { client: session.client, entry, report, focus, look: session.look };
   return (
-    <div class="panel" id="panel" role="tabpanel" aria-label={view}>
+    <div class="panel" id="panel" role="tabpanel" aria-label={TAB_NAMES[view]}>
       {view === "timeline" && <Timeline {...given} />}
       {view === "tables" && <Tables {...given} />}
       {view === "roofline" && <Roofline {...given} />}
       {view === "ranks" && <Ranks {...given} choose={session.choose} />}
       {view === "live" && <Live {...given} />}
-      {view === "compare" && <Compare session={session} report={report} entry={entry} runs={runs} against={against} />}
+      {view === "compare" && <Compare session={session} report={report} entry={entry} runs={runs} against={against} row={row} />}
+      {view === "whatif" && <WhatIf session={session} report={report} entry={entry} supposed={supposed} />}
     </div>
   );
 }

@@ -1,10 +1,12 @@
-// The chosen recording, B, against another one, A: which one, what is said of the two, and what shows it.
-import { useMemo } from "preact/hooks";
+// The chosen recording, B, against another one, A: which one, what is said of the two, and what shows it. Or in a row with several.
+import { useMemo, useState } from "preact/hooks";
 import { settled } from "../asking";
 import { counterpart } from "../compare/candidates";
 import { seekCause } from "../compare/seek";
 import { runName, sourceName } from "../format";
 import type { Comparison, Report, RunEntry } from "../report";
+import { membersOf } from "../series/members";
+import { FEWEST } from "../series/row";
 import type { Session } from "../session";
 import { addStyle } from "../sheet";
 import { keyOf, type Key } from "../state";
@@ -16,6 +18,7 @@ import { Chooser } from "./comparechooser";
 import { Context, Notes, Outcome, Refused, Sides, type BothProps } from "./comparesaid";
 import { Promised } from "./comparepromise";
 import { WaterfallTable } from "./comparewaterfall";
+import { Series } from "./series";
 
 addStyle(closer);
 addStyle(sheet);
@@ -26,6 +29,7 @@ interface Props {
   readonly report: Report; // of B
   readonly runs: readonly RunEntry[];
   readonly against: Key | undefined; // A
+  readonly row: readonly Key[] | undefined; // instead of the two
 }
 
 interface Told {
@@ -33,19 +37,35 @@ interface Told {
   readonly before: Report | undefined; // A's report, for what it calls its causes
 }
 
-export function CompareView({ session, entry, report, runs, against }: Props) {
+export function CompareView({ session, entry, report, runs, against, row }: Props) {
+  const [taken, setTaken] = useState<readonly Key[]>([]); // what the chooser begins with
   const other = counterpart(runs, against, entry);
   // The list is another one at each round: what is asked again rests on what of A can change.
-  const since = useMemo(() => ({}), [report, other?.state, other?.step_ns]);
-  if (!other) return <Chooser runs={runs} chosen={entry} missing={against === undefined || against === keyOf(entry) ? undefined : against} compare={session.compare} />;
+  const members = membersOf(runs, row, entry);
+  const changing = members ? members.entries.map(({ state, step_ns }) => `${state} ${step_ns}`).join() : `${other?.state} ${other?.step_ns}`;
+  const since = useMemo(() => ({}), [report, changing]);
+  const chooseAgain = (keys: readonly Key[]) => {
+    setTaken(keys);
+    session.compare(undefined);
+  };
+  if (members && members.entries.length >= FEWEST) {
+    return <Series session={session} members={members} chosen={entry} since={since} chooseOthers={() => chooseAgain(members.entries.map(keyOf))} />;
+  }
+  if (!other) {
+    const missing = members?.missing[0] ?? (against === keyOf(entry) ? undefined : against);
+    return <Chooser key={taken.join()} runs={runs} chosen={entry} missing={missing} taken={taken} session={session} />;
+  }
   return (
     <div class="comparison">
       <div class="doings">
         <button type="button" onClick={() => session.choose(keyOf(other))}>
           Swap A and B
         </button>
-        <button type="button" onClick={() => session.compare(undefined)}>
+        <button type="button" onClick={() => chooseAgain([])}>
           Choose another
+        </button>
+        <button type="button" onClick={() => chooseAgain([keyOf(other)])}>
+          Add a third
         </button>
       </div>
       <Awaited

@@ -1,10 +1,13 @@
-// Which recording to compare with: buttons, nearest relatives first, and a filter where there are many.
+// Which recordings to compare with: a button for each, nearest relatives first, a box to take several, a filter where there are many.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { candidates } from "../compare/candidates";
 import { colourOf } from "../colours";
 import { count, duration, runName, shortShare, sourceName } from "../format";
 import { moved } from "../listkeys";
 import type { RunEntry } from "../report";
+import { inOrder } from "../series/members";
+import { MOST } from "../series/row";
+import type { Session } from "../session";
 import { keyOf, type Key } from "../state";
 import { withoutVerdict } from "../vocabulary";
 
@@ -14,16 +17,21 @@ interface Props {
   readonly runs: readonly RunEntry[];
   readonly chosen: RunEntry;
   readonly missing: Key | undefined; // was asked for and cannot be compared with
-  readonly compare: (key: Key) => void;
+  readonly taken: readonly Key[]; // for a row, when this is opened
+  readonly session: Session;
 }
 
-export function Chooser({ runs, chosen, missing, compare }: Props) {
+export function Chooser({ runs, chosen, missing, taken: first, session }: Props) {
   const [filter, setFilter] = useState("");
   const root = useRef<HTMLDivElement>(null);
   const { shown, left, all } = useMemo(() => candidates(runs, chosen, filter), [runs, chosen, filter]);
+  const [ticked, setTicked] = useState<readonly Key[]>(first);
+  const taken = ticked.filter((key) => key !== keyOf(chosen) && runs.some((entry) => keyOf(entry) === key));
+  const seen = shown.flatMap(({ entries }) => entries.map(keyOf));
+  const take = (key: Key, on: boolean) => setTicked(on ? [...taken, key] : taken.filter((one) => one !== key));
   const walk = (event: KeyboardEvent) => {
     const buttons = [...(root.current?.querySelectorAll("button") ?? [])];
-    const target = moved(event.key, buttons.findIndex((one) => one === document.activeElement), buttons.length);
+    const target = moved(event.key, buttons.findIndex((one) => one.closest("li")?.contains(document.activeElement)), buttons.length);
     if (target === undefined) return;
     buttons[target]?.focus();
     event.preventDefault();
@@ -45,17 +53,27 @@ export function Chooser({ runs, chosen, missing, compare }: Props) {
         <>
           <p class="measure muted">
             The recording that you choose becomes A, this one is B: what B gained or lost against A, regime by regime, and why. A Shift-click, or
-            Shift and Enter, on a row of the list of recordings compares at once.
+            Shift and Enter, on a row of the list of recordings compares at once. Tick several to lay them in a row with this one: a sweep, or
+            the same training again and again.
           </p>
           {all >= FILTER_FROM && (
             <input type="search" placeholder="Filter by name or verdict" aria-label="Filter what to compare with" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
           )}
-          <div ref={root} onKeyDown={walk}>
+          <div class="candidates" ref={root} onKeyDown={walk}>
             {shown.map(({ run, entries }) => (
               <ul key={run} aria-label={runName(run)}>
                 {entries.map((entry) => (
                   <li key={keyOf(entry)}>
-                    <button type="button" class="candidate" onClick={() => compare(keyOf(entry))}>
+                    <label>
+                      <input
+                        type="checkbox"
+                        aria-label={`Take ${runName(entry.run)} ${sourceName(entry.source)} into a row`}
+                        checked={taken.includes(keyOf(entry))}
+                        disabled={taken.length + 1 >= MOST && !taken.includes(keyOf(entry))}
+                        onChange={(event) => take(keyOf(entry), event.currentTarget.checked)}
+                      />
+                    </label>
+                    <button type="button" class="candidate" onClick={() => session.compare(keyOf(entry))}>
                       <span class="name">
                         <b>{runName(entry.run)}</b> <span class="muted">{sourceName(entry.source)}</span>
                       </span>
@@ -69,9 +87,52 @@ export function Chooser({ runs, chosen, missing, compare }: Props) {
           </div>
           {shown.length === 0 && <p class="muted">No recording matches this filter.</p>}
           {left > 0 && <p class="muted">{count(left)} more: filter by name or verdict to find them.</p>}
+          <Basket taken={taken} seen={seen} setTaken={setTicked} lineUp={() => session.lineUp(inOrder([...taken, keyOf(chosen)]))} />
         </>
       )}
+      {chosen.verdict && (
+        <p>
+          <button type="button" class="link" onClick={() => session.open("whatif")}>
+            Or against this run itself, on another device, with more workers, another batch or precision
+          </button>
+        </p>
+      )}
     </section>
+  );
+}
+
+interface BasketProps {
+  readonly taken: readonly Key[];
+  readonly seen: readonly Key[]; // what the filter leaves
+  readonly setTaken: (keys: readonly Key[]) => void;
+  readonly lineUp: () => void;
+}
+
+/** What is taken for a row, beside the chosen recording. It stays in sight below a long list. */
+function Basket({ taken, seen, setTaken, lineUp }: BasketProps) {
+  const all = [...new Set([...taken, ...seen])];
+  const room = seen.length > 1 && all.length > taken.length && all.length < MOST;
+  if (taken.length === 0 && !room) return null;
+  const said = ["Tick recordings to lay them in a row with this one.", "One more makes a row; the two alone are compared by a press on the name."];
+  return (
+    <div class="basket">
+      <p role="status">{said[taken.length] ?? `${count(taken.length + 1)} recordings with this one${taken.length + 1 === MOST ? ", no more fit into a row" : ""}.`}</p>
+      {room && (
+        <button type="button" onClick={() => setTaken(all)}>
+          Take all {count(seen.length)}
+        </button>
+      )}
+      {taken.length > 0 && (
+        <button type="button" onClick={() => setTaken([])}>
+          Clear
+        </button>
+      )}
+      {taken.length > 1 && (
+        <button type="button" class="first" onClick={lineUp}>
+          Lay in a row
+        </button>
+      )}
+    </div>
   );
 }
 

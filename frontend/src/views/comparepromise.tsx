@@ -67,7 +67,7 @@ export function Promised({ told, expected, before, after }: Props) {
   );
 }
 
-function Fact({ name, value, note }: { name: string; value: string; note: string }) {
+export function Fact({ name, value, note }: { name: string; value: string; note: string }) {
   return (
     <div>
       <dt>{name}</dt>

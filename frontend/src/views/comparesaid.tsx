@@ -1,15 +1,12 @@
 // What a comparison says in words: its two sides, its answer, what differs around them, what to keep in mind.
-import { useEffect, useState } from "preact/hooks";
-import { copyText } from "../clipboard";
 import { comparisonMarkdown } from "../compare/markdown";
 import { outcome, parted, testBeside } from "../compare/words";
 import { count, duration, runName, share, sourceName } from "../format";
 import type { BatchSize, Comparison, ContextRow, Report, RunEntry } from "../report";
 import { health } from "../vocabulary";
+import { CopyMarkdown } from "./copymarkdown";
 import { Health } from "./health";
 import { Icon } from "./icon";
-
-const SAID_MS = 2_500;
 
 export interface BothProps {
   readonly told: Comparison;
@@ -90,25 +87,11 @@ export function Outcome({ told, before, after }: BothProps) {
         </li>
         {told.noise > 0 && <li class="badge">± {share(told.noise)}</li>}
         <li>
-          <Copy markdown={() => comparisonMarkdown(told, before, after)} />
+          <CopyMarkdown markdown={() => comparisonMarkdown(told, before, after)} />
         </li>
       </ul>
       {test && <p class="muted footnote">{test}</p>}
     </section>
-  );
-}
-
-function Copy({ markdown }: { markdown: () => string }) {
-  const [said, say] = useState("");
-  useEffect(() => {
-    if (!said) return undefined;
-    const timer = setTimeout(() => say(""), SAID_MS);
-    return () => clearTimeout(timer);
-  }, [said]);
-  return (
-    <button type="button" class="small" onClick={async () => say((await copyText(markdown())) ? "Copied" : "The browser did not allow copying")}>
-      <Icon name={said === "Copied" ? "check" : "copy"} /> <span aria-live="polite">{said || "Copy as Markdown"}</span>
-    </button>
   );
 }
 
@@ -165,13 +148,18 @@ export function Context({ rows }: { rows: readonly ContextRow[] }) {
 }
 
 export function Notes({ told: { notes, comparable } }: { told: Comparison }) {
-  if (notes.length === 0) return null;
+  return <Listed lines={notes} title={comparable ? "To keep in mind" : "Why not"} />;
+}
+
+/** Sentences under a heading, where there are any. */
+export function Listed({ lines, title }: { lines: readonly string[]; title: string }) {
+  if (lines.length === 0) return null;
   return (
     <section class="notes">
-      <h2>{comparable ? "To keep in mind" : "Why not"}</h2>
+      <h2>{title}</h2>
       <ul>
-        {notes.map((note, index) => (
-          <li key={index}>{note}</li>
+        {lines.map((line, index) => (
+          <li key={index}>{line}</li>
         ))}
       </ul>
     </section>

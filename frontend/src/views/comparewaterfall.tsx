@@ -8,29 +8,47 @@ import type { Comparison } from "../report";
 const SLIGHT = 0.005;
 const SLIVER = 0.03;
 
-export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per } }: { told: Comparison }) {
+/** What the two times are called. */
+interface Sides {
+  readonly a: string;
+  readonly b: string;
+  readonly title: string;
+  readonly all: readonly [string, string];
+  readonly then: string; // b, in a sentence
+}
+
+const A_AND_B: Sides = { a: "A", b: "B", title: "From A to B", all: ["All of A", "All of B"], then: "in B" };
+
+interface Props {
+  readonly told: Pick<Comparison, "by_regime" | "a_ns" | "b_ns" | "per">;
+  readonly sides?: Sides;
+}
+
+export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per }, sides = A_AND_B }: Props) {
   const { bars, empty, longest } = waterfall(by_regime, a_ns, b_ns);
   const side = (of: "a_ns" | "b_ns") => by_regime.map((row) => ({ regime: row.regime, title: row.title, ns: row[of] }));
   return (
     <section class="waterfall">
-      <h2>From A to B, time per {per}</h2>
+      <h2>
+        {sides.title}, time per {per}
+      </h2>
       <table>
         <thead>
           <tr>
             <th scope="col">Regime</th>
             <th scope="col">
               <span class="key">
-                <span class="sample more" /> more in B <span class="sample less" /> less in B
+                <span class="sample more" /> more {sides.then} <span class="sample less" /> less {sides.then}
               </span>
             </th>
-            <th scope="col" class="figure">A</th>
-            <th scope="col" class="figure">B</th>
+            <th scope="col" class="figure">{sides.a}</th>
+            <th scope="col" class="figure">{sides.b}</th>
             <th scope="col" class="figure">Change</th>
           </tr>
         </thead>
         <tbody>
           <tr class="whole">
-            <th scope="row">All of A</th>
+            <th scope="row">{sides.all[0]}</th>
             <td class="drawn">
               <Stack parts={side("a_ns")} longest={longest} />
               <span class="thread" style={{ insetInlineStart: at(a_ns, longest), top: "50%" }} />
@@ -54,7 +72,7 @@ export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per } }: { told:
             </tr>
           ))}
           <tr class="whole">
-            <th scope="row">All of B</th>
+            <th scope="row">{sides.all[1]}</th>
             <td class="drawn">
               <span class="thread" style={{ insetInlineStart: at(b_ns, longest), bottom: "50%" }} />
               <Stack parts={side("b_ns")} longest={longest} />

@@ -28,6 +28,8 @@ interface Shown {
   readonly focus: Focus | undefined;
   readonly runs: readonly RunEntry[];
   readonly against: Key | undefined;
+  readonly row: readonly Key[] | undefined;
+  readonly supposed: string | undefined;
 }
 
 export function RecordingPage(props: Props) {
@@ -52,13 +54,14 @@ function Sections({ report, again, shown: asked }: Props) {
       <Headline report={report} again={again} />
       {shown && <Tabs report={report} {...shown} />}
       <Boundary key={shown?.view} report={report}>
-        {!shown || shown.view === "diagnosis" ? <Diagnosis report={report} look={shown?.session.look} /> : <Closer report={report} {...shown} />}
+        {!shown || shown.view === "diagnosis" ? <Diagnosis report={report} session={shown?.session} /> : <Closer report={report} {...shown} />}
       </Boundary>
     </article>
   );
 }
 
-function Diagnosis({ report, look }: { report: Report; look: ((focus: Focus) => void) | undefined }) {
+function Diagnosis({ report, session }: { report: Report; session: Session | undefined }) {
+  const look = session?.look;
   return (
     <div class="panel diagnosis" id="panel" role="tabpanel" aria-label="Diagnosis">
       {report.window && <Facts report={report} />}
@@ -73,11 +76,23 @@ function Diagnosis({ report, look }: { report: Report; look: ((focus: Focus) => 
           <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} look={look} />
           {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} now={report.window?.step_ns?.median} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {session && report.verdict && report.witness !== "telemetry" && <Otherwise ask={() => session.open("whatif")} />}
         </div>
       </div>
       {report.regimes.length > 0 && <Regimes regimes={report.regimes} />}
       {report.disagreements.length > 0 && <Disagreements disagreements={report.disagreements} />}
     </div>
+  );
+}
+
+/** The plan is about what this run can do as it is; whoever thinks of buying asks something else. */
+function Otherwise({ ask }: { ask: () => void }) {
+  return (
+    <p class="otherwise">
+      <button type="button" class="link" onClick={ask}>
+        Would another device, more workers, another batch or precision help?
+      </button>
+    </p>
   );
 }
 

@@ -5,7 +5,7 @@ import type { Report, RunEntry } from "../report";
 import type { Session } from "../session";
 import type { View } from "../state";
 
-const NAMES: Readonly<Record<View, string>> = {
+export const TAB_NAMES: Readonly<Record<View, string>> = {
   diagnosis: "Diagnosis",
   timeline: "Timeline",
   tables: "What ran",
@@ -13,6 +13,7 @@ const NAMES: Readonly<Record<View, string>> = {
   ranks: "Ranks",
   live: "Telemetry",
   compare: "Compare",
+  whatif: "What if",
 };
 
 /** The views that there is something to see in. */
@@ -22,6 +23,7 @@ export function viewsOf(report: Report, entry: RunEntry): readonly View[] {
   if (report.health?.status !== "unreadable") seen.push("timeline", "tables", "roofline");
   if ((report.world_size ?? 1) > 1) seen.push("ranks");
   seen.push("compare");
+  if (report.verdict) seen.push("whatif");
   return seen;
 }
 
@@ -65,7 +67,7 @@ export function Tabs({ report, entry, session, view }: Props) {
           tabIndex={one === view ? 0 : -1}
           onClick={() => session.open(one)}
         >
-          {NAMES[one]}
+          {TAB_NAMES[one]}
         </button>
       ))}
     </div>

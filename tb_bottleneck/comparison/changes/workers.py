@@ -57,7 +57,7 @@ def to_workers(recording: Recording, number: int) -> Change:
     told = [
         f"beside its workers the training process may take {share_text(BESIDE_WORKERS)} longer, so the interval says",
         "workers make batches as fast as is seen now, a tenth slower for what they share; 1.3 times slower at worst",
-        f"the {now} workers of now" if now else "the training process makes them now",
+        f"the {now} worker{'s' if now > 1 else ''} of now" if now else "the training process makes them now",
     ]
     if usable < number:
         told.append(f"only {usable} of them work{'s' if usable == 1 else ''} at once: the job has no more cores")
