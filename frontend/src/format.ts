@@ -64,9 +64,9 @@ export function bytes(count: number): string {
   return Math.abs(count) < 1000 ? `${Math.round(count)}${NBSP}B` : scaled(count, BYTE_UNITS);
 }
 
-/** "2,045". */
+/** "2,045", "2.5"; a mean of many is told to the whole. */
 export function count(value: number): string {
-  return Number.isFinite(value) ? grouped.format(value) : UNKNOWN;
+  return Number.isFinite(value) ? grouped.format(Math.abs(value) < 100 ? value : Math.round(value)) : UNKNOWN;
 }
 
 /** "1.69×". */

@@ -5,6 +5,7 @@ small: the common ones stay as they are, and only those at the edges of letters 
 nothing of the tab changed, the same pictures come out but for times of day.
 """
 
+import argparse
 import io
 import sys
 import tempfile
@@ -167,4 +168,6 @@ def _most_used(colours: Colours, counts: Counts) -> list[int]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET)
+    parser = argparse.ArgumentParser(description="Takes the pictures of the tab that README shows.")
+    parser.add_argument("folder", nargs="?", type=Path, default=TARGET, help="where to (default: frontend/pictures)")
+    main(parser.parse_args().folder)

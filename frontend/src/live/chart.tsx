@@ -1,7 +1,7 @@
 // One panel of telemetry as a chart; all charts share the range of time and the cursor.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { colourOf, isLost } from "../colours";
+import { colourOf } from "../colours";
 import { reading, timeOfDay, words } from "../format";
 import { onThemeChange } from "../host";
 import { ceiling, type Panel } from "./panels";
@@ -16,8 +16,6 @@ const SHADE_COLOURS: ReadonlyMap<string, string> = new Map([
   ["heat", "#e05c5c"],
 ]);
 export const shadeColour = (key: string): string => SHADE_COLOURS.get(key) ?? colourOf(key);
-/** Whether the device is kept from working there, by a regime or by what holds its clocks down: then it is hatched. */
-export const isShadedAsLost = (key: string): boolean => SHADE_COLOURS.has(key) || isLost(key);
 const GROUP = "tb_bottleneck"; // of charts that share the cursor
 
 interface Props {
@@ -138,7 +136,7 @@ function shade(plot: uPlot, { panel: { shades }, titles }: { readonly panel: Pan
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
-  for (const { from, to, key, title } of shades) {
+  for (const { from, to, key, title, lost } of shades) {
     const left = Math.max(plot.valToPos(from, "x", true), bbox.left);
     const right = Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width);
     if (right <= left) continue;
@@ -149,7 +147,7 @@ function shade(plot: uPlot, { panel: { shades }, titles }: { readonly panel: Pan
     ctx.fillRect(left, bbox.top, wide, bbox.height);
     ctx.globalAlpha = 1;
     ctx.fillRect(left, foot, wide, STRIP * ratio);
-    if (isShadedAsLost(key)) hatch(ctx, left, foot, wide, STRIP * ratio, ratio, ink);
+    if (lost) hatch(ctx, left, foot, wide, STRIP * ratio, ratio, ink);
     if (wide > LABEL_ROOM * ratio) label(ctx, titles.get(title) || words(title), left, bbox.top, wide, ratio, ink);
   }
   ctx.restore();

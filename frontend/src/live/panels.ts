@@ -16,6 +16,7 @@ export interface Shade {
   readonly to: number;
   readonly key: string; // a regime, or power | heat
   readonly title: string;
+  readonly lost: boolean; // something there keeps the device from its work
 }
 
 export interface Panel {
@@ -98,8 +99,9 @@ function columnLines({ columns = [], unit }: Plan, steps: StepRows | undefined):
 /** JSON has no NaN: a reading that is not known comes as text or null. */
 const known = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-function shadeOf({ begin_unix_ns, end_unix_ns, regime, title }: Band): Shade {
-  return { from: unixSeconds(begin_unix_ns), to: unixSeconds(end_unix_ns), key: regime, title: title || regime };
+function shadeOf({ begin_unix_ns, end_unix_ns, regime, title, severity }: Band): Shade {
+  const lost = severity !== "none";
+  return { from: unixSeconds(begin_unix_ns), to: unixSeconds(end_unix_ns), key: regime, title: title || regime, lost };
 }
 
 const CAPS: readonly (readonly [string, string, string])[] = [
@@ -121,7 +123,7 @@ export function throttling(series: readonly Series[], device: string): readonly 
     const counter = named(name);
     const mask = REASONS.get(key) ?? 0;
     const found = counter ? rising(counter, (at) => counter.values[at]! > counter.values[at - 1]!) : reasons ? rising(reasons, (at) => (reasons.values[at]! & mask) !== 0) : [];
-    return found.map(([from, to]) => ({ from, to, key, title }));
+    return found.map(([from, to]) => ({ from, to, key, title, lost: true }));
   });
 }
 

@@ -1,7 +1,7 @@
 // One panel of telemetry: what its lines read, the chart, what its shading means.
 import { colourOf } from "../colours";
 import { duration, fromSeconds, reading, words } from "../format";
-import { Chart, DASHES, HUES, isShadedAsLost, shadeColour } from "../live/chart";
+import { Chart, DASHES, HUES, shadeColour } from "../live/chart";
 import { ceiling, summary, type Panel, type Shade } from "../live/panels";
 
 interface PanelProps {
@@ -51,22 +51,22 @@ export function PanelView({ panel, range, titles, choose, showsTime, live }: Pan
 
 /** What the shading means, and for how long each; also what a screen reader gets of it. */
 function Shades({ shades, range, titles }: { shades: readonly Shade[]; range: readonly [number, number]; titles: ReadonlyMap<string, string> }) {
-  const spans = new Map<string, { title: string; key: string; time: number }>();
-  for (const { from, to, key, title } of shades) {
+  const spans = new Map<string, { title: string; key: string; lost: boolean; time: number }>();
+  for (const { from, to, key, title, lost } of shades) {
     const time = Math.min(to, range[1]) - Math.max(from, range[0]);
     if (time <= 0) continue;
     const known = spans.get(title);
     if (known) known.time += time;
-    else spans.set(title, { title: titles.get(title) || words(title), key, time });
+    else spans.set(title, { title: titles.get(title) || words(title), key, lost, time });
   }
   if (spans.size === 0) return null;
   return (
     <ul class="legend">
       {[...spans.values()]
         .sort((a, b) => b.time - a.time)
-        .map(({ title, key, time }) => (
+        .map(({ title, key, lost, time }) => (
           <li key={title}>
-            <span class={isShadedAsLost(key) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: shadeColour(key) }} />
+            <span class={lost ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: shadeColour(key) }} />
             {title} <span class="muted">{duration(fromSeconds(time))}</span>
           </li>
         ))}

@@ -1,6 +1,6 @@
 // How it went over time: the run from its first judged step on as a band of stretches, and the same as a table.
 import { useState } from "preact/hooks";
-import { colourOf, isLost, LABEL_COLOUR } from "../colours";
+import { colourOf, LABEL_COLOUR } from "../colours";
 import { count, duration, elapsed, epochMs, share, shortShare, timeOfDay } from "../format";
 import type { Stretch } from "../report";
 import type { Focus } from "../state";
@@ -50,7 +50,7 @@ export function Stretches({ stretches, look }: Props) {
               </th>
               <td class="figure">{duration(one.end_ns - one.begin_ns)}</td>
               <td class="owner">
-                <Swatch regime={one.regime} />
+                <Swatch of={one} />
                 {look ? (
                   <button type="button" class="link" onClick={() => look(focusOn(one))}>
                     {nameOf(one)}
@@ -84,8 +84,11 @@ const nameOf = ({ title, regime }: Stretch): string => title || regime;
 
 const focusOn = (one: Stretch): Focus => ({ begin: one.begin_ns, end: one.end_ns, label: nameOf(one) });
 
-function Swatch({ regime }: { regime: string }) {
-  return <span class={isLost(regime) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: colourOf(regime) }} />;
+/** Something keeps the device from its work there. */
+const isHatched = ({ severity }: Stretch): boolean => severity !== "none";
+
+function Swatch({ of }: { of: Stretch }) {
+  return <span class={isHatched(of) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: colourOf(of.regime) }} />;
 }
 
 /** A click leads to the readings; the table does the same for the keyboard and says it in words. */
@@ -96,7 +99,7 @@ function Band({ stretches, look }: Props) {
         stretch ? (
           <div
             key={place}
-            class={isLost(stretch.regime) ? "segment hatched" : "segment"}
+            class={isHatched(stretch) ? "segment hatched" : "segment"}
             style={{ flexGrow: length, backgroundColor: colourOf(stretch.regime), color: LABEL_COLOUR }}
             title={`${nameOf(stretch)}: ${share(stretch.share)}, for ${duration(length)}`}
             onClick={() => look?.(focusOn(stretch))}
