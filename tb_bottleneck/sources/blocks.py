@@ -24,8 +24,8 @@ except ImportError:  # where there is no wheel of it; zlib took 3.4 times as lon
 zlib: Any = _zlib  # the two are used alike, and typed differently
 
 GZIP_MAGIC = b"\x1f\x8b"
-# What is inflated at once, as a multiple of what is read at once: traces are deflated about fifteenfold.
-_INFLATED_BLOCKS = 4
+# A zipped file is read in such a part of a block: traces are deflated about fifteenfold, and what waits is copied.
+_ZIPPED_PART = 4
 # torch writes a `.gz` in place, block by block without a pause; a file older than this is not being written any more.
 SETTLED_S = 5.0
 
@@ -54,7 +54,7 @@ class Blocks:
         self._grew = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Blocks of at most a few megabytes. Raises NotFound, Unreadable, TooLarge."""
+        """Blocks of plain bytes, of `bounds.block` at most. Raises NotFound, Unreadable, TooLarge."""
         if "\0" in self.path:
             raise NotFound(f"No file can have this name: {self.path!r}")
         try:
@@ -64,7 +64,9 @@ class Blocks:
                 zipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
                 file.seek(0)
                 try:
-                    yield from self._bounded(self._inflate(file) if zipped else self._raw(file))
+                    size = self.bounds.block
+                    blocks = self._inflate(file, size) if zipped else self._raw(file, size)
+                    yield from self._bounded(blocks)
                 finally:
                     after = self._stat(file)
                     self._grew = (after.size, after.tag) != (before.size, before.tag)
@@ -91,16 +93,16 @@ class Blocks:
                 )
             yield block
 
-    def _raw(self, file: BinaryIO) -> Iterator[bytes]:
-        while block := file.read(self.bounds.block):
+    def _raw(self, file: BinaryIO, size: int) -> Iterator[bytes]:
+        while block := file.read(size):
             self.bytes_read += len(block)
             yield block
 
-    def _inflate(self, file: BinaryIO) -> Iterator[bytes]:
+    def _inflate(self, file: BinaryIO, size: int) -> Iterator[bytes]:
         inflater = before = zlib.decompressobj(wbits=31)
         rest = b""
         try:
-            for rest in self._raw(file):
+            for rest in self._raw(file, max(size // _ZIPPED_PART, 1)):
                 while rest:
                     if inflater.eof:
                         rest = rest.lstrip(b"\0")  # padding between or behind members
@@ -110,7 +112,7 @@ class Blocks:
                             return
                         inflater = zlib.decompressobj(wbits=31)
                     before = inflater.copy()
-                    yield inflater.decompress(rest, self.bounds.block * _INFLATED_BLOCKS)
+                    yield inflater.decompress(rest, size)
                     rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         except zlib.error as error:
             what = str(error).rpartition(": ")[2]

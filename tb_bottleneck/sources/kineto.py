@@ -105,9 +105,13 @@ class KinetoReader:
 
     def _told(self) -> Iterator[bytes]:
         for block in self._blocks:
-            if self._progress is not None:
-                self._progress(self._blocks.bytes_read, self._blocks.bytes_total)
+            self._tell_progress()
             yield block
+        self._tell_progress()  # the end of a zipped file gives no block
+
+    def _tell_progress(self) -> None:
+        if self._progress is not None:
+            self._progress(self._blocks.bytes_read, self._blocks.bytes_total)
 
     def _find_events(self, blocks: Iterator[bytes]) -> bytes:
         """Keeps what is before the events, and returns what follows of the block in which they begin."""
