@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
-from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.account import OWN_PAUSE_NS, REGIMES
-from tb_bottleneck.measures.cpu import DISPATCH_SIZED_NS, FREES_GRADIENTS, REGIME_OF_DOING, REGIME_OF_WORK
+from tb_bottleneck.measures.cpu import DISPATCH_SIZED_NS, FREES_GRADIENTS, REGIME_OF_DOING
+from tb_bottleneck.measures.cpu_work import work_by_regime
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.gaps import Gaps
 from tb_bottleneck.measures.recording import Recording
@@ -140,15 +140,11 @@ def _working(recording: Recording, thread: int, dispatching: Spans) -> Iterator[
     edges = np.unique(np.concatenate((events.start[rows], events.end[rows])))
     inside, innermost = nesting.innermost(edges[:-1])
     long = nesting.self_times() >= DISPATCH_SIZED_NS
-    name = events.name[rows]
-    regimes = {
-        row: REGIME_OF_WORK.get(first_match(operator_patterns(), trace.names[row]) or "", "memory")
-        for row in np.unique(name[long]).tolist()
-    }
     claimed = []
-    for regime in sorted(set(regimes.values())):
-        named = np.isin(name, [row for row, of in regimes.items() if of == regime])
-        mine = inside & (long & named)[innermost]
+    for regime, owned in work_by_regime(trace, rows[long]).items():
+        works = np.zeros(len(rows), np.bool_)
+        works[long] = owned
+        mine = inside & works[innermost]
         spans = intersect(union(edges[:-1][mine], edges[1:][mine]), dispatching)
         claimed.append(spans)
         yield regime, spans.starts, spans.ends

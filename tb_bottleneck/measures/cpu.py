@@ -8,7 +8,7 @@ beyond that (measures/doing.py).
 import numpy as np
 
 from tb_bottleneck.intervals import Spans, clip, merge, subtract
-from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
+from tb_bottleneck.measures.cpu_work import work_by_regime
 from tb_bottleneck.measures.doing import Doing, HostTimeline
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
@@ -21,7 +21,6 @@ DISPATCH_SIZED_NS = 5_000
 # Setting gradients to None gives their memory back, which takes milliseconds for large models and records no operator.
 FREES_GRADIENTS = "Optimizer.zero_grad"
 
-REGIME_OF_WORK = {"contraction": "compute", "collective": "communication"}
 REGIME_OF_DOING = {
     Doing.LOAD: "input",
     Doing.INTERRUPT: "interruption",
@@ -60,11 +59,7 @@ def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[str, int]:
     own = nest(events.start[rows], events.end[rows]).self_times()
     worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)
     rows, own = rows[worked], own[worked]
-    by_name = np.bincount(events.name[rows], weights=own, minlength=len(trace.names))
-    ns: dict[str, int] = {}
-    for name in np.flatnonzero(by_name).tolist():
-        regime = REGIME_OF_WORK.get(first_match(operator_patterns(), trace.names[name]) or "", "memory")
-        ns[regime] = ns.get(regime, 0) + int(by_name[name])
+    ns = {regime: int(own[mine].sum()) for regime, mine in work_by_regime(trace, rows).items()}
     return _fitted(ns, dispatching.total())
 
 

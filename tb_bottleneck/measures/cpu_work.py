@@ -1,0 +1,44 @@
+"""What bounds an operator that runs on the CPU: its kind tells it, unless its shapes rule arithmetic out."""
+
+import numpy as np
+
+from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
+from tb_bottleneck.measures.roofline.traffic import bytes_moved
+from tb_bottleneck.measures.roofline.work import flops
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+# With fewer floating-point operations per byte than this the memory bounds a contraction on any CPU that trains: the
+# x86 chips of the roofline paper (Williams, Waterman, Patterson: CACM 52/4, 2009) balance at 4 to 7 per byte, and
+# arithmetic has grown faster than bandwidth since. Depthwise convolutions and products with one vector lie below it.
+LOWEST_BALANCE = 1.0
+
+_REGIME_OF_KIND = {"contraction": "compute", "collective": "communication"}
+
+
+def work_by_regime(trace: Trace, rows: Ints) -> dict[str, Bools]:
+    """For each regime that these operators' own work belongs to, which of the rows do; every row is in one."""
+    if not len(rows):
+        return {}
+    events = trace.events
+    keys = np.stack([events.name[rows], events.signature[rows]], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    regimes = np.array([_regime(trace, name, signature) for name, signature in distinct.tolist()], dtype=object)
+    return {regime: (regimes == regime)[which.reshape(-1)] for regime in sorted(set(regimes.tolist()))}
+
+
+def _regime(trace: Trace, name: int, signature: int) -> str:
+    regime = _REGIME_OF_KIND.get(first_match(operator_patterns(), trace.names[name]) or "", "memory")
+    return "memory" if regime == "compute" and _streams(trace, name, signature) else regime
+
+
+def _streams(trace: Trace, name: int, signature: int) -> bool:
+    """Whether a contraction's shapes were recorded and leave too little arithmetic for each byte to matter."""
+    operands = operands_of(trace.signatures[signature]) if signature else None
+    if operands is None:
+        return False
+    operator = trace.names[name]
+    work = flops(operator, operands.dims, operands.concrete)
+    moved = bytes_moved(operator, operands.dims, operands.types, operands.concrete, None)
+    return work is not None and moved is not None and work < LOWEST_BALANCE * moved
