@@ -18,7 +18,12 @@ GB_PER_S_OF_LANE = {3: 0.985, 4: 1.969, 5: 3.938, 6: 7.5}
 # What of that a copy can use: packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on 5x16).
 USABLE = 0.8
 MOST_LANES = 32  # of a PCIe slot (base specification)
+# What copies within a device reach of its data sheet: 85 to 92 %. Calibrations are of such copies.
+COPIES_REACH = 0.88
+MEASURED, SHEETS = "what was measured", "the data sheets"
 MOST_NEAR = 3  # names that a message offers
+NEAR_FROM = 0.6  # difflib's own limit of what counts as spelt alike
+MAKERS = ("", "nvidia", "geforce", "nvidiageforce", "amdinstinct")  # what people leave out of a name
 TRY = 'name it as torch does, as in "NVIDIA H200"'
 VECTOR_FP32 = Precision("vector", "fp32")
 
@@ -39,7 +44,17 @@ class Device:
     multiprocessors: int | None
     link: float | None
     peers: float | None
-    basis: str = "the data sheets"  # where the rates come from, in words
+    basis: str = SHEETS  # where the rates come from, in words
+
+    @property
+    def copied(self) -> float:
+        """GB/s that a copy reaches: what was measured is that already, a data sheet's figure is more."""
+        return self.bandwidth if self.basis == MEASURED else self.bandwidth * COPIES_REACH
+
+    @property
+    def maker(self) -> str:
+        """AMD or NVIDIA: only AMD's matrix units multiply fp32 as such."""
+        return "AMD" if "fp32_matrix" in self.tensor or self.name.startswith("AMD") else "NVIDIA"
 
     def rate(self, precision: Precision | None) -> float | None:
         """TFLOP/s for kernels of this precision, before `achievable`; None where it has none or that is not known."""
@@ -64,6 +79,15 @@ def device_of(trace: Trace) -> Device | None:
     return _by_sheet(printable(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
+def device_by_sheet(trace: Trace) -> Device | None:
+    """The trace's device by its data sheet, whatever was measured on it; None where it has none here."""
+    facts = trace.header.device(trace.device_index)
+    gpu = gpu_named(facts.name) if facts is not None and len(trace.device_ops) else None
+    if facts is None or gpu is None:
+        return None
+    return _by_sheet(printable(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
+
+
 def device_named(name: str) -> Device:
     """A device of the table, by the name that torch and NVML report, or by the table's own.
 
@@ -71,12 +95,10 @@ def device_named(name: str) -> Device:
         NotFound: nobody has written this device down; the message names the nearest ones.
     """
     known = {_plain(spelt): entry.gpu for entry in entries() for spelt in (*entry.examples, entry.gpu.name)}
-    spellings = [f"{maker}{_plain(name)}" for maker in ("", "nvidia", "geforce", "nvidiageforce", "amdinstinct")]
+    spellings = [f"{maker}{_plain(name)}" for maker in MAKERS]
     gpu = gpu_named(name) or next((known[spelt] for spelt in spellings if spelt in known), None)
     if gpu is None:
-        names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
-        near = [spelt for plain, spelt in names.items() if _plain(name) in plain][:MOST_NEAR]
-        near = near or [names[one] for one in get_close_matches(_plain(name), names, n=MOST_NEAR, cutoff=0.4)]
+        near = _near(name)
         raise NotFound(f"no device is known as {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else TRY))
     return _by_sheet(gpu.name, gpu, multiprocessors_of(gpu.name))
 
@@ -103,6 +125,20 @@ def unknown_device(trace: Trace) -> str:
     )
 
 
+def _near(name: str) -> list[str]:
+    """The names that this one may have meant: those that hold it, else those spelt like it, makers left aside."""
+    names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
+    holding = [spelt for plain, spelt in names.items() if _plain(name) in plain][:MOST_NEAR]
+    bare = {_bare(plain): spelt for plain, spelt in names.items()}
+    return holding or [bare[one] for one in get_close_matches(_bare(_plain(name)), bare, n=MOST_NEAR, cutoff=NEAR_FROM)]
+
+
+def _bare(plain: str) -> str:
+    """A plain name without its maker's words, which are long enough to hide what follows them."""
+    maker = max((maker for maker in MAKERS if plain.startswith(maker)), key=len)
+    return plain.removeprefix(maker)
+
+
 def _plain(name: str) -> str:
     """A name as it is compared: without spaces and capitals."""
     return name.lower().replace(" ", "")
@@ -126,7 +162,7 @@ def speed_ratio(a: Device, b: Device, precision: Precision | None) -> float | No
 def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> Device:
     """What was measured on the device, or computed from its clocks and units, which says nothing of what is reached."""
     measured = peaks.basis == CALIBRATION
-    basis = "what was measured" if measured else "clocks and units"
+    basis = MEASURED if measured else "clocks and units"
     achievable = 1.0 if measured else None
     return Device(name, peaks.tensor, peaks.vector, peaks.bandwidth, achievable, processors, link, peers, basis)
 

@@ -12,6 +12,8 @@ from tb_bottleneck.comparison.devices import (
     unknown_device,
     with_article,
 )
+from tb_bottleneck.comparison.promise import move_between
+from tb_bottleneck.comparison.scaling import Move
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.knowledge.precisions import Precision
@@ -36,6 +38,14 @@ def test_a_geforce_needs_no_maker_and_no_space():
 def test_an_unknown_device_is_answered_with_near_ones():
     with pytest.raises(NotFound, match=r"did you mean .*A100"):
         device_named("A100")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("RTX 40900", "NVIDIA GeForce RTX 4090"), ("H20000", "NVIDIA H200"), ("b2000", "NVIDIA B200")]
+)
+def test_a_slip_of_the_finger_is_answered_with_what_was_meant(typed, meant):
+    with pytest.raises(NotFound, match=f"did you mean {meant}"):
+        device_named(typed)
 
 
 def test_nonsense_is_answered_with_a_way_to_say_it():
@@ -85,6 +95,24 @@ def test_such_a_device_gets_a_promise(tmp_path):
     assert told.expected.low < told.expected.speedup < told.expected.high
     because = next(row.because for row in told.expected.by_regime if row.regime == "memory")
     assert because == "device memory: 384 GB/s on A, 4,800 on B"
+
+
+def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_path):
+    """Nobody wrote the device down, and it was calibrated: 2.0 TB/s measured is more than 2.0 TB/s printed."""
+    facts = context(calibration={"copy_bytes_per_s": 2.0e12, "fp32_flops": 20e12})
+    found = device_of(judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=facts).recording.trace)
+    assert found.basis == "what was measured"
+    assert Move(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
+
+
+def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
+    facts = context(calibration={"copy_bytes_per_s": 1.79e12, "tf32_flops": 120e12})
+    sides = (
+        judged(tmp_path, DRAWING, tb_bottleneck=facts).recording,
+        judged(tmp_path, DRAWING, device=H200).recording,
+    )
+    move = move_between(*sides)
+    assert (move.a.bandwidth, move.b.bandwidth) == (2039, 4800)
 
 
 def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):

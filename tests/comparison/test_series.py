@@ -64,7 +64,7 @@ def test_devices_are_no_sweep_and_are_ordered_by_time(tmp_path):
 
 def test_settings_that_the_noise_does_not_tell_apart_are_not_ranked(tmp_path):
     told = series_of([run(tmp_path, 2), run(tmp_path, 2, device=H200), run(tmp_path, 2, device=V100)])
-    assert "is within the noise whatever device is" in told.headline
+    assert "differs by no more than noise, whatever the device" in told.headline
 
 
 def test_what_differs_between_the_runs_of_a_history_is_named(tmp_path):
@@ -93,7 +93,38 @@ def test_a_history_tells_since_when_it_is_slower(tmp_path):
 def test_a_steady_history_is_called_so(tmp_path):
     told = series_of([run(tmp_path, 2) for _ in range(3)])
     assert not told.HasField("turn")
-    assert "None is slower" in told.headline
+    assert "There is no run from which on they are slower" in told.headline
+
+
+def test_more_ranks_are_not_said_to_gain_nothing(tmp_path):
+    """A step of each rank takes as long, and works on samples of its own."""
+
+    def ranks(number):
+        return run(tmp_path, 2, distributedInfo={"backend": "nccl", "rank": 0, "world_size": number})
+
+    told = series_of([ranks(1), ranks(4), ranks(8)])
+    assert told.varies == "ranks"
+    assert "more ranks get through more" in told.headline
+    assert "Nothing is gained" not in told.headline
+    assert not told.HasField("knee")
+
+
+def test_a_rise_inside_the_noise_is_not_called_one(tmp_path):
+    """Steps of 5 to 7 columns each: with 4 workers they take 6.2 on average, with 1 worker 6."""
+
+    def uneven(lengths, workers):
+        rows = {"step": "", "workers": "", "gpu": ""}
+        for number, length in enumerate(lengths):
+            rows["step"] += chr(ord("a") + number) * length
+            rows["workers"] += "#" + "." * (length - 1)
+            rows["gpu"] += "." + "#" * (length - 1)
+        drawing = "\n".join(f"{name} {row}" for name, row in rows.items())
+        return judged(tmp_path, drawing, tb_bottleneck=context(workers=workers))
+
+    told = series_of([uneven((5, 7, 6, 5, 7, 6, 5, 7, 6), 1), uneven((5, 7, 6, 7, 7, 6, 5, 7, 6), 4)])
+    assert told.varies == "workers"
+    assert "rises" not in told.headline
+    assert "does not tell the first from the last" in told.headline
 
 
 def test_a_run_without_a_verdict_is_left_out_and_said_to_be(tmp_path):
