@@ -26,8 +26,13 @@ from pathlib import Path
 from statistics import fmean, median, quantiles
 from typing import Any
 
+HEADS = {"steps of": 9, "monitor": 14, "wall": 25, "wall, mean": 25, "processor": 25, "noise": 18, "n": 7}
 OURS, TRACEML = "tb_bottleneck", "traceml-ai"
 RESULT = "overhead: "
+
+
+class NoResult(Exception):
+    """A training that ended without its figures; str() is for the user."""
 
 
 def lower_quartile(times: list[int]) -> float:
@@ -50,25 +55,23 @@ def main() -> None:
         print(RESULT + json.dumps(train(options.work, options.ms[0], options.pairs, options.block)), flush=True)
         return
     rival = installed(options.scratch) if options.scratch else None
-    heads = (
-        ("steps of", 9),
-        ("monitor", 14),
-        ("wall", 25),
-        ("wall, mean", 25),
-        ("processor", 25),
-        ("noise", 18),
-        ("n", 7),
-    )
-    print(" ".join(f"{head:>{width}}" for head, width in heads), flush=True)
+    print(" ".join(f"{head:>{width}}" for head, width in HEADS.items()), flush=True)
     kinds = (OURS, TRACEML) if rival else (OURS,)
     runs: dict[tuple[float, str], list[dict[str, Any]]] = {(ms, kind): [] for ms in options.ms for kind in kinds}
     loads = []
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
         for (step_ms, kind), told in runs.items():
-            told.append(run(kind, step_ms, options, rival))
+            print(f"round {number + 1} of {options.rounds}: {kind}, {step_ms:g} ms", file=sys.stderr, flush=True)
+            try:
+                told.append(run(kind, step_ms, options, rival))
+            except NoResult as failure:
+                print(failure, file=sys.stderr)
             loads.append(os.getloadavg()[0])
-    for (_, kind), told in runs.items():
-        show(kind, together(told))
+    for (step_ms, kind), told in runs.items():
+        if told:
+            show(kind, together(told))
+        else:
+            print(f"{step_ms:>6.2f} ms {kind:>14} gave no result in any round", flush=True)
     print(f"load of the machine: {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores", flush=True)
 
 
@@ -101,17 +104,8 @@ def run(kind: str, step_ms: float, options: argparse.Namespace, rival: Path | No
     words = ["--work", kind, "--ms", str(step_ms), "--pairs", str(options.pairs), "--block", str(options.block)]
     with tempfile.TemporaryDirectory() as folder:
         if kind == TRACEML and rival is not None:
-            command = [
-                str(rival / "traceml"),
-                "run",
-                "--logs-dir",
-                folder,
-                "--aggregator-port",
-                str(free_port()),
-                __file__,
-                "--args",
-                *words,
-            ]
+            own = ["--logs-dir", folder, "--aggregator-port", str(free_port())]
+            command = [str(rival / "traceml"), "run", *own, __file__, "--args", *words]
         else:
             command = [sys.executable, __file__, *words]
         done = subprocess.run(
@@ -121,7 +115,7 @@ def run(kind: str, step_ms: float, options: argparse.Namespace, rival: Path | No
         if RESULT in line:
             told: dict[str, Any] = json.loads(line.split(RESULT, 1)[1])
             return told
-    raise SystemExit(f"{kind} gave no result (exit status {done.returncode}):\n{done.stdout}\n{done.stderr}")
+    raise NoResult(f"{kind} gave no result (exit status {done.returncode}):\n{done.stdout}\n{done.stderr}")
 
 
 def free_port() -> int:
