@@ -137,7 +137,7 @@ export class Client {
   ): Promise<Answer<T>> {
     const deadline = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, deadline]) });
+      const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, deadline]) }).catch(unreached);
       return { kind: "ok", value: await read(response) };
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
@@ -156,6 +156,12 @@ export class Client {
 }
 
 const UNKNOWN_FORM = "The server's answer has a form that this tab does not know.";
+
+/** What fetch() says of a server that is not there differs between browsers, and helps nobody. */
+function unreached(error: unknown): never {
+  if (!(error instanceof TypeError)) throw error;
+  throw new Error("TensorBoard could not be reached: it was stopped, or the connection to it is gone.");
+}
 
 /** The body of a good answer; the server's sentence, thrown, for any other. */
 async function taken<T>(response: Response, body: () => Promise<T>): Promise<T> {

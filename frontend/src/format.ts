@@ -69,16 +69,21 @@ export function count(value: number): string {
   return Number.isFinite(value) ? grouped.format(Math.abs(value) < 100 ? value : Math.round(value)) : UNKNOWN;
 }
 
-/** "1.69×". */
-export function times(value: number): string {
-  return Number.isFinite(value) ? `${value.toFixed(2)}×` : UNKNOWN;
+// Simulated gains are good for some percent: as in the report's own words, 6.59× is 6.6×, and 14.7× is 15×.
+const ONE_DIGIT_FROM = 1.995;
+const WHOLE_FROM = 9.95;
+
+/** A gain: "1.69×", "6.6×", "15×"; in the digits that `of`, if one is given, is good for. */
+export function times(value: number, of = value): string {
+  if (!Number.isFinite(value)) return UNKNOWN;
+  return `${value.toFixed(value >= WHOLE_FROM ? 0 : of >= ONE_DIGIT_FROM ? 1 : 2)}×`;
 }
 
-/** The same for factors that may be far from 1: "67×", "0.0015×". */
+/** What was measured or expected, in three digits: "1.69×", "67.3×", "0.0015×". */
 export function factor(value: number): string {
   if (!Number.isFinite(value)) return UNKNOWN;
   if (value >= 10) return `${threeDigits(Number(value.toPrecision(3)))}×`;
-  return value >= 0.1 || value <= 0 ? times(value) : `${Number(value.toPrecision(2))}×`;
+  return value >= 0.1 || value <= 0 ? `${value.toFixed(2)}×` : `${Number(value.toPrecision(2))}×`;
 }
 
 /** "+12.0 ms" or "−3.00 ms"; no change is "0 ms". */
@@ -163,7 +168,7 @@ function among({ low, high }: Speedup): string {
 
 /** "between 1.40× and 1.70×", or nothing where both read the same. */
 export function between(low: number, high: number): string {
-  const [least, most] = [times(low), times(high)];
+  const [least, most] = [times(low, high), times(high)];
   return least === most ? "" : `between ${least} and ${most}`;
 }
 
@@ -216,14 +221,44 @@ export function kernelName(name: string): string {
 }
 
 /** A recording's file name without the ending that all of them have; an event file's says nothing but that it is one. */
-export function sourceName(source: string): string {
+export function fileStem(source: string): string {
   if (source.startsWith("events.out.tfevents.")) return "telemetry";
   return source.replace(/(\.pt)?\.trace\.json(\.gz)?$/, "") || source;
+}
+
+/** Behind the worker's name torch.profiler writes when it wrote the file: ms, or ns, since 1970; an event file begins with the second. */
+const WRITTEN_AT = /^(.+)\.([12]\d{12}(?:\d{6})?)$/;
+const BEGUN_AT = /^events\.out\.tfevents\.([12]\d{9})\./;
+const MS_DIGITS = 13;
+
+/** What a recording is called beside its run, and when its file was written (ms since 1970), where its name tells. */
+export function sourceParts(source: string): { readonly name: string; readonly at?: number } {
+  const [, second] = BEGUN_AT.exec(source) ?? [];
+  const [, worker, time] = WRITTEN_AT.exec(fileStem(source)) ?? [];
+  if (second !== undefined) return { name: fileStem(source), at: Number(second) * 1000 };
+  return worker !== undefined && time !== undefined ? { name: worker, at: Number(time.slice(0, MS_DIGITS)) } : { name: fileStem(source) };
+}
+
+/** The same as words: "host_42, 12 Nov 2026, 14:03:12". */
+export function sourceName(source: string): string {
+  const { name, at } = sourceParts(source);
+  return at === undefined ? name : `${name}, ${moment(at)}`;
 }
 
 /** "." is the logdir itself. */
 export function runName(run: string): string {
   return run === "." || run === "" ? "(logdir)" : run;
+}
+
+const ROOM = 40; // characters of a run's name over its recordings
+const STAMP = /(\/tb_bottleneck)\/\d{8}-\d{6}[^/]*$/; // the folder in which a monitor writes; its recording tells the time
+
+/** A long run's name without its first folders: runs differ at the end of their names. */
+export function shortRun(run: string): string {
+  const folders = runName(run).replace(STAMP, "$1").split("/");
+  let left = 0;
+  while (left < folders.length - 1 && folders.slice(left).join("/").length > ROOM) left++;
+  return `${left > 0 ? "…/" : ""}${folders.slice(left).join("/")}`;
 }
 
 /** Nanoseconds since 1970 as the seconds that charts count in, and seconds as nanoseconds. */
@@ -233,6 +268,36 @@ export const fromSeconds = (seconds: number): number => seconds * SECOND_NS;
 /** "14:03:12", local time. */
 export function timeOfDay(epochMs: number): string {
   return new Date(epochMs).toLocaleTimeString("en-GB");
+}
+
+/** "12 Nov 2026", local time. */
+function day(epochMs: number): string {
+  return new Date(epochMs).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+}
+
+/** "12 Nov 2026, 14:03:12": with the day, since what is seen today is shared and read tomorrow. */
+export function moment(epochMs: number): string {
+  return `${day(epochMs)}, ${timeOfDay(epochMs)}`;
+}
+
+/** A time where there is little room: "14:03" today, "12 Nov 14:03" this year, "12 Nov 2025". */
+export function shortMoment(epochMs: number, now = Date.now()): string {
+  const time = timeOfDay(epochMs).slice(0, 5);
+  if (day(epochMs) === day(now)) return time;
+  const [date, month, year] = day(epochMs).split(" ");
+  return day(now).endsWith(`${year}`) ? `${date} ${month} ${time}` : day(epochMs);
+}
+
+/** "12 Nov 2026, 14:03:12 to 14:08:12": the second day is told where it is another one. */
+export function momentsBetween(beginMs: number, endMs: number): string {
+  return `${moment(beginMs)} to ${day(beginMs) === day(endMs) ? timeOfDay(endMs) : moment(endMs)}`;
+}
+
+/** Times along an axis; where they lie on several days, each day's first has the day below it. */
+export function axisTimes(epochMs: readonly number[]): readonly string[] {
+  const days = epochMs.map(day);
+  const several = new Set(days).size > 1;
+  return epochMs.map((at, place) => (several && days[place] !== days[place - 1] ? `${timeOfDay(at)}\n${days[place]}` : timeOfDay(at)));
 }
 
 /** The same as milliseconds, as clocks of days have it. */

@@ -47,10 +47,10 @@ export function near({ rows }: Rows, from: number, height: number): readonly Row
   return rows.slice(low, end);
 }
 
-/** Where to scroll so that the row is seen: as little as needed. */
+/** Where to scroll so that the row is seen, and what is next to it: as little as needed. */
 export function scrolledTo({ rows }: Rows, key: Key, from: number, height: number): number {
   const row = rows.find((one) => one.is === "entry" && one.key === key);
   if (!row) return from;
   if (row.top - HEAD_HEIGHT < from) return Math.max(0, row.top - HEAD_HEIGHT);
-  return row.top + ENTRY_HEIGHT > from + height ? row.top + ENTRY_HEIGHT - height : from;
+  return row.top + 2 * ENTRY_HEIGHT > from + height ? row.top + 2 * ENTRY_HEIGHT - height : from;
 }

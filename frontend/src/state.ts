@@ -1,5 +1,5 @@
 // What the tab knows and has been asked to show, and how each event changes it. No clock, no network, no page.
-import { runName, sourceName } from "./format";
+import { fileStem, runName, sourceName } from "./format";
 import type { Report, ReportAnswer, RunEntry, RunList } from "./report";
 
 /** The report's contract that this tab was written for; a newer one is drawn as far as it is understood. */
@@ -176,7 +176,7 @@ export function groups(runs: readonly RunEntry[], filter: string): readonly Grou
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const byRun = new Map<string, RunEntry[]>();
   for (const entry of runs) {
-    const text = `${runName(entry.run)} ${sourceName(entry.source)} ${entry.verdict?.title ?? entry.health}`.toLowerCase();
+    const text = `${runName(entry.run)} ${fileStem(entry.source)} ${sourceName(entry.source)} ${entry.verdict?.title ?? entry.health}`.toLowerCase();
     if (!wanted.every((word) => text.includes(word))) continue;
     const entries = byRun.get(entry.run);
     if (entries) entries.push(entry);

@@ -10,9 +10,9 @@ export interface Said {
 
 const SEVERITY: ReadonlyMap<string, Said> = new Map<string, Said>([
   ["critical", { text: "Critical", icon: "critical", tone: "bad" }],
-  ["warning", { text: "Worth fixing", icon: "warning", tone: "careful" }],
+  ["warning", { text: "Worth mending", icon: "warning", tone: "careful" }],
   ["info", { text: "Minor", icon: "info", tone: "note" }],
-  ["none", { text: "Nothing to win back", icon: "check", tone: "good" }],
+  ["none", { text: "Little to win back", icon: "check", tone: "good" }],
 ]);
 
 const HEALTH: ReadonlyMap<string, Said> = new Map<string, Said>([
@@ -40,6 +40,11 @@ const WITNESS: ReadonlyMap<string, string> = new Map([
   ["trace", "from the trace"],
   ["telemetry", "from the telemetry"],
   ["both", "from trace and telemetry"],
+]);
+
+const NO_VERDICT: ReadonlyMap<string, string> = new Map([
+  ["incomplete", "This recording is incomplete, so there is no verdict."],
+  ["unreadable", "This file could not be read."],
 ]);
 
 const REASON: ReadonlyMap<string, string> = new Map([["warmup", "warm-up"]]);
@@ -72,6 +77,9 @@ export const reason = (word: string): string => REASON.get(word) ?? words(word);
 export const wait = (word: string): string => WAIT.get(word) ?? words(word);
 export const roof = (word: string): string => ROOF.get(word) ?? words(word);
 export const confidence = (word: string): string => `${title(word)} confidence`;
+
+/** What stands in the place of a verdict, by the recording's health. */
+export const noVerdict = (word: string): string => NO_VERDICT.get(word) ?? "There is no verdict.";
 
 /** Why a recording has no verdict, in short: its health, and the first reason where that says more. */
 export function withoutVerdict(status: string, code: string): string {

@@ -51,7 +51,7 @@ test("the server's sentence is the message of a failure", async () => {
   const { client } = server(text, page, new TypeError("Failed to fetch"));
   assert.deepEqual(await client.report("x", never), { kind: "failed", message: "No recording has the id x." });
   assert.deepEqual(await client.runs(never), { kind: "failed", message: "The server answered 500." });
-  assert.deepEqual(await client.runs(never), { kind: "failed", message: "Failed to fetch" });
+  assert.deepEqual(await client.runs(never), { kind: "failed", message: "TensorBoard could not be reached: it was stopped, or the connection to it is gone." });
 });
 
 test("JSON of another form is a failure, not data", async () => {

@@ -111,6 +111,44 @@ test("a recording's name loses the ending that all of them have, and nothing els
   assert.equal(format.sourceName(".trace.json"), ".trace.json");
 });
 
+/** In a shared logdir all that tells recordings of one run apart is a number of 13 or 19 digits in their names. */
+test("a recording is named with the time at which its file was written, where the name tells it", () => {
+  const written = new Date(2026, 10, 12, 14, 3, 12).getTime();
+  for (const source of [`host_42.${written}000000.pt.trace.json.gz`, `host_42.${written}.pt.trace.json`]) {
+    assert.deepEqual(format.sourceParts(source), { name: "host_42", at: written });
+    assert.equal(format.sourceName(source), "host_42, 12 Nov 2026, 14:03:12");
+  }
+  assert.equal(format.sourceName(`events.out.tfevents.${written / 1000}.host.7.0`), "telemetry, 12 Nov 2026, 14:03:12");
+  assert.deepEqual(format.sourceParts("host.9795271337621.pt.trace.json"), { name: "host.9795271337621" });
+  assert.equal(format.fileStem(`host_42.${written}.pt.trace.json`), `host_42.${written}`);
+});
+
+test("a time is told with its day, and a second day only where it is another", () => {
+  const at = (date: number, hour: number, year = 2026) => new Date(year, 10, date, hour, 3, 12).getTime();
+  const now = at(21, 9);
+  assert.equal(format.moment(at(12, 14)), "12 Nov 2026, 14:03:12");
+  assert.equal(format.momentsBetween(at(12, 14), at(12, 16)), "12 Nov 2026, 14:03:12 to 16:03:12");
+  assert.equal(format.momentsBetween(at(12, 14), at(13, 2)), "12 Nov 2026, 14:03:12 to 13 Nov 2026, 02:03:12");
+  assert.deepEqual([at(21, 8), at(12, 14), at(12, 14, 2025)].map((one) => format.shortMoment(one, now)), ["08:03", "12 Nov 14:03", "12 Nov 2025"]);
+  assert.deepEqual(format.axisTimes([at(12, 14), at(12, 16)]), ["14:03:12", "16:03:12"]);
+  assert.deepEqual(format.axisTimes([at(12, 22), at(12, 23), at(13, 0)]), ["22:03:12\n12 Nov 2026", "23:03:12", "00:03:12\n13 Nov 2026"]);
+});
+
+/** The report's text said "6.6x" and the card under it "6.59×". */
+test("a gain has as many digits as a simulation is good for, and so have its bounds", () => {
+  assert.deepEqual([1.244, 1.99, 2, 6.59, 14.7].map((one) => format.times(one)), ["1.24×", "1.99×", "2.0×", "6.6×", "15×"]);
+  assert.equal(format.between(1.24, 2.13), "between 1.2× and 2.1×");
+  assert.equal(format.between(6.59, 14.7), "between 6.6× and 15×");
+});
+
+test("over its recordings a long run loses its first folders, since runs differ at the end", () => {
+  assert.equal(format.shortRun("demos/healthy_transformer/fixed/tb_bottleneck"), "…/healthy_transformer/fixed/tb_bottleneck");
+  assert.equal(format.shortRun("demo/small_batch/fixed/tb_bottleneck/20261121-142402_rank0_22152"), "demo/small_batch/fixed/tb_bottleneck");
+  assert.equal(format.shortRun("resnet/slow"), "resnet/slow");
+  assert.equal(format.shortRun(`a/${"b".repeat(60)}`), `…/${"b".repeat(60)}`);
+  assert.equal(format.shortRun("."), "(logdir)");
+});
+
 test("the logdir itself has a name", () => {
   assert.equal(format.runName("."), "(logdir)");
   assert.equal(format.runName("resnet/slow"), "resnet/slow");

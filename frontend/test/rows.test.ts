@@ -18,6 +18,8 @@ test("a chosen row is brought into sight with as little scrolling as needed", ()
   const to = scrolledTo(many, key, 0, 800);
   assert.ok(near(many, to, 800).some((row) => row.is === "entry" && row.key === key));
   assert.equal(scrolledTo(many, key, to, 800), to);
+  const next = many.rows.find((row) => row.is === "entry" && row.key === many.keys[101])!;
+  assert.ok(next.top + ENTRY_HEIGHT <= to + 800 + HEAD_HEIGHT, "not at the very edge, as if nothing came after it");
   assert.equal(scrolledTo(many, many.keys[0]!, to, 800), 0);
   assert.equal(scrolledTo(many, "not there", 77, 800), 77);
 });

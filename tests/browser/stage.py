@@ -26,6 +26,7 @@ SIMULATED = {
     "checkpoints": "checkpoints",
 }
 NAME = "host_1.17.pt.trace.json"
+RIGHT_TO_LEFT = "\u05d0\u05d9\u05de\u05d5\u05df"  # a training, in Hebrew
 HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
 _WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
@@ -59,6 +60,7 @@ def stage(folder: Path, hostile: bool = True) -> Path:
     write_events(folder / "watched" / EVENTS, simulate(watched))
     if hostile:
         write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))
+        write(folder / RIGHT_TO_LEFT / f"{RIGHT_TO_LEFT}_1.17.pt.trace.json", json.dumps(_harmful()))
         write(folder / "bad" / NAME, "{")
         write(folder / "short" / NAME, '{"traceEvents": []}')
     return folder

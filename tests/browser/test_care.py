@@ -8,7 +8,7 @@ from draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
-from tests.browser.stage import HOSTILE, NAME, write
+from tests.browser.stage import HOSTILE, NAME, RIGHT_TO_LEFT, write
 
 
 @pytest.mark.parametrize("view", ["diagnosis", *VIEWS])
@@ -39,6 +39,34 @@ def test_the_tabs_are_walked_with_the_arrow_keys(look):
     expect(seen.frame.get_by_role("tab", selected=True)).to_be_focused()
 
 
+def test_the_focus_stays_in_the_view_when_what_had_it_goes_away(look):
+    """A press on evidence leads to the timeline and takes itself away: the next Tab began at the top of the page."""
+    seen = look("diagnosis")
+    seen.frame.locator("button.link", has_text="for example").first.press("Enter")
+    expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.locator("#panel")).to_be_focused()
+    seen.page.keyboard.press("Tab")
+    expect(seen.frame.get_by_role("button", name="Earlier")).to_be_focused()
+
+
+def test_what_opens_over_the_page_closes_when_the_focus_leaves_it(look):
+    seen = look("diagnosis", viewport={"width": 700, "height": 740})
+    seen.frame.locator(".share summary").press("Enter")
+    menu = seen.frame.locator(".share .menu")
+    expect(menu).to_be_visible()
+    for _ in range(5):
+        seen.page.keyboard.press("Tab")
+    expect(menu).to_be_hidden()
+    seen.frame.get_by_role("button", name="Recordings, shown:").press("Enter")
+    listbox = seen.frame.locator("nav.runs [role=listbox]")
+    expect(listbox).to_be_focused()
+    seen.page.keyboard.press("Tab")
+    expect(listbox).to_have_count(0)
+    seen.frame.locator(".share summary").press("Enter")
+    menu.get_by_role("button", name="Copy the address").press("Enter")
+    expect(seen.frame.locator(".share summary")).to_be_focused()
+
+
 def test_names_that_mean_harm_are_text_in_every_view(look):
     seen = look("diagnosis", run=HOSTILE.replace("/", ""))
     for name, drawn_once in (
@@ -53,6 +81,33 @@ def test_names_that_mean_harm_are_text_in_every_view(look):
         expect(seen.frame.locator("body")).to_contain_text("onerror", timeout=PATIENCE)
         assert seen.frame.locator("img").count() == 0
     assert seen.errors == []
+
+
+def test_names_from_right_to_left_do_not_turn_the_run_and_its_file_around(look):
+    seen = look("diagnosis", run=RIGHT_TO_LEFT, source=f"{RIGHT_TO_LEFT}_1.17.pt.trace.json")
+    run, source = (seen.frame.locator(".headline .path bdi").nth(place).bounding_box() for place in (0, 1))
+    assert run["x"] + run["width"] < source["x"]
+
+
+@pytest.mark.parametrize("width", [1280, 2560])
+def test_what_stands_over_the_views_stays_where_it_is(look, width):
+    """The diagnosis was narrower than the other views, and what is over them moved with each change."""
+    seen = look("diagnosis", viewport={"width": width, "height": 900})
+    before = seen.frame.locator(".share summary").bounding_box()
+    seen.frame.get_by_role("tab", name="What ran").click()
+    expect(seen.frame.locator(VIEWS["tables"]).first).to_be_visible(timeout=PATIENCE)
+    assert seen.frame.locator(".share summary").bounding_box() == before
+
+
+def test_a_row_says_what_it_is_about_when_its_figures_are_scrolled_to(look):
+    seen = look("tables", viewport={"width": 360, "height": 900})
+    table = seen.frame.locator(".scrolled").first
+    name = table.locator("tbody th").first
+    before = name.bounding_box()
+    table.evaluate("element => { element.scrollLeft = 9999 }")
+    seen.page.wait_for_timeout(200)
+    assert name.bounding_box()["x"] == before["x"]
+    assert before["width"] < 200, "there is room for the figures beside it"
 
 
 def test_every_request_of_every_view_stays_on_the_origin(look, staged_board):

@@ -75,6 +75,20 @@ def test_a_recording_is_chosen_by_keyboard_and_the_address_brings_it_back(compar
     expect(again.frame.locator("h2.answer")).to_contain_text("1.50 times as fast", timeout=PATIENCE)
 
 
+def test_the_choice_is_one_row_for_tab_and_walked_with_the_arrow_keys(compare):
+    """Dozens of recordings were twice as many stops, before what stands below them."""
+    seen = compare("fed")
+    first = seen.frame.locator(".candidate").first
+    first.focus()
+    first.press("ArrowDown")
+    expect(seen.frame.locator(".candidate").nth(1)).to_be_focused()
+    seen.page.keyboard.press("Shift+Tab")
+    expect(seen.frame.locator(".candidates input").nth(1)).to_be_focused()
+    for _ in range(2):
+        seen.page.keyboard.press("Tab")
+    assert seen.frame.locator(".candidates :focus").count() == 0
+
+
 def test_the_waterfall_is_a_table_whose_changes_lead_from_a_to_b(compare):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: the loader's six columns go, and three of waiting for workers come."""
     seen = compare("fed", "starved")

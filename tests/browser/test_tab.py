@@ -132,6 +132,7 @@ def test_files_that_are_no_traces_say_why_and_spoil_no_other(staged_board, visit
     for run, words in (("bad", "traceEvents"), ("short", "too little to judge")):
         seen = visit(staged_board, quote(f"{run}/{NAME}", safe=""))
         expect(seen.frame.locator("body")).to_contain_text(words, timeout=PATIENCE)
+        assert "Why there is no verdict" in seen.frame.locator("#panel > :first-child").inner_text()
 
 
 def test_names_are_shown_as_text_and_never_as_markup(staged_board, visit):

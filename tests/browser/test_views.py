@@ -4,9 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE
+from tests.browser.stage import telemetry
 
 
 def test_tables_are_sorted_and_searched(look):
@@ -45,9 +47,35 @@ def test_each_step_has_its_account_and_leads_to_the_timeline(look):
     expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
 
 
+def test_the_steps_are_one_stop_for_tab_and_walked_with_the_arrow_keys(look):
+    """There may be hundreds of them between a table and the next."""
+    seen = look("tables")
+    steps = seen.frame.locator(".columns-chart .column")
+    expect(steps.first).to_be_visible(timeout=PATIENCE)
+    assert steps.count() > 2
+    assert seen.frame.locator(".columns-chart .column[tabindex='0']").count() == 1
+    steps.first.focus()
+    seen.page.keyboard.press("ArrowRight")
+    expect(steps.nth(1)).to_be_focused()
+    expect(seen.frame.locator(".step-account .reading")).to_contain_text("Step 2")
+    seen.page.keyboard.press("Tab")
+    assert seen.frame.locator(".column:focus").count() == 0
+
+
 def test_a_roofline_without_shapes_says_what_to_record(look):
     seen = look("roofline")
     expect(seen.frame.locator("#panel")).to_contain_text("record_shapes=True")
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_letters_of_a_drawing_keep_their_size(look, width):
+    """Drawings were scaled as pictures are, and between two widths their letters were too small to be read."""
+    seen = look("roofline", run="shapes", viewport={"width": width, "height": 900})
+    drawing = seen.frame.locator(".roofline > svg")
+    expect(drawing).to_be_visible(timeout=PATIENCE)
+    seen.page.wait_for_timeout(200)
+    drawn, shown = drawing.evaluate("one => [one.viewBox.baseVal.width, one.getBoundingClientRect().width]")
+    assert abs(drawn - shown) <= 1
 
 
 def test_ranks_stand_side_by_side_and_are_one_click_away(look):
@@ -58,6 +86,23 @@ def test_ranks_stand_side_by_side_and_are_one_click_away(look):
     expect(rows.nth(1)).to_contain_text("the others wait for it")
     rows.nth(1).locator("button").click()
     expect(seen.frame.locator(".headline .path")).to_contain_text("rank1", timeout=PATIENCE)
+
+
+def test_a_view_that_is_saved_holds_what_was_painted(look, watched, tmp_path, chromium):
+    """The canvases were left out: a saved timeline was a table, saved telemetry hardly anything."""
+    for name, seen, pictures in (("timeline", look("timeline"), 1), ("live", watched(telemetry()), 6)):
+        seen.frame.locator(".share summary").click()
+        with seen.page.expect_download() as downloading:
+            seen.frame.locator(".share .menu button", has_text="HTML").click()
+        downloading.value.save_as(tmp_path / f"{name}.html")
+        context = chromium.new_context(java_script_enabled=False, offline=True)
+        page = context.new_page()
+        page.goto(f"file://{tmp_path / name}.html")
+        assert page.locator("img").count() == pictures
+        assert all(page.locator("img").evaluate_all("images => images.map(one => one.naturalWidth > 300)"))
+        extent = page.locator(".extent").inner_text()
+        context.close()
+        assert " to " in extent
 
 
 def test_a_report_is_shared_in_each_form(look, tmp_path, chromium):

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { colourOf } from "../colours";
-import { reading, timeOfDay, words } from "../format";
+import { axisTimes, reading, words } from "../format";
 import { onThemeChange } from "../host";
 import { ceiling, type Panel } from "./panels";
 
@@ -90,7 +90,7 @@ function options(
     cursor: { sync: { key: GROUP, setSeries: false }, drag: { x: true, y: false, setScale: false }, points: { size: 6 }, focus: { prox: 30 } },
     scales: { x: { time: true, auto: false }, y: { range: () => [0, top()] } },
     axes: [
-      { ...axis, show: showsTime, size: 26, values: (_, splits) => splits.map((at) => timeOfDay(at * 1_000)) },
+      { ...axis, show: showsTime, size: (_, values) => (values?.some((one) => one.includes("\n")) ? 40 : 26), values: (_, splits) => [...axisTimes(splits.map((at) => at * 1_000))] },
       { ...axis, size: AXIS, values: (_, splits) => splits.map((value) => reading(value, unit)) },
     ],
     series: [
@@ -178,6 +178,14 @@ function label(ctx: CanvasRenderingContext2D, text: string, left: number, top: n
   ctx.textBaseline = "top";
   ctx.textAlign = "left";
   ctx.fillStyle = ink.text;
-  ctx.fillText(text, left + 5 * ratio, top + 4 * ratio);
+  ctx.fillText(fitting(ctx, text, wide - 9 * ratio), left + 5 * ratio, top + 4 * ratio);
   ctx.restore();
+}
+
+/** As much of the words as there is room for; all of them stand below the chart. */
+function fitting(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+  if (ctx.measureText(text).width <= room) return text;
+  let most = text.length - 1;
+  while (most > 0 && ctx.measureText(`${text.slice(0, most).trimEnd()}…`).width > room) most--;
+  return `${text.slice(0, most).trimEnd()}…`;
 }

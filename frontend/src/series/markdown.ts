@@ -3,7 +3,7 @@ import { duration } from "../format";
 import type { RunPoint, RunSeries } from "../report";
 import { escaped } from "../share/markdown";
 import { regimeTitle } from "./areas";
-import { about, against, heading, kneeOf, range, turnOf } from "./words";
+import { about, against, AGAINST, heading, kneeOf, range, turnOf } from "./words";
 
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
@@ -19,7 +19,7 @@ export function seriesMarkdown(told: RunSeries): string {
 
 function table(told: RunSeries): string {
   const apart = told.kind === "apart";
-  const head = [heading(told), `Time per ${told.per}`, "Range", ...(apart ? [] : ["Faster than the first"]), "Most at stake"];
+  const head = [heading(told), `Time per ${told.per}`, "Range", ...(apart ? [] : [AGAINST]), "Most at stake"];
   const [knee, turn] = [kneeOf(told), turnOf(told)];
   const rows = told.points.map((point, place) => {
     const mark = point === knee ? " (knee)" : point === turn ? " (slower since here)" : "";

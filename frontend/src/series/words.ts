@@ -26,7 +26,9 @@ export function range({ low_ns, high_ns, steps, runs }: RunPoint): string {
   return `${duration(low_ns)} to ${duration(high_ns)}${runs.length > 1 ? ` over ${count(runs.length)} runs` : ""}`;
 }
 
-/** Faster than the first one; nothing of the first itself. */
+export const AGAINST = "Speed against the first";
+
+/** How fast it is against the first one; nothing of the first itself. */
 export const against = ({ speedup }: RunPoint, place: number): string => (place === 0 ? "" : factor(speedup));
 
 /** The point from which on more brings little; undefined where there is none. */

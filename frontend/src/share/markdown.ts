@@ -1,9 +1,9 @@
 // A report as Markdown, for an issue or a chat: the same words and numbers as on the page. Names are kept from being markup.
 import { folded } from "../account";
-import { duration, elapsed, evidence, runName, share, sourceName, speedup, spread, times, title } from "../format";
-import type { Finding, Report } from "../report";
+import { between, count, duration, elapsed, evidence, fileStem, runName, share, speedup, spread, times, title } from "../format";
+import type { Finding, Report, Window } from "../report";
 import { listed } from "../stretches";
-import { basis, confidence, health, severity } from "../vocabulary";
+import { basis, confidence, noVerdict, severity, status } from "../vocabulary";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 
@@ -22,26 +22,32 @@ function fenced(code: string): string {
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
 export function markdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(finding), plan(report)];
+  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(finding), plan(report), untold(report)];
   return plain(`${parts.filter(Boolean).join("\n\n")}\n`);
 }
 
 function heading({ verdict, health: state }: Report): string {
-  return `## ${escaped(verdict?.headline ?? health(state?.status ?? "").text)}`;
+  return `## ${escaped(verdict?.headline ?? noVerdict(state?.status ?? ""))}`;
 }
 
 function about({ run, source, verdict, window, device }: Report): string {
   const said = [
-    `${escaped(runName(run))} › ${escaped(sourceName(source))}`,
+    `${escaped(runName(run))} › ${escaped(fileStem(source))}`,
     verdict && `${severity(verdict.severity).text}, ${confidence(verdict.confidence).toLowerCase()}`,
     device && escaped(device.name || device.kind),
-    window?.step_ns && `${window.steps} steps (${basis(window.basis)}), median ${duration(window.step_ns.median)}, ${spread(window.step_ns)}`,
+    window && steps(window),
   ];
   return said.filter(Boolean).join(" · ");
 }
 
+function steps({ steps: many, basis: told, step_ns, begin_ns, end_ns }: Window): string {
+  if (told === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(told)})`;
+  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(told)})`;
+  return `${count(many)} steps (${basis(told)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
+}
+
 function reasons({ health: state }: Report): readonly string[] {
-  return (state?.reasons ?? []).map(({ detail, fix }) => `> ${escaped(detail)}${fix ? `\n\n${fenced(fix)}` : ""}`);
+  return (state?.reasons ?? []).map(({ detail, fix }) => `> ${escaped(detail)}${fix ? `\n\nTo mend it:\n\n${fenced(fix)}` : ""}`);
 }
 
 function account({ account: rows, window }: Report): string {
@@ -55,7 +61,7 @@ const LISTED = 8;
 function overTime({ stretches }: Report): string {
   const first = stretches[0];
   if (!first || stretches.length < 2) return "";
-  const head = [row("From", "For", "Regime", "Share", "At stake"), row("---:", "---:", "---", "---:", "---")];
+  const head = [row("From", "For", "Regime", "Share", "Severity"), row("---:", "---:", "---", "---:", "---")];
   const rows = listed(stretches, LISTED).map((one) =>
     row(elapsed(one.begin_ns - first.begin_ns), duration(one.end_ns - one.begin_ns), escaped(one.title), share(one.share), severity(one.severity).text),
   );
@@ -67,7 +73,7 @@ function finding(found: Finding): string {
   const facts = found.evidence.map((item) => `- ${escaped(item.label)}: ${escaped(evidence(item))}${item.compared_with ? ` (${escaped(item.compared_with)})` : ""}`);
   const parts = [
     `### ${escaped(found.title || title(found.cause))}`,
-    `Costs ${share(found.cost_share)} of the time judged; faster by ${gain} (${rests}).`,
+    `Costs ${share(found.cost_share)} of the time judged. Speedup: ${gain} (${rests}).`,
     found.fix?.summary && escaped(found.fix.summary),
     found.fix?.code && fenced(found.fix.code),
     found.fix?.confirm && `To confirm: ${escaped(found.fix.confirm)}`,
@@ -77,12 +83,22 @@ function finding(found: Finding): string {
   return parts.filter(Boolean).join("\n\n");
 }
 
-function plan({ plan: steps, findings }: Report): string {
-  if (steps.length === 0) return "";
+function plan({ plan: changes, findings }: Report): string {
+  if (changes.length === 0) return "";
   const named = (cause: string) => findings.find((one) => one.cause === cause)?.title ?? title(cause);
-  const head = [row("Change, on top of those above", "Step then takes", "Faster in all"), row("---", "---:", "---:")];
+  const head = [row("Change, on top of those above", "Step then takes", "Speedup in all"), row("---", "---:", "---:")];
   return [
     "### In which order",
-    [...head, ...steps.map((step) => row(escaped(step.title || named(step.cause)), duration(step.step_ns_after), times(step.speedup_total)))].join("\n"),
+    [...head, ...changes.map((step) => row(escaped(step.title || named(step.cause)), duration(step.step_ns_after), `${times(step.speedup_total)} ${between(step.low, step.high)}`.trim()))].join("\n"),
   ].join("\n\n");
+}
+
+/** What the recording does not tell, and where its two witnesses disagree: who reads on must not take silence for health. */
+function untold({ regimes, disagreements }: Report): string {
+  const silent = regimes.filter((one) => one.status === "abstains" || one.status === "broken");
+  const told = [
+    ...silent.map((one) => `- ${status(one.status).text}: ${escaped(one.title || one.regime)}. ${escaped(one.because)}`.trim()),
+    ...disagreements.map(({ sentence }) => `- ${escaped(sentence)}`),
+  ];
+  return told.length > 0 ? `### What this leaves open\n\n${told.join("\n")}` : "";
 }

@@ -4,6 +4,7 @@ import { folded } from "../account";
 import { colourOf, isLost, LABEL_COLOUR } from "../colours";
 import { duration, share, shortShare } from "../format";
 import type { AccountRow } from "../report";
+import { Swatch } from "./swatch";
 
 interface AccountProps {
   readonly account: readonly AccountRow[];
@@ -18,7 +19,7 @@ export function Account({ account, inSteps }: AccountProps) {
     <section class="account">
       <h2>{inSteps ? "Where each step’s time goes" : "Where the recorded time goes"}</h2>
       <Bar rows={shown} pointed={pointed} point={point} />
-      <table>
+      <table aria-label="Where the time goes, by regime">
         <thead>
           <tr>
             <th scope="col">Regime</th>
@@ -36,7 +37,7 @@ export function Account({ account, inSteps }: AccountProps) {
               onPointerLeave={() => point(undefined)}
             >
               <th scope="row">
-                <span class={swatch(row.regime)} style={{ backgroundColor: colourOf(row.regime) }} />
+                <Swatch regime={row.regime} />
                 {nameOf(row)}
               </th>
               <td class="figure">{share(row.share)}</td>
@@ -53,9 +54,6 @@ export function Account({ account, inSteps }: AccountProps) {
 }
 
 const nameOf = (row: AccountRow) => row.title || row.regime;
-
-/** Time in which the device is kept from working is hatched, here as in every chart. */
-const swatch = (regime: string) => (isLost(regime) ? "swatch hatched" : "swatch");
 
 interface BarProps {
   readonly rows: readonly AccountRow[];

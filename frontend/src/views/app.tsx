@@ -1,6 +1,7 @@
 // The page: recordings on the left (on top where it is narrow), the chosen one on the right.
 import { useEffect, useState } from "preact/hooks";
 import { timeOfDay } from "../format";
+import { useKeptFocus } from "../keptfocus";
 import type { Session } from "../session";
 import { chosenEntry, hasVanished, type State } from "../state";
 import type { Store } from "../store";
@@ -16,7 +17,8 @@ export function App({ store, session }: { store: Store; session: Session }) {
     return store.subscribe(setState);
   }, [store]);
 
-  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view]);
+  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.against, state.row]);
+  useKeptFocus();
 
   const { list, failure } = state;
   if (!list) return failure ? <Silent failure={failure} retry={session.refresh} /> : <Asking />;
@@ -59,7 +61,7 @@ function Chosen({ state, session }: { state: State; session: Session }) {
   if (hasVanished(state)) return <Vanished name={state.chosen ?? ""} report={report} />;
   if (report) {
     const again = answer && answer.state !== "done" ? answer : undefined;
-    return <RecordingPage report={report} again={again} shown={entry && { entry, session, view: state.view, focus: state.focus, runs: state.list?.runs ?? [], against: state.against, row: state.row, supposed: state.supposed }} />;
+    return <RecordingPage report={report} again={again} shown={entry && { entry, session, state }} />;
   }
   if (entry) return <Analysing entry={entry} answer={answer} />;
   return <Asking />;

@@ -1,7 +1,7 @@
 // The views beyond the diagnosis; each is a file of its own, fetched when it is first opened.
 import type { Report, RunEntry } from "../report";
 import type { Session } from "../session";
-import type { Focus, Key, View } from "../state";
+import type { State, View } from "../state";
 import { lazily } from "./lazily";
 import { TAB_NAMES } from "./tabs";
 
@@ -17,24 +17,21 @@ interface Props {
   readonly report: Report;
   readonly entry: RunEntry;
   readonly session: Session;
-  readonly view: View;
-  readonly focus: Focus | undefined;
-  readonly runs: readonly RunEntry[];
-  readonly against: Key | undefined;
-  readonly row: readonly Key[] | undefined;
-  readonly supposed: string | undefined;
+  readonly state: State;
+  readonly view: View; // that this recording has
 }
 
-export function Closer({ report, entry, session, view, focus, runs, against, row, supposed }: Props) {
+export function Closer({ report, entry, session, state, view }: Props) {
+  const { focus, against, row, supposed } = state;
   const given = { client: session.client, entry, report, focus, look: session.look };
   return (
-    <div class="panel" id="panel" role="tabpanel" aria-label={TAB_NAMES[view]}>
+    <div class="panel" id="panel" role="tabpanel" aria-label={TAB_NAMES[view]} tabIndex={-1}>
       {view === "timeline" && <Timeline {...given} />}
       {view === "tables" && <Tables {...given} />}
       {view === "roofline" && <Roofline {...given} />}
       {view === "ranks" && <Ranks {...given} choose={session.choose} />}
       {view === "live" && <Live {...given} />}
-      {view === "compare" && <Compare session={session} report={report} entry={entry} runs={runs} against={against} row={row} />}
+      {view === "compare" && <Compare session={session} report={report} entry={entry} runs={state.list?.runs ?? []} against={against} row={row} />}
       {view === "whatif" && <WhatIf session={session} report={report} entry={entry} supposed={supposed} />}
     </div>
   );

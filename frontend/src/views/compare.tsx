@@ -10,6 +10,7 @@ import { FEWEST } from "../series/row";
 import type { Session } from "../session";
 import { addStyle } from "../sheet";
 import { keyOf, type Key } from "../state";
+import charts from "../style/charts.css";
 import closer from "../style/closer.css";
 import sheet from "../style/compare.css";
 import { Awaited } from "./awaited";
@@ -20,6 +21,7 @@ import { Promised } from "./comparepromise";
 import { WaterfallTable } from "./comparewaterfall";
 import { Series } from "./series";
 
+addStyle(charts);
 addStyle(closer);
 addStyle(sheet);
 

@@ -25,9 +25,11 @@ export function Chooser({ runs, chosen, missing, taken: first, session }: Props)
   const [filter, setFilter] = useState("");
   const root = useRef<HTMLDivElement>(null);
   const { shown, left, all } = useMemo(() => candidates(runs, chosen, filter), [runs, chosen, filter]);
+  const [last, reach] = useState<Key>(); // where the keyboard is: of all the rows, one is a stop for Tab
   const [ticked, setTicked] = useState<readonly Key[]>(first);
   const taken = ticked.filter((key) => key !== keyOf(chosen) && runs.some((entry) => keyOf(entry) === key));
   const seen = shown.flatMap(({ entries }) => entries.map(keyOf));
+  const reached = last !== undefined && seen.includes(last) ? last : seen[0];
   const take = (key: Key, on: boolean) => setTicked(on ? [...taken, key] : taken.filter((one) => one !== key));
   const walk = (event: KeyboardEvent) => {
     const buttons = [...(root.current?.querySelectorAll("button") ?? [])];
@@ -63,19 +65,20 @@ export function Chooser({ runs, chosen, missing, taken: first, session }: Props)
             {shown.map(({ run, entries }) => (
               <ul key={run} aria-label={runName(run)}>
                 {entries.map((entry) => (
-                  <li key={keyOf(entry)}>
+                  <li key={keyOf(entry)} onFocusCapture={() => reach(keyOf(entry))}>
                     <label>
                       <input
                         type="checkbox"
+                        tabIndex={keyOf(entry) === reached ? 0 : -1}
                         aria-label={`Take ${runName(entry.run)} ${sourceName(entry.source)} into a row`}
                         checked={taken.includes(keyOf(entry))}
                         disabled={taken.length + 1 >= MOST && !taken.includes(keyOf(entry))}
                         onChange={(event) => take(keyOf(entry), event.currentTarget.checked)}
                       />
                     </label>
-                    <button type="button" class="candidate" onClick={() => session.compare(keyOf(entry))}>
+                    <button type="button" class="candidate" tabIndex={keyOf(entry) === reached ? 0 : -1} onClick={() => session.compare(keyOf(entry))}>
                       <span class="name">
-                        <b>{runName(entry.run)}</b> <span class="muted">{sourceName(entry.source)}</span>
+                        <b><bdi>{runName(entry.run)}</bdi></b> <bdi class="muted">{sourceName(entry.source)}</bdi>
                       </span>
                       <State entry={entry} />
                       <span class="figure">{duration(entry.step_ns)}</span>

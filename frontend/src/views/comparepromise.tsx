@@ -5,6 +5,8 @@ import { causeTitle, promiseBasis } from "../compare/words";
 import { duration, factor, share, signedShare } from "../format";
 import type { Comparison, Expected, Remainder, Report } from "../report";
 import { Stack } from "./comparewaterfall";
+import { Fact } from "./fact";
+import { Swatch } from "./swatch";
 
 interface Props {
   readonly told: Comparison;
@@ -24,7 +26,7 @@ export function Promised({ told, expected, before, after }: Props) {
         <Fact name={`The whole ${told.per}, measured`} value={factor(told.speedup)} note={told.noise > 0 ? `± ${share(told.noise)}` : ""} />
       </dl>
       <Three told={told} expected={expected} />
-      <table class="by-regime">
+      <table class="by-regime" aria-label="Promised and measured, by regime">
         <thead>
           <tr>
             <th scope="col">Regime</th>
@@ -40,7 +42,7 @@ export function Promised({ told, expected, before, after }: Props) {
           {rows.map(({ row, expected_ns, ratio, measured, because }) => (
             <tr key={row.regime}>
               <th scope="row">
-                <span class={isLost(row.regime) ? "swatch hatched" : "swatch"} style={{ backgroundColor: colourOf(row.regime) }} />
+                <Swatch regime={row.regime} />
                 {row.title || row.regime}
               </th>
               <td class="figure" data-name="in A">{duration(row.a_ns)}</td>
@@ -64,18 +66,6 @@ export function Promised({ told, expected, before, after }: Props) {
         </ul>
       </details>
     </section>
-  );
-}
-
-export function Fact({ name, value, note }: { name: string; value: string; note: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <span>{value}</span>
-        {note && <small>{note}</small>}
-      </dd>
-    </div>
   );
 }
 

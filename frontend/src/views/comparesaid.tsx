@@ -1,12 +1,13 @@
 // What a comparison says in words: its two sides, its answer, what differs around them, what to keep in mind.
 import { comparisonMarkdown } from "../compare/markdown";
 import { outcome, parted, testBeside } from "../compare/words";
-import { count, duration, runName, share, sourceName } from "../format";
+import { count, duration, share } from "../format";
 import type { BatchSize, Comparison, ContextRow, Report, RunEntry } from "../report";
 import { health } from "../vocabulary";
-import { CopyMarkdown } from "./copymarkdown";
+import { CopyButton } from "./copybutton";
 import { Health } from "./health";
 import { Icon } from "./icon";
+import { RecordingName } from "./recordingname";
 
 export interface BothProps {
   readonly told: Comparison;
@@ -53,7 +54,7 @@ function Side({ letter, entry, told, ns, steps, batch, device, show }: SideProps
       <div class="who">
         <button type="button" class="link" title={`${entry.run}/${entry.source}`} onClick={show}>
           <span class="spoken">{letter}: </span>
-          {runName(entry.run)} <span aria-hidden="true">›</span> {sourceName(entry.source)}
+          <RecordingName of={entry} />
           <span class="spoken">, show its diagnosis</span>
         </button>
         <small title={batch && `Samples per step, told by ${batch.basis}`}>{facts.join(" · ")}</small>
@@ -87,7 +88,7 @@ export function Outcome({ told, before, after }: BothProps) {
         </li>
         {told.noise > 0 && <li class="badge">± {share(told.noise)}</li>}
         <li>
-          <CopyMarkdown markdown={() => comparisonMarkdown(told, before, after)} />
+          <CopyButton text={() => comparisonMarkdown(told, before, after)} words="Copy as Markdown" />
         </li>
       </ul>
       {test && <p class="muted footnote">{test}</p>}
@@ -106,7 +107,7 @@ export function Refused({ told, a, b, before, after }: BothProps) {
         <div key={letter}>
           <p>
             <b>
-              {letter}: {runName(entry.run)} <span aria-hidden="true">›</span> {sourceName(entry.source)}
+              {letter}: <RecordingName of={entry} />
             </b>
           </p>
           {report?.health && <Health health={report.health} />}
@@ -124,7 +125,7 @@ export function Context({ rows }: { rows: readonly ContextRow[] }) {
       {rows.length === 0 ? (
         <p class="muted">Nothing that was recorded of their devices, versions and settings.</p>
       ) : (
-        <table>
+        <table aria-label="What differs around them">
           <thead>
             <tr>
               <th scope="col">What</th>

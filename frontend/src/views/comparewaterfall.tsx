@@ -3,6 +3,7 @@ import { colourOf, isLost } from "../colours";
 import { waterfall, type Bar as Placed } from "../compare/waterfall";
 import { change, duration, shortShare } from "../format";
 import type { Comparison } from "../report";
+import { Swatch } from "./swatch";
 
 /** A change below this share of the longest is too thin to be drawn to scale, and is not put forward. */
 const SLIGHT = 0.005;
@@ -32,7 +33,7 @@ export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per }, sides = A
       <h2>
         {sides.title}, time per {per}
       </h2>
-      <table>
+      <table aria-label={`${sides.title}, by regime`}>
         <thead>
           <tr>
             <th scope="col">Regime</th>
@@ -60,7 +61,7 @@ export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per }, sides = A
           {bars.map((bar) => (
             <tr key={bar.row.regime} class={Math.abs(bar.row.delta_ns) < SLIGHT * longest ? "slight" : undefined}>
               <th scope="row">
-                <span class={isLost(bar.row.regime) ? "swatch hatched" : "swatch"} style={{ backgroundColor: colourOf(bar.row.regime) }} />
+                <Swatch regime={bar.row.regime} />
                 {bar.row.title || bar.row.regime}
               </th>
               <td class="drawn">

@@ -1,10 +1,11 @@
 // What is shown while there is no report to show: why, and what happens or what to do next.
 import type { ComponentChildren } from "preact";
-import { bytes, runName, sourceName, timeOfDay } from "../format";
+import { bytes, timeOfDay } from "../format";
 import type { Report, ReportAnswer, RunEntry } from "../report";
 import type { Failure } from "../state";
 import { Code } from "./code";
 import { RecordingPage } from "./recording";
+import { RecordingName } from "./recordingname";
 import { Problems } from "./runlist";
 
 function Empty({ heading, children }: { heading: string; children?: ComponentChildren }) {
@@ -40,8 +41,9 @@ export function Scanning({ logdir }: { logdir: string }) {
 function recipe(logdir: string): string {
   return `from torch.profiler import profile, schedule, tensorboard_trace_handler
 
+steps = schedule(wait=2, warmup=2, active=6, repeat=1)
 handler = tensorboard_trace_handler(${JSON.stringify(logdir)})
-with profile(schedule=schedule(wait=2, warmup=2, active=6), on_trace_ready=handler) as prof:
+with profile(schedule=steps, on_trace_ready=handler) as prof:
     for batch in loader:
         train_step(batch)
         prof.step()`;
@@ -75,7 +77,7 @@ export function Analysing({ entry, answer }: { entry: RunEntry; answer: ReportAn
   return (
     <section class="empty">
       <p class="path">
-        {runName(entry.run)} <span aria-hidden="true">›</span> {sourceName(entry.source)}
+        <RecordingName of={entry} />
       </p>
       <h1>{state === "waiting" ? "Waiting its turn…" : "Reading the recording…"}</h1>
       <p class="muted" role="status">
@@ -108,7 +110,7 @@ export function Silent({ failure, retry }: { failure: Failure; retry: () => void
   return (
     <Empty heading="TensorBoard does not answer">
       <p role="status">
-        Nothing has been heard since {timeOfDay(failure.since)}. {failure.message}
+        Nothing has been heard since {timeOfDay(failure.since)}. {failure.message} It is asked again by itself.
       </p>
       <p>
         <button type="button" onClick={retry}>

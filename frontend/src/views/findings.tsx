@@ -49,7 +49,7 @@ function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
             </dd>
           </div>
           <div>
-            <dt>Faster by</dt>
+            <dt>Speedup</dt>
             <dd>
               {gain} <small>{basis}</small>
             </dd>
@@ -78,7 +78,7 @@ function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
 
 function EvidenceTable({ evidence, begin, look }: Shown & { evidence: readonly Evidence[] }) {
   return (
-    <table class="evidence">
+    <table class="evidence" aria-label="Evidence">
       <thead>
         <tr>
           <th scope="col">Evidence</th>

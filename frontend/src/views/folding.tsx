@@ -1,10 +1,10 @@
 // The list of recordings, folded into a button where there is no room for it beside the answer.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { runName, sourceName } from "../format";
 import { useMedia } from "../media";
 import type { RunEntry } from "../report";
 import { Icon } from "./icon";
+import { RecordingName } from "./recordingname";
 
 const NARROW = "(max-width: 1000px)"; // beside the list a report would have less than 700 px
 
@@ -31,11 +31,10 @@ export function Folding({ now, status, children }: FoldingProps) {
       if (event instanceof KeyboardEvent) return event.key === "Escape" ? done() : undefined;
       return root.current?.contains(event.target as globalThis.Node) ? undefined : setOpen(false);
     };
-    document.addEventListener("pointerdown", leave);
-    document.addEventListener("keydown", leave);
+    const events = ["pointerdown", "focusin", "keydown"] as const;
+    for (const event of events) document.addEventListener(event, leave);
     return () => {
-      document.removeEventListener("pointerdown", leave);
-      document.removeEventListener("keydown", leave);
+      for (const event of events) document.removeEventListener(event, leave);
     };
   }, [narrow, open]);
   if (!narrow) {
@@ -53,7 +52,7 @@ export function Folding({ now, status, children }: FoldingProps) {
     <nav class={open ? "runs folding open" : "runs folding"} aria-label="Recordings" ref={root}>
       <button type="button" class="chooser-button" aria-expanded={open} aria-controls="recordings" ref={button} onClick={() => setOpen(!open)}>
         <span class="spoken">Recordings, shown: </span>
-        <span class="name">{now ? `${runName(now.run)} › ${sourceName(now.source)}` : "Choose a recording"}</span>
+        <span class="name">{now ? <RecordingName of={now} /> : "Choose a recording"}</span>
         {status}
         <Icon name="open" />
       </button>

@@ -1,14 +1,11 @@
 // The answer in one sentence, how sure it is, and what it is about.
-import { count, duration, runName, shortShare, sourceName, spread } from "../format";
+import { count, duration, shortShare, spread } from "../format";
 import type { Device, Report, ReportAnswer } from "../report";
-import { basis, confidence, health, severity, witness, type Said } from "../vocabulary";
+import { basis, confidence, health, noVerdict, severity, witness, type Said } from "../vocabulary";
+import { Fact } from "./fact";
 import { Icon } from "./icon";
+import { RecordingName } from "./recordingname";
 import { Share } from "./share";
-
-const WITHOUT_VERDICT: ReadonlyMap<string, string> = new Map([
-  ["incomplete", "This recording is incomplete, so there is no verdict."],
-  ["unreadable", "This file could not be read."],
-]);
 
 /** `again` is set while the recording, which has changed, is analysed anew: what is shown is about what it was. */
 export function Headline({ report, again }: { report: Report; again: ReportAnswer | undefined }) {
@@ -17,10 +14,10 @@ export function Headline({ report, again }: { report: Report; again: ReportAnswe
   return (
     <header class="headline">
       <p class="path" title={`${report.run}/${report.source}`}>
-        {runName(report.run)} <span aria-hidden="true">›</span> {sourceName(report.source)}
+        <RecordingName of={report} />
       </p>
       <Share report={report} />
-      <h1>{verdict ? verdict.headline : (WITHOUT_VERDICT.get(status) ?? "There is no verdict.")}</h1>
+      <h1>{verdict ? verdict.headline : noVerdict(status)}</h1>
       <ul class="badges">
         {verdict && <Badge said={severity(verdict.severity)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
@@ -42,7 +39,7 @@ function Badge({ said: { text, icon, tone } }: { said: Said }) {
   );
 }
 
-export function Facts({ report: { window, device, rank, world_size, witness: saw } }: { report: Report }) {
+export function Facts({ report: { window, device, rank, world_size, verdict, witness: saw } }: { report: Report }) {
   const facts = [
     window?.step_ns && window.basis !== "whole" && (
       <Fact
@@ -52,12 +49,12 @@ export function Facts({ report: { window, device, rank, world_size, witness: saw
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />
     ),
-    window && <Fact key="steps" name="Steps" value={count(window.steps)} note={basis(window.basis)} />,
+    window && <Fact key="steps" name="Steps" value={window.basis === "whole" ? "Not told apart" : count(window.steps)} note={basis(window.basis)} />,
     device && <Fact key="device" name="Device" value={device.name || numbered(device)} note={deviceNote(device)} />,
     rank !== undefined && world_size !== 1 && (
       <Fact key="rank" name="Rank" value={count(rank)} note={world_size === undefined ? "" : `of ${count(world_size)}`} />
     ),
-    window && <Fact key="window" name="Judged" value={duration(window.end_ns - window.begin_ns)} note={witness(saw)} />,
+    window && <Fact key="window" name={verdict ? "Judged" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={witness(saw)} />,
   ].filter(Boolean);
   return facts.length > 0 ? <dl class="facts">{facts}</dl> : null;
 }
@@ -71,16 +68,4 @@ function deviceNote(device: Device): string {
   const which = device.name ? [numbered(device)] : [];
   const among = device.count > 1 ? [`one of ${count(device.count)} at work`] : [];
   return [...which, ...among].join(", ");
-}
-
-function Fact({ name, value, note }: { name: string; value: string; note: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <span title={value}>{value}</span>
-        {note && <small>{note}</small>}
-      </dd>
-    </div>
-  );
 }

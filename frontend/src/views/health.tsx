@@ -9,7 +9,7 @@ export function Health({ health: { status, reasons } }: { health: Words }) {
   const judged = status === "ok" || status === "degraded";
   return (
     <section class="health">
-      <h2 class={judged ? "spoken" : undefined}>{judged ? "What this recording leaves open" : "What is missing"}</h2>
+      <h2 class={judged ? "spoken" : undefined}>{judged ? "What this recording leaves open" : "Why there is no verdict"}</h2>
       {reasons.map(({ code, detail, fix }, index) => (
         <details key={`${code} ${index}`} open={!judged}>
           <summary>

@@ -1,13 +1,14 @@
 // What the monitor measured while the training ran, or runs: charts under one another with one range and one cursor.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import plotSheet from "uplot/dist/uPlot.min.css";
-import { epochMs, fromSeconds, timeOfDay, unixSeconds } from "../format";
+import { epochMs, fromSeconds, momentsBetween, unixSeconds } from "../format";
 import { putInUrl } from "../host";
 import { devicesOf, extent, panelsOf } from "../live/panels";
 import { useDetail, useReadings, type Readings } from "../live/readings";
 import type { TelemetryAnswer } from "../report";
 import { addStyle } from "../sheet";
 import { spanText, type Focus } from "../state";
+import charts from "../style/charts.css";
 import sheet from "../style/live.css";
 import { moved, pressed, zoomed, type Span } from "../timeline/viewport";
 import type { EvidenceProps } from "./evidence";
@@ -15,6 +16,7 @@ import { Losses } from "./livelosses";
 import { PanelView } from "./livepanel";
 
 addStyle(plotSheet);
+addStyle(charts);
 addStyle(sheet);
 
 const FOLLOWED_NS = 300e9;
@@ -119,7 +121,7 @@ function Charts({ readings, answer, titles, focus }: ChartsProps) {
           />
         ))}
       </div>
-      <p class="muted footnote">Drag across a chart to look closer at a stretch; All shows everything again.</p>
+      <p class="muted footnote on-screen">Drag across a chart to look closer at a stretch; All shows everything again.</p>
       <Losses answer={answer} />
     </section>
   );
@@ -138,7 +140,7 @@ function Extent({ readings: { answer, problem }, span }: { readings: Readings; s
       {answer?.live && <span class="live-dot" />}
       <span role="status">{problem ? "No new readings" : answer?.live ? "Live" : "Recorded"}</span>{" "}
       <span class="muted">
-        {timeOfDay(epochMs(span.begin))} to {timeOfDay(epochMs(span.end))}
+        {momentsBetween(epochMs(span.begin), epochMs(span.end))}
       </span>
       {problem && <span class="muted">{problem}</span>}
     </span>

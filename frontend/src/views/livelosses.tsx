@@ -1,5 +1,5 @@
 // What the monitor could not measure, and what was lost on the way.
-import { count, timeOfDay, unixSeconds, words } from "../format";
+import { count, epochMs, moment, words } from "../format";
 import type { TelemetryAnswer } from "../report";
 
 export function Losses({ answer: { context, notes, lost_packets, dropped } }: { answer: TelemetryAnswer }) {
@@ -23,7 +23,7 @@ export function Losses({ answer: { context, notes, lost_packets, dropped } }: { 
         ))}
         {told.map(({ unix_ns, code, detail }, index) => (
           <li key={index}>
-            {timeOfDay(unixSeconds(unix_ns) * 1_000)} <b>{words(code)}</b>: {detail}
+            {moment(epochMs(unix_ns))} <b>{words(code)}</b>: {detail}
           </li>
         ))}
       </ul>

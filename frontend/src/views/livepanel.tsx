@@ -66,7 +66,7 @@ function Shades({ shades, range, titles }: { shades: readonly Shade[]; range: re
         .sort((a, b) => b.time - a.time)
         .map(({ title, key, lost, time }) => (
           <li key={title}>
-            <span class={lost ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: shadeColour(key) }} />
+            <span class={lost ? "swatch hatched" : "swatch"} style={{ backgroundColor: shadeColour(key) }} />
             {title} <span class="muted">{duration(fromSeconds(time))}</span>
           </li>
         ))}

@@ -13,7 +13,7 @@ export function Plan({ plan, findings, now }: Props) {
   const longest = now ?? (first ? first.step_ns_after * first.speedup_total : 0);
   return (
     <section>
-      <h2>In which order, and how far each step takes you</h2>
+      <h2>In which order, and how far each change takes you</h2>
       <ol class="plan">
         <li class="today">
           <span class="change">Today</span>
@@ -36,7 +36,7 @@ export function Plan({ plan, findings, now }: Props) {
             <span class="figure" title="A step then takes">
               {duration(step.step_ns_after)}
             </span>
-            <span class="figure" title="Faster in all">
+            <span class="figure" title="Speedup in all">
               <b>{times(step.speedup_total)}</b>
               <small>{between(step.low, step.high)}</small>
             </span>

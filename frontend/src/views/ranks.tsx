@@ -53,7 +53,7 @@ function WithoutStragglers({ speedup: gain }: { speedup: Speedup }) {
   return (
     <div class="without">
       <p>
-        Were no rank a straggler, the job would be faster by <b>{factor}</b> <span class="muted">({basis})</span>.
+        Were no rank a straggler, the job would be <b>{factor}</b> as fast <span class="muted">({basis})</span>.
       </p>
       {gain.assumes && <p class="muted footnote">This takes it that {gain.assumes}.</p>}
     </div>
@@ -78,6 +78,7 @@ function columnsOf(job: JobMessage | undefined, mine: string, run: string, regim
       cell: (row) => (
         <>
           <button type="button" class="link" title={sourceName(row.source)} aria-current={row.id === mine} onClick={() => choose(`${run}/${row.source}`)}>
+            <span class="spoken">Rank </span>
             {count(row.rank)}
           </button>
           {row.straggles && (

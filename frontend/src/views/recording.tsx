@@ -3,7 +3,7 @@ import { Component, type ComponentChildren } from "preact";
 import { share } from "../format";
 import type { Disagreement, Replay, Report, ReportAnswer, RunEntry } from "../report";
 import type { Session } from "../session";
-import { KNOWN_SCHEMA, type Focus, type Key, type View } from "../state";
+import { KNOWN_SCHEMA, type State } from "../state";
 import { Account } from "./account";
 import { Closer } from "./closer";
 import { Findings } from "./findings";
@@ -24,12 +24,7 @@ interface Props {
 interface Shown {
   readonly entry: RunEntry;
   readonly session: Session;
-  readonly view: View;
-  readonly focus: Focus | undefined;
-  readonly runs: readonly RunEntry[];
-  readonly against: Key | undefined;
-  readonly row: readonly Key[] | undefined;
-  readonly supposed: string | undefined;
+  readonly state: State;
 }
 
 export function RecordingPage(props: Props) {
@@ -41,10 +36,10 @@ export function RecordingPage(props: Props) {
   );
 }
 
-function Sections({ report, again, shown: asked }: Props) {
-  const shown = asked && { ...asked, view: shownView(asked.view, report, asked.entry) };
+function Sections({ report, again, shown }: Props) {
+  const view = shown ? shownView(shown.state.view, report, shown.entry) : "diagnosis";
   return (
-    <article class={shown && shown.view !== "diagnosis" ? "wide" : undefined}>
+    <article>
       {report.schema > KNOWN_SCHEMA && (
         <section class="notice">
           This tab is older than the report (version {report.schema}, the tab knows {KNOWN_SCHEMA}): some of it may be
@@ -52,9 +47,9 @@ function Sections({ report, again, shown: asked }: Props) {
         </section>
       )}
       <Headline report={report} again={again} />
-      {shown && <Tabs report={report} {...shown} />}
-      <Boundary key={shown?.view} report={report}>
-        {!shown || shown.view === "diagnosis" ? <Diagnosis report={report} session={shown?.session} /> : <Closer report={report} {...shown} />}
+      {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}
+      <Boundary key={view} report={report}>
+        {!shown || view === "diagnosis" ? <Diagnosis report={report} session={shown?.session} /> : <Closer report={report} view={view} {...shown} />}
       </Boundary>
     </article>
   );
@@ -62,10 +57,12 @@ function Sections({ report, again, shown: asked }: Props) {
 
 function Diagnosis({ report, session }: { report: Report; session: Session | undefined }) {
   const look = session?.look;
+  const facts = report.window && <Facts report={report} />;
   return (
-    <div class="panel diagnosis" id="panel" role="tabpanel" aria-label="Diagnosis">
-      {report.window && <Facts report={report} />}
+    <div class="panel diagnosis" id="panel" role="tabpanel" aria-label="Diagnosis" tabIndex={-1}>
+      {report.verdict && facts}
       {report.health && <Health health={report.health} />}
+      {!report.verdict && facts}
       {report.unprofiled?.sentence && <p class="told">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">

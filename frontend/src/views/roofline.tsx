@@ -1,18 +1,20 @@
 // The roofline: what operators reach, against what the device can do with so much arithmetic for each byte.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { settled } from "../asking";
 import { colourOf } from "../colours";
 import { count, duration, flops, intensity, rate, roundFlops, share, words } from "../format";
-import { useMedia } from "../media";
+import { useWidth } from "../media";
 import type { Roofline as Message, RoofPoint } from "../report";
 import { addStyle } from "../sheet";
 import { axes, path, type Axes } from "../roofaxes";
+import charts from "../style/charts.css";
 import sheet from "../style/closer.css";
 import { Awaited } from "./awaited";
 import { Code } from "./code";
 import type { EvidenceProps } from "./evidence";
 import { Sortable, type Column } from "./sortable";
 
+addStyle(charts);
 addStyle(sheet);
 
 export function RooflineView({ client, entry, report }: EvidenceProps) {
@@ -45,30 +47,26 @@ function Without({ roofline }: { roofline: Message | undefined }) {
   );
 }
 
-const WIDE = { width: 860, height: 400 };
-const NARROW = { width: 400, height: 340 }; // drawn smaller, letters would be too small to be read
+const WIDTH = 860;
+const HEIGHT = 400;
 const SHAPES = ["circle", "square", "diamond", "triangle"] as const; // of precisions, beside their colours
 const HUES = ["compute", "memory", "communication", "input"];
 
 function Plot({ roofline }: { roofline: Message }) {
   const [pointed, point] = useState<RoofPoint>();
   const plotted = worthPlotting(roofline.points);
-  const { width, height } = useMedia("(max-width: 760px)") ? NARROW : WIDE;
-  const frame = axes({ ...roofline, points: plotted }, width, height);
+  const drawing = useRef<SVGSVGElement>(null);
+  const width = useWidth(drawing, WIDTH);
+  const frame = axes({ ...roofline, points: plotted }, width, HEIGHT);
   const precisions = [...new Set(roofline.points.map(({ precision }) => precision))];
   return (
     <section class="roofline">
       <h2>Roofline</h2>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Roofline of ${count(plotted.length)} operators; the table below holds the same`}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} ref={drawing} role="img" aria-label={`Roofline of ${count(plotted.length)} operators; the table below holds the same`}>
         <Grid frame={frame} />
         <path class="roof" d={path(frame, roofline.bandwidth, Math.max(...roofline.roofs.map((roof) => roof.flops_per_s)))} />
         {roofline.roofs.slice(1).map((roof) => (
           <path key={roof.precision} class="roof lower" d={path(frame, roofline.bandwidth, roof.flops_per_s)} />
-        ))}
-        {roofline.roofs.map((roof) => (
-          <text key={roof.precision} class="roof-name" x={width - 8} y={frame.y(roof.flops_per_s) - 6} text-anchor="end">
-            {words(roof.precision)} {flops(roof.flops_per_s)}
-          </text>
         ))}
         <g class="points" onPointerLeave={() => point(undefined)}>
           {plotted.map((one, index) => (
@@ -81,7 +79,12 @@ function Plot({ roofline }: { roofline: Message }) {
             />
           ))}
         </g>
-        <text class="axis" x={width / 2} y={height - 4} text-anchor="middle">arithmetic for each byte that must move (FLOP/B)</text>
+        {roofline.roofs.map((roof) => (
+          <text key={roof.precision} class="roof-name" x={width - 8} y={frame.y(roof.flops_per_s) - 6} text-anchor="end">
+            {words(roof.precision)} {flops(roof.flops_per_s)}
+          </text>
+        ))}
+        <text class="axis" x={width / 2} y={HEIGHT - 4} text-anchor="middle">arithmetic for each byte that must move (FLOP/B)</text>
       </svg>
       <ul class="legend">
         {precisions.map((precision, place) => (
@@ -100,7 +103,9 @@ function Plot({ roofline }: { roofline: Message }) {
             <b>{pointed.name}</b> {pointed.shapes}: {flops(pointed.flops_per_s)}, {share(near(pointed, roofline))} of its roof, {duration(pointed.total_ns)}
           </>
         ) : (
-          <span class="muted">Point at an operator to read it. What lies far below its roof is not bounded by it.</span>
+          <span class="muted">
+            What lies far below its roof is not bounded by it.<span class="on-screen"> Point at an operator to read it.</span>
+          </span>
         )}
       </p>
       <Sortable

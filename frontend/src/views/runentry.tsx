@@ -1,15 +1,19 @@
 // One recording in the list: its name, its step times, its verdict or why there is none.
 import { colourOf } from "../colours";
-import { duration, shortShare, sourceName } from "../format";
+import { duration, shortMoment, shortShare, sourceParts } from "../format";
 import type { RunEntry } from "../report";
 import { health, severity, withoutVerdict } from "../vocabulary";
 import { Icon } from "./icon";
 
 export function Entry({ entry }: { entry: RunEntry }) {
+  const { name, at } = sourceParts(entry.source);
   return (
     <>
       <div class="line">
-        <span class="name">{sourceName(entry.source)}</span>
+        <span class="name">
+          <bdi>{name}</bdi>
+        </span>
+        {at !== undefined && <span class="figure muted">{shortMoment(at)}</span>}
         {entry.live && <span class="live-dot" title="Being written now" />}
         <Spark each={entry.each_ns} />
         {entry.step_ns !== undefined && (

@@ -1,6 +1,6 @@
 // The recordings, grouped by run directory: a listbox that is walked with the arrow keys and chosen from with Enter.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { count, duration, runName, shortShare, sourceName } from "../format";
+import { count, duration, runName, shortRun, shortShare, sourceName } from "../format";
 import { moved } from "../listkeys";
 import type { RunEntry, RunList as List } from "../report";
 import { near, rowsOf, scrolledTo } from "../rows";
@@ -126,7 +126,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
         {near(all, seen.from, seen.height).map((row) =>
           row.is === "head" ? (
             <div key={`run ${row.run}`} class="group-name" role="presentation" title={row.run} style={{ top: `${row.top}px` }}>
-              {runName(row.run)}
+              <bdi>{shortRun(row.run)}</bdi>
             </div>
           ) : (
             <div

@@ -1,10 +1,10 @@
 // What the timeline shows, in words: under the pointer, selected, and all of it as a table.
 import { useMemo } from "preact/hooks";
-import { colourOf } from "../colours";
-import { count, duration, share, title } from "../format";
+import { count, duration, kernelName, share, title } from "../format";
 import { most, type Seen, type Thing } from "../timeline/hit";
 import type { Track } from "../timeline/layout";
 import { lengthOf, type Span } from "../timeline/viewport";
+import { Swatch } from "./swatch";
 
 interface Words {
   readonly keys: readonly string[];
@@ -68,7 +68,7 @@ export function About({ thing, origin, show, ...words }: AboutProps) {
           </p>
         </>
       ) : (
-        <p class="muted">Click a block for its whole name and times.</p>
+        <p class="muted on-screen">Click a block for its whole name and times. Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a block.</p>
       )}
     </div>
   );
@@ -89,7 +89,7 @@ export function SeenTable({ seen, span, tracks, ...words }: TableProps) {
   return (
     <details class="seen">
       <summary>What is seen here, as a table</summary>
-      <table>
+      <table aria-label="What is seen here">
         <thead>
           <tr>
             <th scope="col">Track</th>
@@ -103,10 +103,10 @@ export function SeenTable({ seen, span, tracks, ...words }: TableProps) {
             <tr key={`${track.track} ${place}`}>
               <th scope="row">{place === 0 ? track.title : <span class="spoken">{track.title}</span>}</th>
               <td class="words">
-                {words.titles.has(words.keys[thing.key] ?? "") && (
-                  <span class="swatch inline" style={{ backgroundColor: colourOf(words.keys[thing.key] ?? "") }} />
-                )}
-                {nameOf(thing, words)}
+                {words.titles.has(words.keys[thing.key] ?? "") && <Swatch regime={words.keys[thing.key] ?? ""} />}
+                <span class="clamped" title={nameOf(thing, words)}>
+                  {kernelName(nameOf(thing, words))}
+                </span>
               </td>
               <td class="figure">{duration(thing.time)}</td>
               <td class="figure">{share(thing.time / lengthOf(span))}</td>

@@ -13,7 +13,7 @@ import { keyOf } from "../state";
 import sheet from "../style/series.css";
 import { Awaited } from "./awaited";
 import { Listed } from "./comparesaid";
-import { CopyMarkdown } from "./copymarkdown";
+import { CopyButton } from "./copybutton";
 import { Curve } from "./seriescurve";
 import { SeriesTable } from "./seriestable";
 
@@ -92,7 +92,7 @@ function Told({ told, entries, chosen, show, reverse }: ToldProps) {
         )}
         <ul class="badges">
           <li>
-            <CopyMarkdown markdown={() => seriesMarkdown(told)} />
+            <CopyButton text={() => seriesMarkdown(told)} words="Copy as Markdown" />
           </li>
           {kind === "history" && points.length >= FEWEST && (
             <li class="doings">

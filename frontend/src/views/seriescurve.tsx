@@ -1,14 +1,16 @@
 // A sweep as a curve: the time over what varies, cut into regimes below it, how far it is known, and where more brings little.
-import { colourOf, LABEL_COLOUR } from "../colours";
+import { useRef } from "preact/hooks";
+import { colourOf, isLost, LABEL_COLOUR } from "../colours";
 import { duration, roundDuration } from "../format";
-import { useMedia } from "../media";
+import { useWidth } from "../media";
 import type { RunSeries } from "../report";
 import { areas, type Area } from "../series/areas";
 import { placed, ticks } from "../series/scale";
 import { heading, kneeOf } from "../series/words";
+import { Swatch } from "./swatch";
 
-const WIDE = { width: 860, height: 380 };
-const NARROW = { width: 400, height: 340 }; // drawn smaller, letters would be too small to be read
+const WIDTH = 860;
+const HEIGHT = 380;
 const LEFT = 64;
 const RIGHT = 26;
 const INSET = 14; // the first point stands clear of the axis, the last of its end
@@ -29,10 +31,11 @@ interface Frame {
 
 export function Curve({ told }: { told: RunSeries }) {
   const { points } = told;
-  const { width, height } = useMedia("(max-width: 760px)") ? NARROW : WIDE;
+  const drawing = useRef<SVGSVGElement>(null);
+  const width = useWidth(drawing, WIDTH);
   const spacing = placed(points.map(({ value }) => Number(value)));
   const highest = Math.max(...points.map(({ ns, high_ns }) => Math.max(ns, high_ns)));
-  const [bottom, right] = [height - BOTTOM, width - RIGHT];
+  const [bottom, right] = [HEIGHT - BOTTOM, width - RIGHT];
   const inner = LEFT + INSET;
   const frame: Frame = {
     width,
@@ -44,10 +47,13 @@ export function Curve({ told }: { told: RunSeries }) {
   const stack = areas(points);
   return (
     <>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${spokenOf(told)}; the table below holds the same`}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} ref={drawing} role="img" aria-label={`${spokenOf(told)}; the table below holds the same`}>
         <Grid frame={frame} />
         {stack.map((area) => (
-          <path key={area.regime} class="area" d={outline(area, frame)} fill={colourOf(area.regime)} />
+          <g key={area.regime}>
+            <path class="area" d={outline(area, frame)} fill={colourOf(area.regime)} />
+            {isLost(area.regime) && <path class="lost" d={hatching(area, frame)} />}
+          </g>
         ))}
         {stack.map((area) => (
           <Name key={area.regime} area={area} frame={frame} />
@@ -63,16 +69,16 @@ export function Curve({ told }: { told: RunSeries }) {
         {points.map(({ value }, place) => (
           <text key={place} class="value" x={frame.x[place]} y={bottom + 18} text-anchor="middle">{value}</text>
         ))}
-        <text x={(LEFT + right) / 2} y={height - 6} text-anchor="middle">{`${told.varies}${SPACING[spacing.kind]}`}</text>
+        <text x={(LEFT + right) / 2} y={HEIGHT - 6} text-anchor="middle">{`${told.varies}${SPACING[spacing.kind]}`}</text>
       </svg>
       <ul class="legend">
         {[...stack].reverse().filter(({ named }) => named).map(({ regime, title }) => (
           <li key={regime}>
-            <span class="swatch inline" style={{ backgroundColor: colourOf(regime) }} />
+            <Swatch regime={regime} />
             {title}
           </li>
         ))}
-        <li class="muted">the line is the whole time, its bars say how far that is known</li>
+        <li class="muted">the line is the whole time, its bars say how far that is known; hatched: the device is kept from working</li>
       </ul>
     </>
   );
@@ -111,7 +117,7 @@ const BESIDE = 4; // px between a name and the end of its area
 const TALL = 19; // px that a name needs
 
 /** A regime's name where its area is thickest, if it has room there: colours alone do not tell. */
-function Name({ area: { title, low, high }, frame: { x, y, width } }: { area: Area; frame: Frame }) {
+function Name({ area: { regime, title, low, high }, frame: { x, y, width } }: { area: Area; frame: Frame }) {
   const thick = high.map((to, place) => y(low[place]!) - y(to));
   const place = thick.indexOf(Math.max(...thick));
   if (thick[place]! < TALL) return null;
@@ -125,7 +131,13 @@ function Name({ area: { title, low, high }, frame: { x, y, width } }: { area: Ar
   // At the ends it is held by its own end: how long it gets, only the browser knows.
   const held = centre === leftmost ? "start" : centre === rightmost ? "end" : "middle";
   const from = { start: centre - half + BESIDE, middle: centre, end: centre + half - BESIDE }[held];
-  return <text class="regime" x={from} y={(floor + ceiling) / 2 + 4} text-anchor={held} style={{ fill: LABEL_COLOUR }}>{title}</text>;
+  const middle = (floor + ceiling) / 2;
+  return (
+    <>
+      {isLost(regime) && <rect x={centre - half} y={middle - TALL / 2} width={2 * half} height={TALL} fill={colourOf(regime)} />}
+      <text class="regime" x={from} y={middle + 4} text-anchor={held} style={{ fill: LABEL_COLOUR }}>{title}</text>
+    </>
+  );
 }
 
 /** The height of a line through these points. */
@@ -141,6 +153,15 @@ function outline({ low, high }: Area, { x, y }: Frame): string {
   const there = high.map((ns, place) => `${x[place]} ${y(ns)}`);
   const back = low.map((ns, place) => `${x[place]} ${y(ns)}`).reverse();
   return `M${[...there, ...back].join("L")}z`;
+}
+
+const HATCH = 7; // px between strokes
+
+/** Strokes from the lower end of an area to its upper one. */
+function hatching({ low, high }: Area, { x, y }: Frame): string {
+  const [from, to] = [x[0]!, x[x.length - 1]!];
+  const places = Array.from({ length: Math.max(0, Math.floor((to - from) / HATCH)) }, (_, place) => from + (place + 0.5) * HATCH);
+  return places.map((at) => `M${at} ${between(at, x, low.map(y))}V${between(at, x, high.map(y))}`).join("");
 }
 
 const whisker = (x: number, low: number, high: number): string => `M${x - CAP} ${high}h${2 * CAP}M${x} ${high}V${low}M${x - CAP} ${low}h${2 * CAP}`;

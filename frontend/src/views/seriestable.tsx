@@ -1,12 +1,12 @@
 // A series as a table: what each point is, how long it takes, what is at stake there; with a bar where that can be held against others.
 import { Fragment } from "preact";
-import { colourOf, isLost } from "../colours";
 import { count, duration, factor, runName, sourceName } from "../format";
 import type { RunEntry, RunPoint, RunSeries, Turn } from "../report";
 import { partsOf, regimeTitle } from "../series/areas";
 import { named } from "../series/members";
-import { about, against, heading, kneeOf, range, turnOf } from "../series/words";
+import { about, against, AGAINST, heading, kneeOf, range, turnOf } from "../series/words";
 import { Stack } from "./comparewaterfall";
+import { Swatch } from "./swatch";
 
 interface Props {
   readonly told: RunSeries;
@@ -29,7 +29,7 @@ export function SeriesTable({ told, entries, chosen, show }: Props) {
           <th scope="col">{heading(told)}</th>
           {bars && <th scope="col">Where the time goes</th>}
           <th scope="col" class="figure">Per {told.per}</th>
-          {kind !== "apart" && <th scope="col" class="figure">Against the first</th>}
+          {kind !== "apart" && <th scope="col" class="figure">{AGAINST}</th>}
           <th scope="col">Most at stake</th>
         </tr>
       </thead>
@@ -53,9 +53,9 @@ export function SeriesTable({ told, entries, chosen, show }: Props) {
                 {duration(point.ns)}
                 <small title={point.runs.length > 1 ? "the shortest and the longest mean of its runs" : "95 % interval of the mean"}>{range(point)}</small>
               </td>
-              {kind !== "apart" && <td class="figure faster" data-name="vs first">{against(point, place)}</td>}
+              {kind !== "apart" && <td class="figure faster" data-name="speed vs first">{against(point, place)}</td>}
               <td class="stake">
-                <span class={isLost(point.regime) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: colourOf(point.regime) }} />
+                <Swatch regime={point.regime} />
                 {regimeTitle(points, point.regime)}
                 <small> {point.steps === 1 ? "one step" : `${count(point.steps)} steps`}</small>
               </td>
@@ -87,7 +87,7 @@ function What({ told: { kind }, point: { value, run, runs }, entries, chosen, sh
     if (!entry) return <span key={name}>{name}</span>;
     return (
       <button key={name} type="button" class="link" title={name} aria-current={entry === chosen ? "true" : undefined} onClick={() => show(entry)}>
-        {runName(entry.run)} <span class="muted">{sourceName(entry.source)}</span>
+        <bdi>{runName(entry.run)}</bdi> <bdi class="muted">{sourceName(entry.source)}</bdi>
         <span class="spoken">, show its diagnosis</span>
       </button>
     );

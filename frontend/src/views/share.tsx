@@ -1,25 +1,19 @@
 // Passing a report on: its address, as Markdown, as JSON, as one page that needs no server.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { copyText } from "../clipboard";
 import { save } from "../files";
-import { runName, sourceName } from "../format";
+import { fileStem, runName } from "../format";
 import { address } from "../host";
 import type { Report } from "../report";
+import { useSaying } from "../saying";
 import { markdown } from "../share/markdown";
 import { pageOf } from "../share/page";
 import { allStyle } from "../sheet";
 import { Icon } from "./icon";
 
-const SAID_MS = 2_500;
-
 export function Share({ report }: { report: Report }) {
   const root = useRef<HTMLDetailsElement>(null);
-  const [said, say] = useState("");
-  useEffect(() => {
-    if (!said) return undefined;
-    const timer = setTimeout(() => say(""), SAID_MS);
-    return () => clearTimeout(timer);
-  }, [said]);
+  const [said, say] = useSaying();
   useEffect(() => {
     const close = (event: Event) => {
       const away = event instanceof KeyboardEvent ? event.key === "Escape" : !root.current?.contains(event.target as globalThis.Node);
@@ -27,19 +21,20 @@ export function Share({ report }: { report: Report }) {
       root.current.open = false;
       if (event instanceof KeyboardEvent) root.current.querySelector("summary")?.focus();
     };
-    document.addEventListener("pointerdown", close);
-    document.addEventListener("keydown", close);
+    const events = ["pointerdown", "focusin", "keydown"] as const;
+    for (const event of events) document.addEventListener(event, close);
     return () => {
-      document.removeEventListener("pointerdown", close);
-      document.removeEventListener("keydown", close);
+      for (const event of events) document.removeEventListener(event, close);
     };
   }, []);
 
-  const name = `${runName(report.run)}_${sourceName(report.source)}`;
-  const copy = async (text: string, what: string) => say((await copyText(text)) ? `${what} copied` : "The browser did not allow copying");
+  const name = `${runName(report.run)}_${fileStem(report.source)}`;
+  const copy = async (text: string, what: string) => say((await copyText(text)) ? `${what} copied` : "The browser does not allow copying");
   const done = (action: () => void) => () => {
     action();
-    if (root.current) root.current.open = false;
+    if (!root.current) return;
+    root.current.open = false;
+    root.current.querySelector("summary")?.focus(); // the button that had the focus is folded away
   };
   const page = () => {
     const article = root.current?.closest("article");

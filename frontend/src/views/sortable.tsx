@@ -52,7 +52,7 @@ export function Sortable<T>({ caption, rows, columns, first, words, note }: Prop
         )}
       </header>
       <div class="scrolled" role="region" aria-label={caption} tabIndex={0}>
-        <table>
+        <table aria-label={caption}>
           <thead>
             <tr>
               {columns.map(({ key, title, hint, figure }) => (

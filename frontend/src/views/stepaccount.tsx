@@ -1,9 +1,11 @@
 // The account of each step: a column per step, each cut into who owned its time.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { colourOf, isLost } from "../colours";
 import { duration, share } from "../format";
+import { movedAlong } from "../listkeys";
 import type { RegimeColumn, StepColumns } from "../report";
 import type { Focus } from "../state";
+import { Swatch } from "./swatch";
 
 interface Props {
   readonly columns: StepColumns;
@@ -11,25 +13,36 @@ interface Props {
 }
 
 export function StepAccount({ columns, look }: Props) {
+  const root = useRef<HTMLDivElement>(null);
   const [pointed, point] = useState<number>();
+  // Where the keyboard is: there may be hundreds of columns, and they are one stop for Tab.
+  const [last, reach] = useState(0);
+  const reached = Math.min(last, columns.steps.length - 1);
   const totals = columns.steps.map((_, step) => columns.regimes.reduce((sum, regime) => sum + regime.ns[step]!, 0));
   const longest = Math.max(...totals, 1);
   const regimes = [...columns.regimes].sort((a, b) => total(b) - total(a));
   const open = (step: number) =>
     look({ begin: columns.begin_ns[step]!, end: columns.end_ns[step]!, label: nameOf(columns, step) });
+  const walk = (event: KeyboardEvent) => {
+    const target = movedAlong(event.key, reached, totals.length);
+    if (target === undefined) return;
+    root.current?.querySelectorAll<HTMLElement>(".column")[target]?.focus();
+    event.preventDefault();
+  };
   return (
     <section class="step-account">
       <h2>Where each step’s time goes, step by step</h2>
-      <div class="columns-chart" onPointerLeave={() => point(undefined)}>
+      <div class="columns-chart" role="group" aria-label="Steps, walked with the arrow keys" ref={root} onPointerLeave={() => point(undefined)} onKeyDown={walk}>
         {totals.map((time, step) => (
           <button
             key={step}
             type="button"
             class="column"
+            tabIndex={step === reached ? 0 : -1}
             aria-label={`${nameOf(columns, step)}, ${duration(time)}: ${spoken(regimes, step, time)}. Show it on the timeline`}
             onClick={() => open(step)}
             onPointerEnter={() => point(step)}
-            onFocus={() => point(step)}
+            onFocus={() => (reach(step), point(step))}
             onBlur={() => point(undefined)}
           >
             <span style={{ flexGrow: longest - time }} />
@@ -45,9 +58,12 @@ export function StepAccount({ columns, look }: Props) {
           </button>
         ))}
       </div>
-      <p class="reading" role="status">
+      <p class="reading">
         {pointed === undefined ? (
-          <span class="muted">Longest {duration(longest)}. Click a step to see it on the timeline; time in which the device is kept from working is hatched.</span>
+          <span class="muted">
+            Longest {duration(longest)}. Hatched: time in which the device is kept from working.
+            <span class="on-screen"> Click a step to see it on the timeline.</span>
+          </span>
         ) : (
           <>
             <b>{nameOf(columns, pointed)}</b> {duration(totals[pointed]!)}: {spoken(regimes, pointed, totals[pointed]!)}
@@ -57,7 +73,7 @@ export function StepAccount({ columns, look }: Props) {
       <ul class="legend">
         {regimes.map(({ regime, title }) => (
           <li key={regime}>
-            <span class={isLost(regime) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: colourOf(regime) }} />
+            <Swatch regime={regime} />
             {title}
           </li>
         ))}

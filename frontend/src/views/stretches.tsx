@@ -1,12 +1,13 @@
 // How it went over time: the run from its first judged step on as a band of stretches, and the same as a table.
 import { useState } from "preact/hooks";
 import { colourOf, LABEL_COLOUR } from "../colours";
-import { count, duration, elapsed, epochMs, share, shortShare, timeOfDay } from "../format";
+import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../format";
 import type { Stretch } from "../report";
 import type { Focus } from "../state";
 import { listed, partsOf } from "../stretches";
 import { severity } from "../vocabulary";
 import { Icon } from "./icon";
+import { Swatch } from "./swatch";
 
 const LISTED = 8;
 
@@ -29,28 +30,28 @@ export function Stretches({ stretches, look }: Props) {
       <h2>How it went over time</h2>
       <Band stretches={stretches} look={look} />
       <div class="ends muted" aria-hidden="true">
-        <span>{timeOfDay(epochMs(first.begin_ns))}</span>
-        <span>{timeOfDay(epochMs(last.end_ns))}</span>
+        <span>{moment(epochMs(first.begin_ns))}</span>
+        <span>{moment(epochMs(last.end_ns))}</span>
       </div>
-      <table>
+      <table aria-label="How it went over time">
         <thead>
           <tr>
             <th scope="col">From</th>
             <th scope="col" class="figure">For</th>
             <th scope="col">Regime</th>
             <th scope="col" class="figure">Share</th>
-            <th scope="col">At stake</th>
+            <th scope="col">Severity</th>
           </tr>
         </thead>
         <tbody>
           {rows.map((one) => (
             <tr key={one.begin_ns}>
-              <th scope="row" title={timeOfDay(epochMs(one.begin_ns))}>
+              <th scope="row" title={moment(epochMs(one.begin_ns))}>
                 {elapsed(one.begin_ns - first.begin_ns)}
               </th>
               <td class="figure">{duration(one.end_ns - one.begin_ns)}</td>
               <td class="owner">
-                <Swatch of={one} />
+                <Swatch regime={one.regime} lost={isHatched(one)} />
                 {look ? (
                   <button type="button" class="link" onClick={() => look(focusOn(one))}>
                     {nameOf(one)}
@@ -86,10 +87,6 @@ const focusOn = (one: Stretch): Focus => ({ begin: one.begin_ns, end: one.end_ns
 
 /** Something keeps the device from its work there. */
 const isHatched = ({ severity }: Stretch): boolean => severity !== "none";
-
-function Swatch({ of }: { of: Stretch }) {
-  return <span class={isHatched(of) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: colourOf(of.regime) }} />;
-}
 
 /** A click leads to the readings; the table does the same for the keyboard and says it in words. */
 function Band({ stretches, look }: Props) {

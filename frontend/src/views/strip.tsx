@@ -15,7 +15,7 @@ import type { EvidenceProps } from "./evidence";
 import { About, SeenTable, Tip } from "./seen";
 import { TakeAway } from "./takeaway";
 
-const GUTTER = 148; // px for the tracks' names; where there is less room they stand above
+const GUTTER = 176; // px for the tracks' names; where there is less room they stand above
 const NARROW = 640;
 const ABOVE = 16;
 const CLICK_SLOP = 4; // px that a click may move
@@ -119,7 +119,7 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
           <TakeAway client={client} entry={entry} span={span} />
         </span>
       </div>
-      <div class={narrow ? "strip narrow" : "strip"} ref={holder}>
+      <div class={narrow ? "strip narrow" : "strip"} style={{ gridTemplateColumns: `${GUTTER}px minmax(0, 1fr)` }} ref={holder}>
         {!narrow && (
           <div class="gutter" style={{ height: `${height}px` }} aria-hidden="true">
             {tracks.map((track) => (
@@ -162,9 +162,6 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
       </div>
       {problem && <p role="status">{problem}</p>}
       <About thing={selected} keys={overview.keys} titles={titles} origin={origin} show={(thing) => setSpan(around(thing, whole))} />
-      <p class="muted footnote hint">
-        Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a block, click for its whole name.
-      </p>
       <SeenTable seen={seen} span={settledSpan} tracks={tracks} keys={overview.keys} titles={titles} />
     </>
   );

@@ -1,17 +1,19 @@
 // What ran in the judged window: the account step by step, kernels, operators, waits, copies.
 import { settled } from "../asking";
-import { colourOf, isLost } from "../colours";
 import { bytes, count, duration, kernelName, rate, share } from "../format";
 import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, WaitRow } from "../report";
 import { addStyle } from "../sheet";
 import type { Focus } from "../state";
+import charts from "../style/charts.css";
 import sheet from "../style/closer.css";
 import { roof, wait } from "../vocabulary";
 import { Awaited } from "./awaited";
 import type { EvidenceProps } from "./evidence";
 import { Sortable, type Column } from "./sortable";
 import { StepAccount } from "./stepaccount";
+import { Swatch } from "./swatch";
 
+addStyle(charts);
 addStyle(sheet);
 
 export function TablesView({ client, entry, report, look }: EvidenceProps) {
@@ -110,6 +112,8 @@ function Named({ name, row, look }: { name: string; row: Place; look: (focus: Fo
   );
 }
 
+const NEAR = "How near it comes to what bounds it; needs record_shapes=True";
+
 const kernelColumns = (named: Name): readonly Column<KernelRow>[] => [
   { key: "name", title: "Kernel", figure: false, value: ({ name }) => name, cell: (row) => named(row.name, row) },
   figure("total", "Time", ({ total_ns }) => total_ns, duration),
@@ -123,12 +127,12 @@ const kernelColumns = (named: Name): readonly Column<KernelRow>[] => [
     value: ({ regime }) => regime,
     cell: ({ regime }) => (
       <>
-        <span class={isLost(regime) ? "swatch inline hatched" : "swatch inline"} style={{ backgroundColor: colourOf(regime) }} />
+        <Swatch regime={regime} />
         {roof(regime)}
       </>
     ),
   },
-  figure("reached", "Of its roof", ({ reached }) => reached, share, "How near it comes to what bounds it; needs record_shapes=True"),
+  figure("reached", "Of its roof", ({ reached }) => reached, share, NEAR),
   {
     key: "type",
     title: "Multiplies",
@@ -149,8 +153,8 @@ const operatorColumns = (named: Name, onDevice: boolean): readonly Column<Operat
   figure("calls", "Calls", ({ calls }) => calls, count),
   ...(onDevice
     ? [
-        figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share),
-        { key: "roof", title: "Roof", figure: false, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
+        figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share, NEAR),
+        { key: "roof", title: "Roof", hint: "What would bound it, by its arithmetic for each byte", figure: false, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
       ]
     : []),
 ];

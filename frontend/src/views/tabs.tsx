@@ -44,8 +44,16 @@ export function Tabs({ report, entry, session, view }: Props) {
   const views = viewsOf(report, entry);
   // Where it is narrow the chosen tab may be out of sight; the page itself stays where it is.
   useLayoutEffect(() => {
-    const tab = root.current?.querySelector<HTMLElement>("[aria-selected=true]");
-    if (root.current && tab) root.current.scrollLeft = tab.offsetLeft - (root.current.clientWidth - tab.offsetWidth) / 2;
+    const list = root.current;
+    if (!list) return undefined;
+    const bring = () => {
+      const tab = list.querySelector<HTMLElement>("[aria-selected=true]");
+      if (tab) list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
+    };
+    bring();
+    const resized = new ResizeObserver(bring); // a phone is turned
+    resized.observe(list);
+    return () => resized.disconnect();
   }, [view]);
   if (views.length === 1) return null;
   const onKeyDown = (event: KeyboardEvent) => {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Client } from "../api";
 import { save } from "../files";
-import { sourceName } from "../format";
+import { fileStem } from "../format";
 import { handOver, openViewer } from "../perfetto";
 import type { RunEntry } from "../report";
 import type { Span } from "../timeline/viewport";
@@ -15,7 +15,7 @@ interface Props {
 
 export function TakeAway({ client, entry, span }: Props) {
   const [said, say] = useState("");
-  const name = `${sourceName(entry.source)}.slice`;
+  const name = `${fileStem(entry.source)}.slice`;
   const cut = () => client.slice(entry.id, span.begin, span.end, new AbortController().signal);
 
   const download = async () => {

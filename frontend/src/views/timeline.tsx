@@ -4,12 +4,14 @@ import { settled } from "../asking";
 import { duration } from "../format";
 import type { Timeline as Message } from "../report";
 import { addStyle } from "../sheet";
+import charts from "../style/charts.css";
 import sheet from "../style/timeline.css";
 import type { Span } from "../timeline/viewport";
 import { Awaited } from "./awaited";
 import type { EvidenceProps } from "./evidence";
 import { Strip } from "./strip";
 
+addStyle(charts);
 addStyle(sheet);
 
 const OVERVIEW_PIXELS = 512;

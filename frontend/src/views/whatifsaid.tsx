@@ -5,10 +5,10 @@ import { duration, factor } from "../format";
 import type { FirstFix, Prediction, Report, WhatIf } from "../report";
 import { whatIfMarkdown } from "../whatif/markdown";
 import { cost, foretold, interval, intervalOfTime, outlook } from "../whatif/words";
-import { Fact } from "./comparepromise";
+import { Fact } from "./fact";
 import { Listed } from "./comparesaid";
 import { WaterfallTable } from "./comparewaterfall";
-import { CopyMarkdown } from "./copymarkdown";
+import { CopyButton } from "./copybutton";
 import { Icon } from "./icon";
 
 interface Props {
@@ -47,7 +47,7 @@ function Outlook({ told }: { told: WhatIf }) {
           {text}
         </li>
         <li>
-          <CopyMarkdown markdown={() => whatIfMarkdown(told)} />
+          <CopyButton text={() => whatIfMarkdown(told)} words="Copy as Markdown" />
         </li>
       </ul>
     </section>
@@ -60,7 +60,7 @@ function Figures({ told, after }: { told: WhatIf; after: Prediction }) {
       <dl class="facts">
         <Fact name={`A ${told.per} now`} value={duration(told.step_ns)} note="as recorded" />
         <Fact name={`A ${told.per} then`} value={duration(after.step_ns)} note={intervalOfTime(told, after)} />
-        <Fact name="Faster by" value={factor(after.speedup)} note={interval(after)} />
+        <Fact name="Speedup" value={factor(after.speedup)} note={interval(after)} />
       </dl>
       <p class="muted footnote">{foretold(told.basis)}.</p>
     </section>
