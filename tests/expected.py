@@ -20,6 +20,7 @@ from statistics import fmean
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from pages import progress, publish  # noqa: E402
 from simulate.elsewhere import JITTER, MISSED, THERE, Elsewhere  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
@@ -78,10 +79,9 @@ def pairs(runs: int) -> tuple[list[Pair], int]:
     """The pairs that could be compared, and how many could not."""
     found = []
     for number in range(runs):
-        print(f"\rpair {number + 1} of {runs}", end="", file=sys.stderr, flush=True)
+        progress("pair", number + 1, runs)
         seed = FIRST_SEED + number
         found.append(pair(random_workload(seed), THERE[number % len(THERE)], seed))
-    print(file=sys.stderr)
     usable = [one for one in found if one.told.HasField("expected")]
     return usable, len(found) - len(usable)
 
@@ -203,10 +203,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=DEFAULT_RUNS)
     parser.add_argument("--write", action="store_true", help=f"also write {PAGE.name}")
     options = parser.parse_args()
-    text = "\n".join(page(options.runs)) + "\n"
-    print(text, end="")
-    if options.write:
-        PAGE.write_text(text, encoding="utf-8")
+    publish(page(options.runs), PAGE, options.write)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.bar import progress_bar
+from tb_bottleneck.commands.declaring import declared
 from tb_bottleneck.commands.runs import open_run
 
 if TYPE_CHECKING:
@@ -29,15 +30,17 @@ where?
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    compare = commands.add_parser(
+    compare = declared(
+        commands,
         "compare",
-        help="two runs side by side, or several in a row: where the time went, and why",
-        description="Tells why one run is faster or slower than another, regime by regime. Where the devices differ, "
+        "two runs side by side, or several in a row: where the time went, and why",
+        "Tells why one run is faster or slower than another, regime by regime. Where the devices differ, "
         "also what B's device promises for the work that A does, and by what that promise was not kept.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
-    compare.add_argument("runs", nargs="+", metavar="RUN", help="a trace file, or a directory with one run")
+    compare.add_argument(
+        "runs", nargs="+", metavar="RUN", help="a trace file, a directory with one run, or a report; see below"
+    )
     compare.add_argument("--json", action="store_true", help="print one JSON object")
     compare.add_argument(
         "--fail-slower",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.bar import progress_bar
+from tb_bottleneck.commands.declaring import declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ examples:
 
 record a trace for it with:
   with torch.profiler.profile(
-      schedule=torch.profiler.schedule(skip_first=10, wait=1, warmup=2, active=6),
+      schedule=torch.profiler.schedule(skip_first=10, wait=1, warmup=2, active=6, repeat=1),
       on_trace_ready=torch.profiler.tensorboard_trace_handler("runs/mine"),
   ) as prof:
       for batch in loader:
@@ -35,15 +36,19 @@ record a trace for it with:
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    diagnose = commands.add_parser(
+    diagnose = declared(
+        commands,
         "diagnose",
-        help="judge recordings: files, run directories or whole logdirs",
-        description="Judges torch.profiler recordings and prints one report for each.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "judge recordings: files, run directories or whole logdirs",
+        "Judges recordings, traces of torch.profiler and what the monitor wrote, and prints one report for "
+        "each: who owns the time of a step, why, and what to change first.",
+        EXAMPLES,
     )
     diagnose.add_argument(
-        "paths", nargs="+", metavar="PATH", help="a trace file, or a directory that is searched for traces"
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="a trace, an event file of the monitor, or a directory that is searched for both, at any depth",
     )
     diagnose.add_argument("--json", action="store_true", help='print one JSON object, {"reports": [...]}')
     diagnose.add_argument("--no-cache", action="store_true", help="read every trace anew, and keep no report of it")
@@ -112,7 +117,8 @@ def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespac
 
     if not reports:
         where = ", ".join(options.paths)
-        print(f"No trace was found under {where}; looked for *.pt.trace.json and *.pt.trace.json.gz, at any depth.")
+        sought = "*.pt.trace.json and *.pt.trace.json.gz, and for event files of the monitor, at any depth"
+        print(f"No recording was found under {where}; looked for {sought}.")
     print("\n\n".join([render(report) for report in reports] + [render_job(job) for job in jobs]), end="")
 
 

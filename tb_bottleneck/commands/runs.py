@@ -54,7 +54,11 @@ def recordings_of(path: str) -> Run:
     found = sorted(scan(path).recordings, key=lambda one: (one.mtime_ns, one.path))
     traces = [one for one in found if not is_event_file(one.path)]
     if not traces:
-        raise NotFound(f"no trace was found under {path}; looked for *.pt.trace.json and *.pt.trace.json.gz")
+        only = "; its telemetry alone cannot be replayed: `tb-bottleneck capture` asks a running training for a trace"
+        raise NotFound(
+            f"no trace was found under {path}; looked for *.pt.trace.json and *.pt.trace.json.gz"
+            + (only if found else "")
+        )
     runs = sorted({recording.run for recording in traces})
     if len(runs) > 1:
         shown = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")

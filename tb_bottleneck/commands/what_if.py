@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.bar import progress_bar
+from tb_bottleneck.commands.declaring import declared
 from tb_bottleneck.commands.runs import open_run
 
 if TYPE_CHECKING:
@@ -20,25 +21,33 @@ Kernels are scaled by the roof that bounds them, copies by the link, and everyth
 recorded; the recording is then replayed with these times. What was assumed is printed with the answer.
 """
 
+MOST = 1 << 30
+
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    asked = commands.add_parser(
+    asked = declared(
+        commands,
         "what-if",
-        help="predict a run on another device, with other workers, batch, precision or link",
-        description="Predicts how a recorded run would go under other conditions: the expected step time with an "
+        "predict a run on another device, with other workers, batch, precision or link",
+        "Predicts how a recorded run would go under other conditions: the expected step time with an "
         "interval, who would own it then, and what to mend first so that the change is not wasted.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     asked.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
     asked.add_argument("--device", metavar="NAME", help='another device, as torch names it: "NVIDIA H200"')
-    asked.add_argument("--workers", type=int, metavar="N", help="worker processes of the loader")
-    asked.add_argument("--batch", type=int, metavar="N", help="samples per step")
+    asked.add_argument("--workers", type=_count, metavar="N", help="worker processes of the loader, 1 or more")
+    asked.add_argument("--batch", type=_count, metavar="N", help="samples per step, in one process")
     asked.add_argument("--precision", choices=("bf16", "fp16", "tf32"), help="the type that products run in")
     asked.add_argument("--link", metavar="LINK", help="the link between host and device: gen4x16")
     asked.add_argument("--json", action="store_true", help="print one JSON object")
     asked.set_defaults(run=_what_if)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 12 and 0 < int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number from 1 to {MOST}")
+    return int(text)
 
 
 def _what_if(options: argparse.Namespace) -> int:

@@ -127,7 +127,10 @@ def _layers(recording: Recording) -> Rows:
 
 
 def passes_of(recording: Recording) -> int:
-    """Forward passes per step: losses per step, where all steps have the same number of them; else one."""
+    """Forward passes per step: losses per step, where all steps have the same number of them; else one.
+
+    A model may have several losses, too: of passes, the first layer is called as often.
+    """
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP)
     if steps.basis == "whole":
@@ -138,5 +141,22 @@ def passes_of(recording: Recording) -> int:
         times = times[(times >= steps.host[0]) & (times < steps.host[-1])]
         counts = np.bincount(np.searchsorted(steps.host, times, side="right") - 1, minlength=len(steps))
         if len(times) and counts.min() == counts.max():
-            return int(counts[0])
+            return int(counts[0]) if _begins_so_often(recording, int(counts[0])) else 1
     return 1
+
+
+def _begins_so_often(recording: Recording, passes: int) -> bool:
+    """Whether the first layer is called once, or several times, in each of so many passes; True where none is known."""
+    trace, steps = recording.trace, recording.steps
+    rows = _layers(recording)
+    if not len(rows):  # no shapes were recorded
+        rows = trace.rows(Kind.CPU_OP)
+        rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name in _FIRST_LAYERS))]
+    rows = rows[(trace.events.start[rows] >= steps.host[0]) & (trace.events.start[rows] < steps.host[-1])]
+    if not len(rows):
+        return True
+    first = rows[np.argmin(trace.events.start[rows])]
+    alike = (trace.events.name[rows] == trace.events.name[first]) & (
+        trace.events.signature[rows] == trace.events.signature[first]
+    )
+    return bool(alike.any()) and int(alike.sum()) % (passes * len(steps)) == 0

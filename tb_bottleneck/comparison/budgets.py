@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tb_bottleneck.comparison.noise import MIN_STEPS
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.schema import bottleneck_pb2, comparison_pb2
 from tb_bottleneck.units import duration_text, share_text
@@ -61,11 +62,14 @@ def overspent(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget
 def slower(told: comparison_pb2.Comparison, most: float) -> str | None:
     """The sentence that says that B is slower than A by more than the share `most` and beyond the noise; else None.
 
-    Where nothing can be compared that is said too: a gate that cannot see does not open.
+    Where nothing can be compared, or one step alone does not tell, that is said too: a gate that cannot see does not
+    open.
     """
     if not told.comparable:
         return told.headline
     growth = told.b_ns / told.a_ns - 1
+    if growth > most and min(told.a_steps, told.b_steps) < MIN_STEPS:
+        return f"whether B is slower than A cannot be told. {told.test}"
     if growth <= most or not told.told:
         return None
     times = f"{duration_text(told.b_ns)} instead of {duration_text(told.a_ns)} per {told.per}"

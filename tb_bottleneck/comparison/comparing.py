@@ -9,6 +9,7 @@ from tb_bottleneck.comparison.likeness import LIKE, likeness
 from tb_bottleneck.comparison.noise import difference
 from tb_bottleneck.comparison.promise import move_between, promise
 from tb_bottleneck.comparison.remainder import gap_between, remainders
+from tb_bottleneck.comparison.reported import TELEMETRY
 from tb_bottleneck.comparison.side import Judged, Progress, Side, Unjudged, open_side
 from tb_bottleneck.comparison.surroundings import differences
 from tb_bottleneck.comparison.waterfall import waterfall
@@ -54,25 +55,49 @@ def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
         told.notes.extend(reason for side in (a, b) if isinstance(side, Unjudged) for reason in side.because)
         told.headline = refusal(told.notes)
         return told
+    by_telemetry = [side.report.witness == TELEMETRY for side in (a, b)]
+    if by_telemetry[0] != by_telemetry[1]:
+        said = {"telemetry": "A", "trace": "B"} if by_telemetry[0] else {"telemetry": "B", "trace": "A"}
+        told.notes.append(headline_words("mixed").safe_substitute(said))
+        told.headline = refusal(told.notes)
+        return told
     told.comparable = True
     told.causes.gained.extend(cause for cause in b.causes if cause not in a.causes)
     told.causes.lost.extend(cause for cause in a.causes if cause not in b.causes)
     if not (isinstance(a, Side) and isinstance(b, Side)):
         _tell_times(told, a, b, Unit("step"))
         told.notes.extend([headline_words("reported").safe_substitute(), *_health(a, b)])
-        told.headline = headline_of(told)
+        told.headline = headline_of(told, ranks=ranks_of(a, b))
         return told
     batches = batch_of(a.recording), batch_of(b.recording)
     unit = unit_of(*batches)
-    alike = likeness(a.recording, b.recording)
+    found = likeness(a.recording, b.recording)
+    alike = 1.0 if isinstance(found, Missing) else found
     _tell_batches(told, unit, *batches)
     _tell_times(told, a, b, unit)
     told.context.extend(differences(a, b))
-    told.notes.extend(_health(a, b))
+    told.notes.extend([found.because] if isinstance(found, Missing) else [])
+    told.notes.extend([*_stacks(a, b), *_health(a, b)])
     unprofiled = unprofiled_of(a.recording, unit.a), unprofiled_of(b.recording, unit.b)
     device = _tell_promise(told, a, b, unit) if alike >= LIKE else None
-    told.headline = headline_of(told, alike, device, unprofiled)
+    told.headline = headline_of(told, alike, device, unprofiled, ranks_of(a, b)) + _on_cpu(a, b)
     return told
+
+
+def _on_cpu(a: Side, b: Side) -> str:
+    """That only one of the two worked on a device, which nothing in their times says."""
+    if a.recording.on_device == b.recording.on_device:
+        return ""
+    said = {"cpu": "B", "device": "A"} if a.recording.on_device else {"cpu": "A", "device": "B"}
+    return headline_words("on_cpu").safe_substitute(said)
+
+
+def ranks_of(a: Judged, b: Judged) -> tuple[int, int] | None:
+    """How many ranks each side's job has, where both say so and they differ."""
+    if not (a.report.HasField("world_size") and b.report.HasField("world_size")):
+        return None
+    found = a.report.world_size, b.report.world_size
+    return None if found[0] == found[1] else found
 
 
 def unprofiled_of(recording: Recording, samples: int) -> float | None:
@@ -112,6 +137,15 @@ def _tell_times(told: pb.Comparison, a: Judged, b: Judged, unit: Unit) -> None:
     told.noise, told.told, told.test = found.noise, found.told, found.test
 
 
+def _stacks(a: Side, b: Side) -> list[str]:
+    """That one side was slowed by its recording more than the other, where the heads say so."""
+    recorded = [side.recording.trace.header.stacks_recorded for side in (a, b)]
+    if recorded[0] == recorded[1]:
+        return []
+    said = {"slowed": "A", "other": "B"} if recorded[0] else {"slowed": "B", "other": "A"}
+    return [headline_words("stacks").safe_substitute(said)]
+
+
 def _health(a: Judged, b: Judged) -> list[str]:
     """What is wrong with the recordings."""
     sides = (("A", a), ("B", b))
@@ -125,11 +159,13 @@ def _tell_promise(told: pb.Comparison, a: Side, b: Side, unit: Unit) -> str | No
     if move is None:
         return None
     found = promise(a.recording, move)
-    after = {regime: ns / unit.a for regime, ns in found.outcome.ns.items()}
+    # What is promised is of the rank that was replayed; times are the mean over the ranks.
+    scale = a.step_ns * len(a.recording.steps) / sum(a.recording.account.ns.values()) / unit.a
+    after = {regime: ns * scale for regime, ns in found.outcome.ns.items()}
     expected, told_expected = sum(after.values()), told.expected
     told_expected.speedup, told_expected.b_ns = told.a_ns / expected, expected
-    told_expected.low = told.a_ns * unit.a / found.slowest_ns
-    told_expected.high = told.a_ns * unit.a / found.fastest_ns
+    told_expected.low = told.a_ns / (found.slowest_ns * scale)
+    told_expected.high = told.a_ns / (found.fastest_ns * scale)
     told_expected.basis, told_expected.kernels_speedup = found.outcome.basis, found.kernels
     told_expected.assumptions.extend(found.assumptions)
     for bar in told.by_regime:

@@ -128,7 +128,7 @@ def unknown_device(trace: Trace) -> str:
 def _near(name: str) -> list[str]:
     """The names that this one may have meant: those that hold it, else those spelt like it, makers left aside."""
     names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
-    holding = [spelt for plain, spelt in names.items() if _plain(name) in plain][:MOST_NEAR]
+    holding = [spelt for plain, spelt in names.items() if _plain(name) and _plain(name) in plain][:MOST_NEAR]
     bare = {_bare(plain): spelt for plain, spelt in names.items()}
     return holding or [bare[one] for one in get_close_matches(_bare(_plain(name)), bare, n=MOST_NEAR, cutoff=NEAR_FROM)]
 

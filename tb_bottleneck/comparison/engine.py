@@ -7,11 +7,13 @@ device's work shrinks or grows, and no step is shorter than the host's own work.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
+from tb_bottleneck.measures.busy import claims_of
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.roofs import Roof
@@ -35,10 +37,14 @@ Change = Callable[[World], World]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Time per step by regime, in ns, and in all; `basis` says how it was found."""
+    """Time per step by regime, in ns, and in all; `basis` says how it was found.
+
+    `least_ns` is the time per step for which the device computes then: no host makes a step shorter.
+    """
 
     ns: dict[str, float]
     basis: str
+    least_ns: float
 
     @property
     def step_ns(self) -> float:
@@ -67,19 +73,19 @@ class Engine:
         start = recorded_world(self.facts)
         world = start if change is None else change(start)
         idle = self._idle_after(world)
+        if lengths is not None:
+            world = world.but(length=self._lengths(lengths))
+        computes = float(self.facts.busy_with(world.items.length))
+        least = computes / len(self.recording.steps)
         if not self.facts.check.trusted:
             whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
             window = max(whole, world.floor)
-            return Outcome(
-                self._account(window, busy, idle, self._surplus(busy, idle, whole < world.floor)), BY_ACCOUNT
-            )
-        if lengths is not None:
-            world = world.but(length=self._lengths(lengths))
+            surplus = self._surplus(busy, idle, whole < world.floor, lengths)
+            return Outcome(self._account(window, busy, idle, surplus), BY_ACCOUNT, least)
         window, free = world.window(), replace(world, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
-        return Outcome(
-            self._account(window * of_window, busy, idle, self._surplus(busy, idle, free < window)), BY_REPLAY
-        )
+        surplus = self._surplus(busy, idle, free < window, lengths)
+        return Outcome(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         """Lengths of the items; what other devices do changes as the same kernels of this one do."""
@@ -99,17 +105,22 @@ class Engine:
         ops = self.recording.trace.device_ops
         before = (ops.end - ops.start).astype(np.float64)
         after = before if lengths is None else lengths
-        middle = (ops.start + ops.end) // 2
         busy = dict.fromkeys(BUSY_REGIMES, 0.0)
         for owner, spans in self.recording.busy.items():
-            inside = spans.contains(middle)
-            whole = float(before[inside].sum())
-            regime = "unexplained" if owner == "unknown" else owner
-            for now, rows in _now_bound(regime, inside, roofs).items():
-                part = float(after[rows].sum()) / whole if whole else float(now == regime)
+            owning = spans.covered(ops.start, ops.end) * self._claims[owner]
+            then = owning * after / np.maximum(before, 1.0)
+            whole, regime = float(owning.sum()), "unexplained" if owner == "unknown" else owner
+            for now, rows in _now_bound(regime, self._claims[owner], roofs).items():
+                part = float(then[rows].sum()) / whole if whole else float(now == regime)
                 busy[now] = busy.get(now, 0.0) + spans.total() * part
         own_pauses = self.recording.account.ns["underfilled"] - self.recording.busy["underfilled"].total()
         return busy | {"underfilled": busy["underfilled"] + own_pauses}
+
+    @cached_property
+    def _claims(self) -> dict[str, Bools]:
+        """Which operations of the trace's device own time where they run alone, by owner."""
+        trace = self.recording.trace
+        return claims_of(trace.device_ops, self.recording.roofs, trace.multiprocessors)
 
     def _idle(self) -> dict[str, float]:
         """Recorded time of the window by regime in which the device waits for the host."""
@@ -148,19 +159,35 @@ class Engine:
         whole = sum(found.values()) * steps
         return {regime: ns * window / whole for regime, ns in found.items()} if whole else found
 
-    def _surplus(self, busy: dict[str, float], idle: dict[str, float], starved: bool) -> dict[str, float]:
+    def _surplus(
+        self, busy: dict[str, float], idle: dict[str, float], starved: bool, lengths: Floats | None
+    ) -> dict[str, float]:
         """Whose it is, as shares by regime, if a window turns out longer than the device's work and the host's pauses.
 
-        Of a window that is as long as making its batches takes, the loader's. Where the device works longer than it
-        was recorded to, it hides more of the host and not less: then it is the device's own, in proportion. Else what
-        the device hid comes to light, in proportion to what the host did meanwhile.
+        Of a window that is as long as making its batches takes, the loader's. Where copies or collectives grew beyond
+        what hid them, theirs. Where the device works longer than it was recorded to, it hides more of the host and not
+        less: then it is the device's own, in proportion. Else what the device hid comes to light, in proportion to what
+        the host did meanwhile.
         """
         if starved:
             return {"input": 1.0}
+        uncovered = self._uncovered(lengths)
+        if uncovered:
+            return uncovered
         whole = sum(busy.values())
         if whole > sum(self._busy(None).values()):
             return {regime: ns / whole for regime, ns in busy.items()}
         return self._hidden(idle)
+
+    def _uncovered(self, lengths: Floats | None) -> dict[str, float]:
+        """What copies and collectives grew by, as shares by regime, where kernels did not grow by more; else empty."""
+        if lengths is None or not self.recording.on_device:
+            return {}
+        ops = self.recording.trace.device_ops
+        grown = (lengths - (ops.end - ops.start)) * self.recording.in_window(ops.start)
+        found = {one: max(float(grown[self._claims[one]].sum()), 0.0) for one in ("communication", "transfer")}
+        whole, every = sum(found.values()), float(grown.sum())
+        return {one: ns / whole for one, ns in found.items()} if whole > max(every, 0.0) / 2 else {}
 
     def _hidden(self, idle: dict[str, float]) -> dict[str, float]:
         """What the host does while the device works, as shares of it by regime."""

@@ -6,7 +6,7 @@ from math import log
 from tb_bottleneck.comparison.devices import with_article
 from tb_bottleneck.comparison.likeness import LIKE
 from tb_bottleneck.comparison.noise import MIN_STEPS
-from tb_bottleneck.comparison.pace import bare_pace, pace, ratio_text, time_text
+from tb_bottleneck.comparison.pace import SAME, WORTH_TELLING, bare_pace, pace, ratio_text, time_text
 from tb_bottleneck.comparison.waterfall import largest
 from tb_bottleneck.knowledge.comparing import headline_words
 from tb_bottleneck.knowledge.words import regime_advice
@@ -36,11 +36,16 @@ Unprofiled = tuple[float | None, float | None]
 
 
 def headline_of(
-    told: pb.Comparison, alike: float = 1.0, device: str | None = None, unprofiled: Unprofiled = (None, None)
+    told: pb.Comparison,
+    alike: float = 1.0,
+    device: str | None = None,
+    unprofiled: Unprofiled = (None, None),
+    ranks: tuple[int, int] | None = None,
 ) -> str:
     """What differs, by how much, and where; then what the other device promised, where it is another one.
 
-    `unprofiled` are both sides' times in ns while nothing was recorded, where that was measured.
+    `unprofiled` are both sides' times in ns while nothing was recorded, where that was measured; `ranks` are both jobs'
+    where they differ.
     """
     sentence = _difference(told)
     if alike < LIKE:
@@ -51,8 +56,19 @@ def headline_of(
         sentence += _where(told)
     elif beyond:
         sentence += _lies(told)
-    sentence += _unprofiled(told, *unprofiled)
+    if told.told and max(told.speedup, 1 / told.speedup) < 1 + WORTH_TELLING:
+        sentence += headline_words("small").safe_substitute()
+    sentence += _unprofiled(told, *unprofiled) + _together(told, ranks)
     return sentence + (_promised(told, device) if device is not None else "")
+
+
+def _together(told: pb.Comparison, ranks: tuple[int, int] | None) -> str:
+    """What jobs of different size get through: a step of one rank says nothing of the others."""
+    if ranks is None:
+        return ""
+    together = told.speedup * ranks[1] / ranks[0]
+    said = {"a_ranks": ranks[0], "b_ranks": ranks[1], "together": f"{ratio_text(together)} times"}
+    return headline_words("ranks").safe_substitute(said)
 
 
 def _difference(told: pb.Comparison) -> str:
@@ -66,11 +82,18 @@ def _difference(told: pb.Comparison) -> str:
     }
     if min(told.a_steps, told.b_steps) < MIN_STEPS:
         test = told.test[:1].lower() + told.test[1:]
-        return headline_words("alone").safe_substitute(said, test=test, ratio=ratio_text(told.speedup))
+        return headline_words("alone").safe_substitute(said, test=test, pace=_pace(told.speedup))
     if not told.told:
         return headline_words("same").safe_substitute(said)
     word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
     return headline_words(word).safe_substitute(said, ratio=ratio_text(ratio))
+
+
+def _pace(speedup: float) -> str:
+    """A ratio that no test backs, in the words of those that one does."""
+    if abs(speedup - 1) < SAME:
+        return "about as long"
+    return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
 
 
 def _where(told: pb.Comparison) -> str:
@@ -94,8 +117,13 @@ def _where(told: pb.Comparison) -> str:
 
 
 def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> str:
-    """The difference without the profiler, where it is another one than the recorded: the profiler lengthens steps."""
-    if a_ns is None or b_ns is None or abs(a_ns / b_ns / told.speedup - 1) < max(told.noise, KEPT):
+    """The difference without the profiler, where it is another one than the recorded, for the profiler lengthens steps;
+    or where there is one, and the recorded steps do not tell."""
+    if a_ns is None or b_ns is None:
+        return ""
+    other = abs(a_ns / b_ns / told.speedup - 1) >= max(told.noise, KEPT)
+    untold = not told.told and max(a_ns / b_ns, b_ns / a_ns) >= 1 + WORTH_TELLING
+    if not other and not untold:
         return ""
     said = {"pace": bare_pace(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
     return headline_words("unprofiled").safe_substitute(said, per=told.per)
@@ -132,6 +160,10 @@ def _promised(told: pb.Comparison, device: str) -> str:
         return sentence + headline_words("kept_in_noise").safe_substitute()
     sign = 1 if missing > 0 else -1
     part = max(expected.remainder, key=lambda one: sign * one.share)
+    if expected.low <= told.speedup <= expected.high:
+        word = "short_within" if missing > 0 and part.cause != "unexplained" else "kept_within"
+        said = {"pace": bare_pace(told.speedup), "because": part.because}
+        return sentence + headline_words(word).safe_substitute(said)
     word = "remainder" if missing > 0 else "better"
     if part.cause == "unexplained":
         word = {"remainder": "unnamed", "better": "better_unnamed"}[word]

@@ -61,7 +61,10 @@ def difference(a: Times, b: Times) -> Difference:
         return Difference(speedup, low, high, apart, f"{sides} are too few for a test; {said}.")
     p = mann_whitney(a, b)
     told = p < LEVEL and not low <= 1 <= high
-    return Difference(speedup, low, high, told, f"{sides}, Mann-Whitney test: p = {p:.2g}.")
+    said = f"{sides}, Mann-Whitney test: p = {p:.2g}"
+    if p < LEVEL and not told:
+        said += f"; but their means may be in a ratio of {low:.3g} to {high:.3g}, which holds 1"
+    return Difference(speedup, low, high, told, f"{said}.")
 
 
 def interval(a: Times, b: Times) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.trace.device import Work
 from tb_bottleneck.trace.kinds import Kind
@@ -51,6 +52,14 @@ def device_operators(recording: Recording, lengths: Floats | None = None) -> dic
         else:
             found[trace.names[name]] = Operator(seen.ns + ns, seen.kernel, seen.kernels | {kernel_name})
     return dict(sorted(found.items(), key=lambda one: -one[1].ns))
+
+
+def updating(recording: Recording) -> Spans:
+    """When an optimizer was at work, by its own annotations."""
+    trace = recording.trace
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name.startswith("Optimizer.")))]
+    return union(trace.events.start[rows], trace.events.end[rows])
 
 
 def other_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:

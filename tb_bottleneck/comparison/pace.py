@@ -2,7 +2,9 @@
 
 from tb_bottleneck.units import duration_text
 
-SAME = 0.02  # less is lost in the noise between two runs of one training
+SAME = 0.02  # less is called the same: it would take hundreds of steps to show
+# Less is what one training differs from itself by when it is started again.
+WORTH_TELLING = 0.05
 
 
 def ratio_text(ratio: float) -> str:

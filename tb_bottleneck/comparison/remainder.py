@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tb_bottleneck.comparison.batch import batch_of
+from tb_bottleneck.comparison.devices import VECTOR_FP32
 from tb_bottleneck.comparison.operators import device_operators, host_ratio
 from tb_bottleneck.comparison.pace import time_text
 from tb_bottleneck.comparison.printable import printable
@@ -16,13 +19,16 @@ from tb_bottleneck.comparison.side import Side
 from tb_bottleneck.comparison.surroundings import version_text
 from tb_bottleneck.knowledge.comparing import fact_titles, first_cuda, remainder_words
 from tb_bottleneck.knowledge.gpus import GIGA
+from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
 from tb_bottleneck.measures.copying import pinned_bandwidth
 from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.products import full_precision_products, types_multiplied
+from tb_bottleneck.measures.products import types_multiplied
+from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.replay.world import Case
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.trace.device import Work
 
 # Smaller parts of B's time are summed up as unexplained: a list of crumbs explains nothing.
 WORTH_NAMING = 0.02
@@ -31,8 +37,10 @@ HOST_DIFFERS = 1.15
 # Pinned copies reach 80 to 88 % of what a link can carry; well below that the link is not what it should be.
 LINK_REACHED = 0.8
 LONGEST_NAME = 80
-# Products that moved this share of the window from matrix units to ordinary ones are not the same products.
-MOVED = 0.10
+# Products of which this share of their time moved from matrix units to ordinary ones are not the same products.
+MOVED = 0.25
+# What a step costs however many samples it works on; making and copying them is not among it.
+ONCE_A_STEP = ("sync", "launch", "host", "allocator", "interruption", "communication")
 OF_CUDA = ("cuda_runtime_version", "cuda_driver_version")
 
 
@@ -99,8 +107,9 @@ def _parts(gap: Gap, whole: float) -> Iterator[pb.Remainder]:
 
 def _named(gap: Gap, regime: str, share: float) -> tuple[str, str]:
     """The cause of a difference in a regime of the host, of copies or of collectives."""
-    if share < 0 and gap.samples is not None:
-        return "batch_grown", gap.words("batch_grown", (regime,), samples_a=gap.samples[0], samples_b=gap.samples[1])
+    shared = _shared_by_samples(gap, regime, share)
+    if shared is not None:
+        return shared
     if regime in ("launch", "host") and gap.ratio is not None and _explains(gap.ratio, share):
         cause = "slower_host" if share > 0 else "faster_host"
         return cause, gap.words(cause, (regime,), ratio=f"{gap.ratio:.2f}")
@@ -111,6 +120,14 @@ def _named(gap: Gap, regime: str, share: float) -> tuple[str, str]:
         return found[0].cause, gap.words("found", (regime,))
     generic = {"input": "starved", "launch": "launch_bound"}.get(regime) if share > 0 else None
     return generic or regime, gap.words(generic or "more", (regime,))
+
+
+def _shared_by_samples(gap: Gap, regime: str, share: float) -> tuple[str, str] | None:
+    """The number of samples as the cause: of what a step costs once each of many bears less, and each of few more."""
+    if gap.samples is None or regime not in ONCE_A_STEP or (gap.samples[1] > gap.samples[0]) != (share < 0):
+        return None
+    cause = "batch_grown" if share < 0 else "batch_shrunk"
+    return cause, gap.words(cause, (regime,), samples_a=gap.samples[0], samples_b=gap.samples[1])
 
 
 def _explains(ratio: float, share: float) -> bool:
@@ -161,13 +178,23 @@ def _old_libraries(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
 
 def _units_unused(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
     """Products that ran on A's matrix units and run on B's ordinary ones."""
-    full = [side.measures.value(full_precision_products, 0.0) for side in (gap.a, gap.b)]
+    full = [_on_ordinary_units(side.recording) for side in (gap.a, gap.b)]
     types = [side.measures(types_multiplied) for side in (gap.a, gap.b)]
     if share < 0 or full[1] - full[0] < MOVED or any(isinstance(one, Missing) for one in types):
         return None
     texts = [one.text for one in types if not isinstance(one, Missing)]
     because = gap.words("tensor_cores_unused", DEVICE_REGIMES, types_a=texts[0], types=texts[1])
     return pb.Remainder(cause="tensor_cores_unused", share=share, because=because, regime="compute")
+
+
+def _on_ordinary_units(recording: Recording) -> float:
+    """Share of the products' own time that they spend in fp32 on ordinary units; 0 where there are none."""
+    ops = recording.trace.device_ops
+    rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
+    length = (ops.end - ops.start) * rows
+    names = recording.trace.names
+    plain = {name for name in np.unique(ops.name[rows]).tolist() if precision_of(names[name]) == VECTOR_FP32}
+    return float(length[np.isin(ops.name, list(plain))].sum() / max(length.sum(), 1))
 
 
 def _batch_not_grown(gap: Gap, share: float, whole: float) -> pb.Remainder | None:

@@ -10,10 +10,13 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from tb_bottleneck.comparison.printable import printable
 from tb_bottleneck.comparison.side import Judged, Unjudged, of_ranks
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
+TELEMETRY = "telemetry"  # the witness of a report that no trace is behind
+MOST_SHOWN = 4  # names of runs
 MOST_NS = 1e18  # some 30 years: of one step, or of one regime in it
 
 
@@ -23,13 +26,24 @@ def reported(name: str, text: bytes) -> Judged | Unjudged:
         reports = [json_format.ParseDict(one, pb.Report(), ignore_unknown_fields=True) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
         return Unjudged(name, (f"{name} holds no report: `tb-bottleneck diagnose --json` writes one.",))
-    judged = {report.rank: report for report in reports if report.HasField("verdict") and _is_sound(report)}
-    if not judged:
+    found = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
+    if not found:
         return Unjudged(name, (f"{name} holds no report with a verdict.",))
+    runs = sorted({report.run for report in found if report.witness != TELEMETRY})
+    if len(runs) > 1:
+        shown = ", ".join(map(printable, runs[:MOST_SHOWN])) + (", ..." if len(runs) > MOST_SHOWN else "")
+        because = (
+            f"{name} holds reports of {len(runs)} runs ({shown}); `tb-bottleneck diagnose RUN --json` tells of one."
+        )
+        return Unjudged(name, (because,))
+    # Where a trace was judged too, telemetry is heard and not compared: it cannot tell all that a trace does.
+    traces = {report.rank: report for report in found if report.witness != TELEMETRY}
+    heard = [report for report in found if report.witness == TELEMETRY]
+    judged = traces or {report.rank: report for report in heard}
     ranks = tuple(judged[rank] for rank in sorted(judged))
     for report in ranks:
         report.run = name
-    return Judged(name, ranks, of_ranks(ranks))
+    return Judged(name, ranks, of_ranks(ranks), heard=tuple(heard) if traces else ())
 
 
 def _reports(text: bytes) -> list[Any]:

@@ -14,7 +14,7 @@ from tb_bottleneck.comparison.settings import APART, HISTORY, SETTINGS, SWEEP, V
 from tb_bottleneck.comparison.side import Judged, Side, Unjudged
 from tb_bottleneck.comparison.turn import turn_of
 from tb_bottleneck.comparison.waterfall import waterfall
-from tb_bottleneck.knowledge.comparing import series_words
+from tb_bottleneck.knowledge.comparing import series_words, sweep_titles
 from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.measures.measure import Missing
@@ -135,7 +135,7 @@ def _unlike(sides: list[Side]) -> list[str]:
     return [
         f"{one.name} hardly does the same work as {before.name}: {share_text(alike)} of the operators agree."
         for before, one, alike in pairs
-        if alike < LIKE
+        if not isinstance(alike, Missing) and alike < LIKE
     ]
 
 
@@ -167,12 +167,13 @@ def _repeats(row: list[Placed]) -> list[str]:
 
 def _sweep(told: pb.RunSeries, row: list[Placed]) -> str:
     first, last, best = row[0], row[-1], min(row, key=lambda one: one.mean)
+    level = last is not first and _in_noise(first, last)
     said = {
         "varies": told.varies,
         "per": told.per,
         "first": first.value,
         "last": last.value,
-        "goes": "falls" if last.mean < first.mean else "rises",
+        "goes": "goes" if level else "falls" if last.mean < first.mean else "rises",
         "from": duration_text(first.mean),
         "to": duration_text(last.mean),
         "at": best.value,
@@ -180,6 +181,10 @@ def _sweep(told: pb.RunSeries, row: list[Placed]) -> str:
     shortest = series_words("best").safe_substitute(said, best=duration_text(best.mean)) if best is not last else ""
     where = _where(first, best if best is not first else last)
     headline = series_words("sweep").safe_substitute(said, best=shortest, where=where)
+    if told.varies == sweep_titles()["world_size"]:
+        return headline + series_words("ranks").safe_substitute()
+    if best is first and level:
+        headline += series_words("noise_last").safe_substitute()
     if best is not first and _in_noise(first, best):
         return headline + series_words("noise").safe_substitute()
     if first.mean / best.mean < 1 / (1 - LEFT_AT_KNEE):

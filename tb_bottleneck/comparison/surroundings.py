@@ -80,8 +80,9 @@ def _text(value: object) -> str | None:
 def _head(side: Side) -> dict[str, str]:
     header, report = side.recording.trace.header, side.report
     facts = header.device(side.recording.trace.device_index)
+    idle = not side.recording.on_device and report.device.kind != "cpu"  # a device is there, and did nothing
     found = {
-        "device": report.device.name or ("" if side.recording.on_device else "CPU"),
+        "device": ("" if idle else report.device.name) or ("" if side.recording.on_device else "CPU"),
         "devices": str(report.device.count),
         "world_size": str(report.world_size) if report.HasField("world_size") else "",
         "backend": header.backend,
@@ -142,8 +143,3 @@ def _kernels(a: Recording, b: Recording) -> list[pb.ContextRow]:
         )
         for name, (one, other) in other_kernels(a, b).items()
     ]
-
-
-def _shown(kernels: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """Names of kernels as far as they are shown."""
-    return {name: (printable(one, KERNEL), printable(other, KERNEL)) for name, (one, other) in kernels.items()}

@@ -118,9 +118,9 @@ def _causes(told: pb.Comparison) -> Iterator[str]:
     if told.causes.gained or told.causes.lost:
         yield ""
     if told.causes.gained:
-        yield from _wrapped(f"Causes that B has and A has not: {', '.join(told.causes.gained)}")
+        yield from _wrapped(f"Causes found in B and not in A: {', '.join(told.causes.gained)}")
     if told.causes.lost:
-        yield from _wrapped(f"Causes that A has and B has not: {', '.join(told.causes.lost)}")
+        yield from _wrapped(f"Causes found in A and not in B: {', '.join(told.causes.lost)}")
 
 
 def _context(told: pb.Comparison) -> Iterator[str]:

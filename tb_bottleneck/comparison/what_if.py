@@ -1,21 +1,24 @@
 """A run under other conditions, as it is expected to go: its time, who owns it then, and what to mend first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from math import log
 
 import numpy as np
 
 from tb_bottleneck.comparison.batch import batch_of
+from tb_bottleneck.comparison.burden import Unburdened, least_of, unburdened
 from tb_bottleneck.comparison.changes.batch import to_batch
 from tb_bottleneck.comparison.changes.change import Change, Unpredictable
-from tb_bottleneck.comparison.changes.device import move_to, to_device
-from tb_bottleneck.comparison.changes.link import to_link
+from tb_bottleneck.comparison.changes.device import move_to, slot_words, to_device
+from tb_bottleneck.comparison.changes.link import over, to_link
 from tb_bottleneck.comparison.changes.precision import to_precision
 from tb_bottleneck.comparison.changes.workers import to_workers
 from tb_bottleneck.comparison.engine import BY_REPLAY, Engine, Outcome
 from tb_bottleneck.comparison.feeding import feeding_words, pace_of_workers
 from tb_bottleneck.comparison.noise import mean_interval
-from tb_bottleneck.comparison.pace import SAME, pace, ratio_text
+from tb_bottleneck.comparison.pace import SAME, bare_pace, pace, ratio_text
 from tb_bottleneck.comparison.promise import LONE_ERROR, host_error
 from tb_bottleneck.comparison.side import Judged, Side, Unjudged
 from tb_bottleneck.comparison.waterfall import waterfall
@@ -24,6 +27,8 @@ from tb_bottleneck.knowledge.comparing import what_if_words
 from tb_bottleneck.knowledge.words import regime_advice
 from tb_bottleneck.measures.account import DEVICE_REGIMES, REGIMES
 from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.replay.profiled import host_scaled
 from tb_bottleneck.replay.world import Case, World
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
@@ -32,6 +37,8 @@ from tb_bottleneck.units import duration_text, share_text
 SCHEMA = 1
 # A regime that owns less of the step after the change is not what the change would be wasted on.
 WORTH_FIXING = 0.05
+# Without the profiler it is another answer from this much on: predictions are no better.
+WORTH_SAYING = 0.1
 NOT_MENDED = (*DEVICE_REGIMES, "unexplained")  # the device's own work, and what nobody can point at
 
 
@@ -74,23 +81,29 @@ def what_if(side: Judged | Unjudged, asked: Asked) -> pb.WhatIf:
     told.assumptions.extend(line for change in changes for line in change.assumptions)
     if asked.workers is None and asked.batch is None:
         told.assumptions.extend(feeding_words(side.recording))
-        paced = pace_of_workers(side.recording)
-        changes += [] if paced is None else [Change("", (), world=lambda world, case: paced(world))]
+        changes.append(Change("", (), world=partial(_paced, side.recording)))
     _predict(told, side, changes)
     return told
+
+
+def _paced(recording: Recording, world: World, case: Case) -> World:
+    paced = pace_of_workers(recording, case)
+    return world if paced is None else paced(world)
 
 
 def _changes(side: Side, asked: Asked) -> list[Change]:
     recording = side.recording
     made = []
     move = move_to(recording, asked.device) if asked.device is not None else None
-    there = move.b if move is not None else None
-    if move is not None:
-        made.append(to_device(recording, move))
+    if move is not None and asked.link is not None:
+        made.append(to_device(recording, over(recording, move, asked.link)))
+    elif move is not None:
+        moved = to_device(recording, move)
+        made.append(replace(moved, assumptions=(*moved.assumptions, *slot_words(recording, move))))
     if asked.precision is not None:
-        made.append(to_precision(recording, asked.precision, there))
+        made.append(to_precision(recording, asked.precision, move))
     if asked.link is not None:
-        made.append(to_link(recording, asked.link, there))
+        made.append(to_link(recording, asked.link, move.b if move is not None else None))
     if asked.batch is not None:
         made.append(to_batch(recording, asked.batch))
     if asked.workers is not None:
@@ -117,21 +130,36 @@ def _predict(told: pb.WhatIf, side: Side, changes: Sequence[Change]) -> None:
     step = sum(after.values())
     noise = max(_noise(side), host_error(side.recording) if expected.basis == BY_REPLAY else LONE_ERROR)
     slower = max([noise, *(change.slower for change in changes)])
-    slow = max(one.step_ns for one in found.values()) * scale * (1 + slower)
-    fast = min(one.step_ns for one in found.values()) * scale / (1 + noise)
-    told.after.MergeFrom(
-        pb.Prediction(step_ns=step, speedup=told.step_ns / step, low=told.step_ns / slow, high=told.step_ns / fast)
-    )
+    untold = expected.ns["unexplained"]  # at worst it grows with the samples
+    slow = (max(one.step_ns for one in found.values()) + untold * max(samples - 1, 0.0)) * scale * (1 + slower)
+    if untold >= WORTH_FIXING * expected.step_ns:
+        share = share_text(untold * scale / step)
+        told.assumptions.append(what_if_words("untold").safe_substitute(share=share))
+    least = least_of(found) * scale / (1 + _noise(side))
+    fast = max(min(one.step_ns for one in found.values()) * scale / (1 + noise), min(least, step))
+    free = unburdened(engine, partial(_outcome, engine, changes), slower, noise)
+    low = min([told.step_ns / slow, *([] if free is None else [free.low * samples])])
+    high = max([told.step_ns / fast, *([] if free is None else [free.high * samples])])
+    told.after.MergeFrom(pb.Prediction(step_ns=step, speedup=told.step_ns / step, low=low, high=high))
     told.by_regime.extend(waterfall(before, after))
     told.regime, told.basis = max(after, key=lambda one: after[one]), expected.basis
     if expected.basis != BY_REPLAY:
         told.notes.append(what_if_words("account").safe_substitute())
-    _tell_fixes(told, side, after)
-    told.headline = _headline(told, after)
+    if told.after.speedup > 1 - SAME:  # nobody makes a loss on purpose, to be kept from it
+        _tell_fixes(told, side, after)
+    told.headline = _headline(told, after) + _without_profiler(told, free, samples)
 
 
-def _outcome(engine: Engine, changes: Sequence[Change], case: Case) -> Outcome:
-    """All changes at once."""
+def _without_profiler(told: pb.WhatIf, free: Unburdened | None, samples: float) -> str:
+    """What it comes to without the profiler, where that is another answer."""
+    if free is None or abs(log(free.expected * samples / told.after.speedup)) < log(1 + WORTH_SAYING):
+        return ""
+    word = "unburdened" if free.measured else "unburdened_at_most"
+    return what_if_words(word).safe_substitute(pace=bare_pace(free.expected * samples))
+
+
+def _outcome(engine: Engine, changes: Sequence[Change], case: Case, host: float = 1.0) -> Outcome:
+    """All changes at once, on a host that takes so many times as long as recorded to dispatch."""
     recording = engine.recording
     ops = recording.trace.device_ops
     lengths: Floats = (ops.end - ops.start).astype(np.float64)
@@ -140,6 +168,7 @@ def _outcome(engine: Engine, changes: Sequence[Change], case: Case) -> Outcome:
             lengths = lengths * change.factors(case)
 
     def world(start: World) -> World:
+        start = host_scaled(start, host)
         for change in changes:
             start = start if change.world is None else change.world(start, case)
         return start

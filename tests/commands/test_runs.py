@@ -7,6 +7,7 @@ from comparison.sides import recorded, repeated
 
 from tb_bottleneck.commands.runs import Run, recordings_of
 from tb_bottleneck.errors import NotFound
+from tb_bottleneck.sources.logdir import Listing, Recording
 
 DRAWING = repeated(9, op="##..", gpu="..##")
 
@@ -32,6 +33,15 @@ def test_a_directory_of_several_runs_names_them(tmp_path):
 
 def test_a_directory_without_a_trace_says_what_was_looked_for(tmp_path):
     with pytest.raises(NotFound, match=r"\*\.pt\.trace\.json"):
+        recordings_of(str(tmp_path))
+
+
+def test_telemetry_alone_is_said_to_be_no_trace(tmp_path, monkeypatch):
+    events = tmp_path / "events.out.tfevents.1.2.0"
+    events.write_bytes(b"")
+    found = Listing((Recording(str(events), ".", events.name, 0, 0),), ())
+    monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: found)
+    with pytest.raises(NotFound, match="its telemetry alone cannot be replayed"):
         recordings_of(str(tmp_path))
 
 

@@ -48,6 +48,12 @@ def test_gradients_accumulate_over_several_losses(tmp_path):
     assert "2 passes" in found.basis
 
 
+def test_several_losses_of_one_pass_are_no_passes(tmp_path):
+    """Six tasks with a loss each: a rank of a recommender was said to work on six times the other's samples."""
+    found = batch_of(run(tmp_path, [conv(8), LOSS, LOSS, LOSS, LOSS, LOSS, LOSS]))
+    assert found == Batch(8, "the first dimension of the first convolution's input")
+
+
 def test_the_run_s_own_word_comes_first(tmp_path):
     assert batch_of(run(tmp_path, [conv(8)], tb_bottleneck=context(batch_size=64))).samples == 64
 

@@ -1,12 +1,18 @@
 """Two runs side by side: the deltas sum, the cause is named, the promise of a device is held to what was measured."""
 
+import json
+from pathlib import Path
+
 import pytest
 from comparison.sides import H200, V100, judged, read, recorded, repeated
+from draw import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tb_bottleneck
 from tb_bottleneck.comparison.comparing import compare_sides
+from tb_bottleneck.comparison.promise import move_between, promise
+from tb_bottleneck.comparison.side import open_side
 from tb_bottleneck.report.jsonform import as_dict
 
 STARVED = repeated(9, loader="######......", gpu="......####..")
@@ -60,6 +66,58 @@ def test_a_device_that_is_faster_and_a_run_that_is_not(tmp_path):
     assert expected.remainder[0].regime == "input"
     assert "NVIDIA H200 promises" in told.headline
     assert expected.low <= expected.speedup <= expected.high
+
+
+BUSY = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
+
+
+def ranked(tmp_path, drawing, rank, of, **header):
+    about = {"backend": "nccl", "rank": rank, "world_size": of}
+    return recorded(tmp_path, drawing, unit_us=1000, distributedInfo=about, **header)
+
+
+def test_a_job_of_more_ranks_is_not_called_slower_by_one_rank_s_step(tmp_path):
+    """Eight ranks whose steps take a quarter longer than the one rank's get through 6.4 times as much."""
+    slower = repeated(9, op="##........", launch=".|........", gpu="..########", sync="..########")
+    one = open_side("one", [ranked(tmp_path, BUSY, 0, 1)])
+    eight = open_side("eight", [ranked(tmp_path, slower, 0, 8)])
+    said = compare_sides(one, eight).headline
+    assert "These are times of one rank: B's 8 together get through 6.40 times the work of A's 1" in said
+    assert "times of one rank" not in compare_sides(eight, eight).headline
+
+
+def test_of_several_ranks_the_promise_is_on_the_scale_of_their_mean(tmp_path):
+    """Rank 1's steps are half as long again; the promise is replayed on one rank, and told of the mean of both."""
+    longer = repeated(9, op="##..........", launch=".|..........", gpu="..##########", sync="..##########")
+    a = open_side("a", [ranked(tmp_path, BUSY, 0, 2), ranked(tmp_path, longer, 1, 2)])
+    b = open_side("b", [ranked(tmp_path, BUSY, 0, 2, device=H200)])
+    told = compare_sides(a, b)
+    alone = promise(a.recording, move_between(a.recording, b.recording)).outcome.step_ns
+    whole = sum(a.recording.account.ns.values()) / len(a.recording.steps)
+    assert told.expected.speedup == pytest.approx(whole / alone)
+
+
+def test_a_side_that_was_slowed_by_recording_stacks_is_named(tmp_path):
+    told = compare_sides(judged(tmp_path, FED, with_stack=1), judged(tmp_path, FED))
+    assert any(note.startswith("A was recorded with stacks and B was not") for note in told.notes)
+    assert not compare_sides(judged(tmp_path, FED), judged(tmp_path, FED)).notes[1:]
+
+
+def test_a_side_that_worked_on_the_cpu_is_named(tmp_path):
+    path = tmp_path / "cpu.pt.trace.json"
+    path.write_text(json.dumps(drawn(repeated(9, op="#.#.#.#."), deviceProperties=[])))
+    told = compare_sides(judged(tmp_path, FED), open_side("cpu", [str(path)]))
+    assert told.headline.endswith("B did its work on the CPU, and A on a device.")
+    assert next(row for row in told.context if row.key == "device").b == "CPU"
+
+
+def test_whether_it_is_the_same_work_may_not_be_known(tmp_path):
+    path = Path(recorded(tmp_path, BUSY))
+    text = path.read_text().replace("aten::linear", "Torch-Compiled Region: 0/0")
+    path.write_text(text)
+    told = compare_sides(judged(tmp_path, BUSY), open_side("compiled", [str(path)]))
+    assert "hardly" not in told.headline
+    assert any("Whether both do the same work cannot be told" in note for note in told.notes)
 
 
 def test_an_incomplete_recording_is_not_compared(tmp_path):

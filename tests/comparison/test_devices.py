@@ -48,9 +48,10 @@ def test_a_slip_of_the_finger_is_answered_with_what_was_meant(typed, meant):
         device_named(typed)
 
 
-def test_nonsense_is_answered_with_a_way_to_say_it():
+@pytest.mark.parametrize("name", ["§§§§", "", "  "])
+def test_nonsense_is_answered_with_a_way_to_say_it(name):
     with pytest.raises(NotFound, match="name it as torch does"):
-        device_named("§§§§")
+        device_named(name)
 
 
 def test_the_ratio_is_of_what_products_reach_where_that_is_known_of_both():

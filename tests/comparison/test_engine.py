@@ -1,10 +1,15 @@
 """The replay behind predictions: host work that the device hid comes to light, and nothing on the host gets faster."""
 
+import json
+
 import numpy as np
 import pytest
 from comparison.sides import judged, repeated
+from draw import drawn
 
 from tb_bottleneck.comparison.engine import BY_REPLAY, Engine
+from tb_bottleneck.comparison.side import open_side
+from tb_bottleneck.trace.device import Work
 
 # Each step dispatches for six columns, and waits at its end for a device that works for eight.
 BEHIND = repeated(9, op="#####.....", launch="|.........", gpu=".########.", sync=".....####.")
@@ -57,3 +62,23 @@ def test_what_a_slower_device_leaves_over_is_its_own(tmp_path):
     side, found = outcome(tmp_path, drawing, 4.0)
     for regime in ("launch", "host", "input"):
         assert found.ns[regime] <= side.ns[regime] * 1.01, regime
+
+
+def test_copies_that_outgrow_what_hid_them_are_copies(tmp_path):
+    """Each step's copy of two columns runs beside products of five; sixteen times as long, it is what the step takes.
+
+    It was told as compute, whose products it had run beside.
+    """
+    trace = drawn(repeated(9, op="##......", gpu="..#####.", h2d="...##..."), unit_us=1000)
+    for event in trace["traceEvents"]:
+        if event["cat"] == "gpu_memcpy":
+            event["tid"] = event["args"]["stream"] = 30
+    path = tmp_path / "beside.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    side = open_side("beside", [str(path)])
+    ops = side.recording.trace.device_ops
+    copies = ops.work == Work.UPLOAD
+    found = Engine(side.recording).outcome(np.where(copies, 16.0, 1.0) * (ops.end - ops.start))
+    assert found.step_ns > 30e6
+    assert found.ns["compute"] == pytest.approx(side.ns["compute"], rel=0.01)
+    assert found.ns["transfer"] > 0.7 * found.step_ns

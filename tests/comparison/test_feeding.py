@@ -4,7 +4,7 @@ import pytest
 from comparison.sides import H200, context, judged, repeated
 
 from tb_bottleneck.comparison.comparing import compare_sides
-from tb_bottleneck.comparison.feeding import KEEPING_UP, PACED, feeding_words, pace_of_workers
+from tb_bottleneck.comparison.feeding import KEEPING_UP, PACED, behind, feeding_words, pace_of_workers
 from tb_bottleneck.comparison.what_if import Asked, what_if
 
 # A batch is ready every ten columns, and the device works on it for four of them.
@@ -48,7 +48,26 @@ def test_of_workers_that_keep_up_nothing_more_is_known(tmp_path):
     assert feeding_words(recording) == (KEEPING_UP,)
 
 
+def test_at_worst_workers_that_keep_up_can_do_no_more(tmp_path):
+    """A simulated H100 was promised a gain of 5 to 20 %, and waited for workers that had only just kept up."""
+    here, there = judged(tmp_path, AHEAD), judged(tmp_path, AHEAD, device=H200)
+    told = what_if(here, Asked(device="NVIDIA H200"))
+    assert told.after.speedup > 1.3
+    assert told.after.low <= 1
+    promised = compare_sides(here, there).expected
+    assert promised.low <= 1 < promised.speedup
+    assert KEEPING_UP in promised.assumptions
+
+
 def test_the_training_process_has_no_pace_beside_its_own(tmp_path):
     recording = judged(tmp_path, ALONE).recording
     assert pace_of_workers(recording) is None
     assert feeding_words(recording) == ()
+
+
+def test_handing_over_a_large_batch_is_no_waiting(tmp_path):
+    """Each batch takes 1 ms to hand over, of a step of 80: a faster device "would wait for them"."""
+    large = repeated(9, workers="#" + "." * 79, op=".#" + "." * 78, launch=".|" + "." * 78, gpu=".." + "#" * 78)
+    recording = judged(tmp_path, large, unit_us=1000).recording
+    assert not behind(recording)
+    assert pace_of_workers(recording) is None

@@ -41,6 +41,14 @@ def test_too_few_steps_for_a_test_are_told_apart_only_where_they_do_not_overlap(
     assert "too few for a test" in apart.test
 
 
+def test_ranks_that_differ_and_means_that_may_not_are_both_said():
+    """Most steps of B are shorter, and one as long as all others together: p alone reads as a difference."""
+    a, b = np.array([10, 11, 12, 13, 14, 15]), np.array([5, 6, 7, 8, 9, 5, 6, 7, 8, 60])
+    assert mann_whitney(a, b) < 0.05
+    assert not difference(a, b).told
+    assert "which holds 1" in difference(a, b).test
+
+
 def test_one_slow_step_among_equal_ones_is_no_difference():
     """The mean doubles by a single checkpoint, and the steps are the same."""
     assert not difference(np.array([10, 10, 10, 10, 10, 70]), np.array([10, 10, 10, 10, 10, 10])).told

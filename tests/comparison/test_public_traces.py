@@ -65,6 +65,35 @@ def test_a_first_batch_is_not_compared():
     assert "warm" in " ".join(told.notes) or "starting" in " ".join(told.notes)
 
 
+def test_two_ranks_of_one_job_are_not_six_times_apart():
+    """One of them has six losses in each step; they were taken for six passes over six times the samples."""
+    told = compare(path("hta_dlrm128_sampled__rank0"), path("hta_dlrm128_sampled__rank1"))
+    assert told.per == "step"
+    assert not told.told
+    assert told.speedup == pytest.approx(1, abs=0.02)
+
+
+def test_a_run_that_left_its_device_idle_is_said_to_be_on_the_cpu():
+    """Both heads name the same A100; on one side it had nothing to do."""
+    told = compare(path("ptf_bs16_steady"), path("ptf_cpu_only_eval"))
+    assert "hardly do the same work" not in told.headline
+    assert told.headline.endswith("B did its work on the CPU, and A on a device.")
+    assert next(row for row in told.context if row.key == "device").b == "CPU"
+
+
+@pytest.mark.parametrize("name", ["h100_owlv2", "ptf_bs128_steady_a", "mi300_vit_nsfw", "mi300_sdpa"])
+def test_what_runs_in_half_precision_is_promised_nothing_by_it(name):
+    assert not what_if(side(name), Asked(precision="bf16")).HasField("after")
+
+
+@pytest.mark.parametrize("link", ["gen3x1", "gen5x16"])
+def test_copies_take_what_their_bytes_take_on_the_link(link):
+    """70.7 MB a step in 8.4 ms, a third of what the best link could do: it took 32 times as long on a lane of gen 3."""
+    told = what_if(side("hta_torchrec_a100_ws8"), Asked(link=link))
+    transfer = next(bar for bar in told.by_regime if bar.regime == "transfer")
+    assert transfer.b_ns < (95e6 if link == "gen3x1" else transfer.a_ns)
+
+
 def test_other_models_get_no_promise():
     told = compare(path("h100_bert_small"), path("mi300_vit_nsfw"))
     assert "hardly do the same work" in told.headline

@@ -58,6 +58,14 @@ def test_products_that_left_the_tensor_cores(tmp_path):
     assert "tf32 (tensor)" in found["tensor_cores_unused"].because
 
 
+def test_products_that_always_ran_on_ordinary_units_left_none(tmp_path):
+    """They take a larger share of shorter steps: "fp32 on B, in fp32 on A" were tensor cores unused."""
+    idle = repeated(9, loader="########......", op="........##....", launch=".........|....", gpu="..........####")
+    busy = repeated(9, op="##....", launch=".|....", gpu="..####")
+    sides = [run(tmp_path, n, d, g, "ampere_sgemm_128x64_tn") for n, d, g in (("a", idle, A100), ("b", busy, H200))]
+    assert "tensor_cores_unused" not in remainder(*sides)
+
+
 def test_libraries_that_are_older_than_the_device(tmp_path):
     old = {**H200, "computeMajor": 9, "computeMinor": 0}
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", BOUND, old, cuda_runtime_version=11070))
@@ -102,6 +110,17 @@ def test_a_larger_batch_that_shares_what_a_step_costs_once(tmp_path):
     found = remainder(a, b)
     assert found["batch_grown"].share < 0
     assert "64 samples instead of 8" in found["batch_grown"].because
+
+
+def test_a_smaller_batch_bears_more_of_what_a_step_costs_once(tmp_path):
+    """It was said that its samples share more, where they share less."""
+    late = repeated(9, op="######..", launch=".....|..", gpu="......##", sync="......##")
+    a = run(tmp_path, "a", late, A100, tb_bottleneck=context(batch_size=64))
+    b = run(tmp_path, "b", late, H200, tb_bottleneck=context(batch_size=8))
+    found = remainder(a, b)
+    assert "batch_grown" not in found
+    assert found["batch_shrunk"].share > 0
+    assert "8 samples instead of 64, so each bears more" in found["batch_shrunk"].because
 
 
 @pytest.mark.parametrize("cause", ["thermal_throttle", "power_cap"])

@@ -66,3 +66,36 @@ def test_nothing_is_predicted_or_swept_from_a_report(tmp_path):
     assert "no recording to replay" in what_if(base, Asked(device="NVIDIA H200")).headline
     told = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
     assert "takes no part" in told.notes[0]
+
+
+def told_by_telemetry(side, scale=0.7):
+    """The side's report as its monitor would tell it: shorter, for want of a profiler, and most of it unexplained."""
+    (report,) = json.loads(kept(side))["reports"]
+    whole = sum(row["ns_per_step"] for row in report["account"]) * scale
+    account = [row | {"ns_per_step": whole * (row["regime"] == "unexplained")} for row in report["account"]]
+    return report | {"witness": "telemetry", "account": account}
+
+
+def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp_path):
+    """`diagnose --json` of a monitored run prints both, the telemetry last: "all of that is unexplained"."""
+    slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
+    both = [as_dict(slow.report), told_by_telemetry(slow)]
+    base = reported("base.reports.json", json.dumps({"reports": both}).encode())
+    assert compare_sides(base, fast).speedup == pytest.approx(compare_sides(slow, fast).speedup)
+    assert [report.witness for report in base.heard] == ["telemetry"]
+
+
+def test_telemetry_is_not_held_against_a_trace(tmp_path):
+    slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
+    alone = json.dumps({"reports": [told_by_telemetry(slow)]}).encode()
+    told = compare_sides(reported("base", alone), fast)
+    assert not told.comparable
+    assert "A is told by telemetry and B by a trace" in told.headline
+    assert compare_sides(reported("base", alone), reported("other", alone)).comparable
+
+
+def test_reports_of_several_runs_are_not_taken_for_one(tmp_path):
+    slow = as_dict(judged(tmp_path, SLOW).report)
+    found = reported("base", json.dumps({"reports": [slow | {"run": run} for run in ("w0", "w2")]}).encode())
+    assert isinstance(found, Unjudged)
+    assert "holds reports of 2 runs (w0, w2)" in found.because[0]

@@ -1,11 +1,16 @@
 """Kernels on another device: by the roof, by the part of the device that they fill, never below what starting takes."""
 
+import json
+
 import numpy as np
 import pytest
 from comparison.sides import A100, judged, repeated
+from draw import drawn
 
 from tb_bottleneck.comparison.devices import device_named, device_of
 from tb_bottleneck.comparison.scaling import LARGE_BYTES, Move, scaled
+from tb_bottleneck.comparison.side import open_side
+from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.replay.world import Case
 
 STREAM, PRODUCT = "stream", "gpu"
@@ -38,9 +43,35 @@ def test_what_is_over_at_once_stays_as_it_is(tmp_path):
     assert factors(tmp_path, STREAM, unit_us=1.0) == pytest.approx([1.0])
 
 
+def test_what_is_over_at_once_takes_longer_on_a_slower_device_at_worst(tmp_path):
+    """3 us of streaming on an A100: 2 of them start and drain, and 1 moves bytes at 2039 GB/s, on a T4 at 320."""
+    assert factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0) == pytest.approx([1.0])
+    found = factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0, case=Case.LOW)
+    assert found == pytest.approx([(2 + 2039 / 320) / 3], rel=1e-4)
+
+
 def test_the_worst_and_the_best_lie_around_what_is_expected(tmp_path):
     low, expected, high = (factors(tmp_path, STREAM, case=case)[0] for case in (Case.LOW, Case.EXPECTED, Case.HIGH))
     assert high < expected < low
+
+
+def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones(tmp_path):
+    """An RTX 4090 has half of an A100's tensor cores, and four times its ordinary units: the name tells only fp16."""
+    trace = drawn(repeated(9, op="##..", gpu="..##"), 1000.0)
+    name = "acme_gemm_fp16_tn"
+    precision = precision_of(name)
+    assert precision is not None
+    assert precision.unit == "unknown"
+    path = tmp_path / "run.pt.trace.json"
+    path.write_text(json.dumps(trace).replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", name))
+    recording = open_side("run", [str(path)]).recording
+    move = Move(device_of(recording.trace), device_named("RTX 4090"))
+    ops = recording.trace.device_ops
+    expected, best = (
+        (scaled(recording, move, case) / (ops.end - ops.start)).min() for case in (Case.EXPECTED, Case.HIGH)
+    )
+    assert expected > 1.5
+    assert best < 19.5 / 82.6
 
 
 def test_the_same_device_changes_nothing(tmp_path):

@@ -15,7 +15,7 @@ def test_a_comparison_shows_the_waterfall_and_its_sum(tmp_path):
     text = render_comparison(compare_sides(judged(tmp_path, SLOW), judged(tmp_path, FAST)))
     assert "Waiting for data" in text
     assert "whole" in text
-    assert "Causes that A has and B has not: loader_in_main_process" in text
+    assert "Causes found in A and not in B: loader_in_main_process" in text
     assert max(map(len, text.splitlines())) <= 110
 
 

@@ -36,3 +36,14 @@ def test_a_change_of_less_than_a_twentieth_is_not_told():
 
 def test_faster_is_no_turn():
     assert row(14.0, 14.0, 10.5, 10.5) is None
+
+
+def test_a_gain_does_not_hide_the_loss_after_it():
+    """The best split is where it got faster; what was lost since then is told of the runs since then."""
+    found = row(20.0, 20.0, 10.5, 10.5, 14.0, 14.0)
+    assert (found.last_good, found.since) == ("run3", "run4")
+    assert "1.33 times what it was from run2 to run3 (10.5 ms to 14" in found.because
+
+
+def test_a_loss_that_was_made_good_is_no_turn():
+    assert row(10.5, 10.5, 20.0, 20.0, 10.5, 10.5, 10.5, 10.5, 10.5) is None

@@ -4,15 +4,14 @@ import numpy as np
 
 from tb_bottleneck.comparison.batch import batch_of
 from tb_bottleneck.comparison.changes.change import Change, Unpredictable
-from tb_bottleneck.comparison.scaling import KERNELS, SHORTEST_NS
-from tb_bottleneck.intervals import union
+from tb_bottleneck.comparison.operators import updating
+from tb_bottleneck.comparison.scaling import KERNELS, LARGE_BYTES, SHORTEST_NS
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.measure import Missing
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.roofs import Roof
 from tb_bottleneck.replay.world import Case, World
 from tb_bottleneck.trace.device import Work
-from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Floats
 
 MOST_SAMPLES = 1 << 30
@@ -41,15 +40,18 @@ def to_batch(recording: Recording, samples: int) -> Change:
         return _factors(recording, grows, updates, case)
 
     def change(world: World, case: Case) -> World:
-        gap = world.items.gap.copy()
-        gap[:, Doing.LOAD] = np.rint(gap[:, Doing.LOAD] * grows).astype(np.int64)
+        gap, ops = world.items.gap.copy(), world.facts.ops
+        # What staging a small copy takes is its start, whatever its size.
+        large = (world.items.op >= 0) & (ops.bytes[world.items.op] >= LARGE_BYTES)
+        for doing, rows in ((Doing.LOAD, np.ones(len(large), np.bool_)), (Doing.COPY, large)):
+            gap[rows, doing] = np.rint(gap[rows, doing] * grows).astype(np.int64)
         return world.but(gap=gap)
 
     told = (
         f"a step works on {now.samples} sample{'s' if now.samples > 1 else ''} now ({now.basis})",
         "device time grows with the samples, except of the optimizer and of collectives; grids that leave "
         "multiprocessors idle fill them first",
-        "making a batch takes time in proportion; the memory suffices; the training converges as well",
+        "making and copying a batch takes time in proportion; the memory suffices; the training converges as well",
     )
     return Change(
         f"a step worked on {samples} sample{'s' if samples > 1 else ''}",
@@ -68,7 +70,12 @@ def _factors(recording: Recording, grows: float, updates: Bools, case: Case) -> 
     start = np.minimum(length, SHORTEST_NS)
     in_proportion = (start + (length - start) * grows) / length
     known = recording.roofs.roof != Roof.UNKNOWN
-    grown = np.where(known, _by_roof(recording.roofs.reached, grows, case), _by_waves(recording, in_proportion, grows))
+    untold = _by_waves(recording, in_proportion, grows)
+    if case is not Case.EXPECTED:
+        # Of a kernel of which nobody knows how near its roof it comes, the middle of all stands for it.
+        usual = _by_roof(np.full(len(ops), FULL[Case.EXPECTED]), grows, case)
+        untold = np.minimum(untold, usual) if grows > 1 else np.maximum(untold, usual)
+    grown = np.where(known, _by_roof(recording.roofs.reached, grows, case), untold)
     found = np.where(kernels, grown, np.where(copies, in_proportion, 1.0))
     return np.asarray(np.where(updates, 1.0, np.maximum(found, 1e-6)), np.float64)
 
@@ -98,9 +105,6 @@ def _updates(recording: Recording) -> Bools:
     """Operations that the optimizer launched: they are about parameters, whatever the batch."""
     trace = recording.trace
     ops = trace.device_ops
-    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name.startswith("Optimizer.")))]
-    spans = union(trace.events.start[rows], trace.events.end[rows])
     issued = trace.calls.start[ops.call] if len(trace.calls) else ops.start
-    found: Bools = ops.launched & spans.contains(issued)
+    found: Bools = ops.launched & updating(recording).contains(issued)
     return found

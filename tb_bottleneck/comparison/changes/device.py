@@ -3,8 +3,8 @@
 import numpy as np
 
 from tb_bottleneck.comparison.changes.change import Change, Unpredictable
-from tb_bottleneck.comparison.devices import device_named, device_of, unknown_device, with_article
-from tb_bottleneck.comparison.scaling import Move, collective_words, roofs_there, scaled
+from tb_bottleneck.comparison.devices import device_by_sheet, device_named, device_of, unknown_device, with_article
+from tb_bottleneck.comparison.scaling import Move, collective_words, linked, maker_words, roofs_there, scaled
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.replay.world import Case
@@ -20,7 +20,8 @@ def move_to(recording: Recording, name: str) -> Move:
         Unpredictable: the recording's own device is not known.
     """
     there = device_named(name)
-    here = device_of(recording.trace)
+    # By its data sheet, as the other one is: what one device reached and what the other's maker prints are no ratio.
+    here = device_by_sheet(recording.trace) or device_of(recording.trace)
     if here is None:
         raise Unpredictable(unknown_device(recording.trace))
     return Move(here, there)
@@ -38,13 +39,25 @@ def to_device(recording: Recording, move: Move) -> Change:
         "the host, the loader and the storage stay as they are",
         "each kernel reaches the same share of its roof; predictions of this kind miss by 12 % on average (Habitat)",
     ]
-    assumptions.extend(collective_words(recording))
+    assumptions.extend([*maker_words(move), *collective_words(recording)])
     lacking = _lacking(recording, move)
     if lacking:
         assumptions.append(f"products in {' and '.join(lacking)} run as fp32 there: it has no units for them")
     if move.b.multiprocessors is None:
         assumptions.append(f"how many multiprocessors the {move.b.name} has is not known: small grids count as full")
     return Change(f"it ran on {with_article(move.b.name)}", tuple(assumptions), factors=factors, roofs=roofs)
+
+
+def slot_words(recording: Recording, move: Move) -> tuple[str, ...]:
+    """What is assumed of the slot that nobody asked about, where copies go by it."""
+    if not move.a.link or not move.b.link or move.a.link == move.b.link:
+        return ()
+    if not linked(recording, recording.trace.device_ops).any():
+        return ()
+    return (
+        f"it has the best slot of its kind, {move.b.link:.0f} GB/s usable instead of {move.a.link:.0f}; for another "
+        "slot, ask for that link as well",
+    )
 
 
 def _lacking(recording: Recording, move: Move) -> list[str]:

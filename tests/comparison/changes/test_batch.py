@@ -10,7 +10,8 @@ from draw import drawn
 from tb_bottleneck.comparison.changes.batch import to_batch
 from tb_bottleneck.comparison.changes.change import Unpredictable
 from tb_bottleneck.comparison.side import open_side
-from tb_bottleneck.replay.world import Case
+from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.replay.world import Case, Facts, recorded_world
 
 CONTEXT = {"tb_bottleneck": context(batch_size=8)}
 
@@ -52,3 +53,27 @@ def test_half_of_the_samples_take_half_of_the_time(tmp_path):
 def test_how_many_samples_there_are_has_to_be_known(tmp_path):
     with pytest.raises(Unpredictable, match="batch size cannot be told"):
         to_batch(run(tmp_path, FULL, tb_bottleneck="{}"), 16)
+
+
+def test_of_what_nobody_knows_how_near_its_roof_it_is_the_best_case_is_better(tmp_path):
+    """Ten times the samples: in proportion at worst, and less where a kernel has room as kernels usually have."""
+    change = to_batch(run(tmp_path, FULL), 80)
+    low, expected, high = (change.factors(case).max() for case in (Case.LOW, Case.EXPECTED, Case.HIGH))
+    assert low == expected == pytest.approx(10, rel=0.01)
+    assert high == pytest.approx(1 - 0.5 / 0.9 + 10 * 0.5 / 0.9, rel=0.01)
+
+
+def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
+    """The host stages 1 MiB of pageable memory for two columns in each step: twice the samples take it four."""
+    trace = drawn(repeated(9, op="##...#..", h2d="...##...", gpu="......##"), 1000, **CONTEXT)
+    for event in trace["traceEvents"]:
+        if event["name"] == "cudaMemcpyAsync":
+            event["ts"], event["dur"] = event["ts"] - 2000, 4000
+    path = tmp_path / "run.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    recording = open_side("run", [str(path)]).recording
+    start = recorded_world(Facts(recording))
+    staged = start.items.gap[:, Doing.COPY].sum()
+    assert staged > 0
+    twice = to_batch(recording, 16).world(start, Case.EXPECTED)
+    assert twice.items.gap[:, Doing.COPY].sum() == pytest.approx(2 * staged)
