@@ -182,13 +182,12 @@ setup(
         "zlib-ng>=0.5",
         "nvidia-ml-py>=12.535",
         "psutil>=5.9",
-        "threadpoolctl>=3.1",
+        "threadpoolctl>=3.8",  # older ones may lock a process up where another thread loads a library meanwhile
         "rich>=13",
         "tomli>=2; python_version < '3.11'",
     ],
     extras_require={
-        "dask": ["dask[distributed]"],
-        "demo": ["torch", "numpy"],
+        "demo": ["torch"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [
             "grpcio-tools==1.74.0",

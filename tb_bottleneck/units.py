@@ -1,4 +1,4 @@
-"""Conversions between the units of traces and ours; the only place that does them.
+"""Units: those of traces become ours here and nowhere else, and figures become text for people.
 
 Time inside the package is int64 nanoseconds. Traces give microseconds, as integers, floats or text.
 """
@@ -25,7 +25,7 @@ def duration_text(ns: float) -> str:
     for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
         if abs(ns) >= size:
             number = ns / size
-            digits = 0 if number >= 100 else 1 if number >= 10 else 2
+            digits = 0 if abs(number) >= 100 else 1 if abs(number) >= 10 else 2
             return f"{number:.{digits}f} {unit}"
     return f"{ns:.0f} ns"
 

@@ -18,6 +18,7 @@ from statistics import fmean
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from pages import progress, publish  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.illnesses import HARD_NEGATIVES, ILLNESSES  # noqa: E402
@@ -34,7 +35,7 @@ def simulated(runs: int) -> list[Case]:
     """All runs of the plan, examined."""
     cases = []
     for number, (origin, seed, workload) in enumerate(plan(runs), 1):
-        progress(f"simulated run {number} of {runs}")
+        progress("simulated run", number, runs)
         cases.append(Case(origin, seed, examine(workload, recorded(workload, seed))))
     return cases
 
@@ -120,7 +121,7 @@ def labelled(folder: Path) -> Iterator[str]:
     labels = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
     rows, hits, forbidden = [], 0, 0
     for number, label in enumerate(labels, 1):
-        progress(f"labelled recording {number} of {len(labels)}")
+        progress("labelled recording", number, len(labels))
         said = answer_of(diagnose(str(folder / f"{label['name']}.json.gz")))
         right = [label["truth"], *label["also"]]
         hit, never = said in right, said in label["never"]
@@ -177,15 +178,6 @@ def page(runs: int) -> Iterator[str]:
         yield "Not judged this time: TB_BOTTLENECK_TRACES names no folder."
 
 
-def progress(text: str) -> None:
-    """One line on stderr, written over where a person is watching."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
-    elif text.split()[2].endswith("0"):
-        print(text, file=sys.stderr)
-
-
 def _ratio(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "-"
 
@@ -202,12 +194,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.runs < 1:
         parser.error("--runs must be at least 1")
-    text = "\n".join(page(options.runs)) + "\n"
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
-    print(text, end="")
-    if options.write:
-        (HERE / "ACCURACY.md").write_text(text, encoding="utf-8")
+    publish(page(options.runs), HERE / "ACCURACY.md", options.write)
     return 0
 
 

@@ -1,9 +1,10 @@
 """Damages real recordings at random and looks whether the reader bears it: `python tests/fuzz.py --seconds 600`.
 
 Files are cut, spliced, bit-flipped; keys doubled, numbers mangled, lines of events swapped. Whatever a file holds, the
-answer has to be a report: nothing but our own errors is raised, no rule breaks, and no file takes long. What behaves as
-nothing did before (by health, by what was lost) is damaged further, as AFL does. A find is cut down to the least that
-still shows it, and kept under --keep; it belongs into tests/traces, named after its illness.
+answer has to be a report, with tables and a timeline behind it: nothing but our own errors is raised, no rule breaks,
+and no file takes long. What behaves as nothing did before (by health, by what was lost) is damaged further, as AFL
+does. A find is cut down to the least that still shows it, and kept under --keep; it belongs into tests/traces, named
+after its illness.
 """
 
 import argparse
@@ -23,8 +24,13 @@ sys.path.insert(0, str(CHECKOUT))
 
 from tb_bottleneck.diagnosis import diagnose  # noqa: E402
 from tb_bottleneck.errors import BottleneckError  # noqa: E402
+from tb_bottleneck.evidence.case import Case  # noqa: E402
+from tb_bottleneck.evidence.cutting import slice_of  # noqa: E402
+from tb_bottleneck.evidence.tables import tables_of  # noqa: E402
+from tb_bottleneck.evidence.timeline import stretch_of, timeline_of  # noqa: E402
 from tb_bottleneck.replay.assumptions import word  # noqa: E402
-from tb_bottleneck.trace.trace import load  # noqa: E402
+from tb_bottleneck.report.jsonform import as_json  # noqa: E402
+from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
 
 LARGEST = 60_000  # bytes of an input: a larger one takes time and shows nothing more
 BROKEN_REPLAY = word("broken").substitute()
@@ -32,6 +38,7 @@ SLOW_SECONDS = 5.0  # a file of 60 KB takes some hundredths
 OLD = 1e9  # a file of this age is not being written any more
 MOST_KEPT = 2_000  # inputs that behaved in a new way
 SECONDS_TO_SHRINK = 20.0
+PIXELS = 800.0
 
 _EVENT = re.compile(rb"\{[^{}]*(?:\{[^{}]*\}[^{}]*)?\}")
 _MEMBER = re.compile(rb'"[^"\\]{1,40}"\s*:\s*(?:"[^"\\]*"|-?[\d.]+|\[[^][]*\]|null)')
@@ -204,24 +211,25 @@ class Fuzzer:
         path = self.folder / "case.json"
         path.write_bytes(data)
         os.utime(path, (OLD, OLD))
-        began = time.monotonic()
+        began = time.process_time()  # a busy machine makes no file slow
         try:
             behaviour: tuple[object, ...] = self._behaviour(str(path))
         except Exception as error:  # what this program looks for
             return f"{type(error).__name__} in {_place_of(error)}", None
-        took = time.monotonic() - began
+        took = time.process_time() - began
         self.slowest = max(self.slowest, took)
         return ("slow" if took > SLOW_SECONDS else ""), behaviour
 
     def _behaviour(self, path: str) -> tuple[object, ...]:
         report = diagnose(path)
         codes = tuple(reason.code for reason in report.health.reasons)
-        lost: tuple[str, ...] = ()
         try:
             trace = load(path)
-            lost = (*sorted(trace.lost), trace.truncated[:20])
         except BottleneckError as error:
             lost = (type(error).__name__,)
+        else:
+            lost = (*sorted(trace.lost), trace.truncated[:20])
+            look_closer(trace)
         if codes == ("broken",):
             raise AssertionError(report.health.reasons[0].detail)
         broken = [verdict.because for verdict in report.regimes if verdict.status == "broken"]
@@ -244,6 +252,15 @@ class Fuzzer:
                     at += size
             size //= 2
         return data
+
+
+def look_closer(trace: Trace) -> None:
+    """Asks for what the tab shows besides the report: tables, timeline, a slice."""
+    case = Case(trace)
+    whole = stretch_of(case, None, None, PIXELS)
+    as_json(tables_of(case))
+    as_json(timeline_of(case, whole))
+    slice_of(trace, whole.begin, whole.end)
 
 
 def _place_of(error: BaseException) -> str:

@@ -16,8 +16,9 @@ from statistics import median
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from pages import progress, publish  # noqa: E402
 from simulate.cures import CURES  # noqa: E402
-from simulate.pairs import Pair, pair_of, planned, simulated  # noqa: E402
+from simulate.pairs import Pair, finding_of, pair_of, planned, simulated  # noqa: E402
 
 from demo.pairs import PAIRS  # noqa: E402
 from tb_bottleneck.diagnosis import diagnose  # noqa: E402
@@ -38,11 +39,11 @@ def recorded() -> Iterator[Pair]:
     if not (folder / "recorded.json").exists():
         return
     for name, halves in json.loads((folder / "recorded.json").read_text())["pairs"].items():
-        trace, causes = folder / name / "slow" / halves["slow"]["trace"], PAIRS[name].cures.split(" or ")
-        if trace.exists() and causes != [""]:
-            report = diagnose(str(trace))
-            finding = next((found for found in report.findings if found.cause in causes), None)
-            yield pair_of(name, 0, halves["slow_over_fixed"], report, finding)
+        if not PAIRS[name].cures or "slow_over_fixed" not in halves:
+            continue
+        trace = folder / name / "slow" / halves["slow"]["trace"]
+        finding = finding_of(diagnose(str(trace)), tuple(PAIRS[name].cures.split(" or ")))
+        yield pair_of(name, 0, halves["slow_over_fixed"], finding)
 
 
 # --- The page ---
@@ -53,7 +54,7 @@ def page(runs: int) -> Iterator[str]:
     plans = max(round(runs * PLANS_SHARE), 1)
     names, pairs, several = list(CURES), [], []
     for number in range(runs):
-        progress(f"simulated pair {number + 1} of {runs}")
+        progress("simulated pair", number + 1, runs)
         if number < plans:
             several.append(planned(FIRST_SEED + number))
         else:
@@ -146,15 +147,6 @@ def real_table() -> Iterator[str]:
             yield f"| {pair.name} | none | | {pair.true:.2f}x | |"
 
 
-def progress(text: str) -> None:
-    """One line on stderr, written over where a person is watching."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
-    elif text.split()[2].endswith("0"):
-        print(text, file=sys.stderr)
-
-
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description="Measures how near predicted gains come to real ones.")
@@ -163,12 +155,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.runs < 1:
         parser.error("--runs must be at least 1")
-    text = "\n".join(page(options.runs)) + "\n"
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
-    print(text, end="")
-    if options.write:
-        (HERE / "GAINS.md").write_text(text, encoding="utf-8")
+    publish(page(options.runs), HERE / "GAINS.md", options.write)
     return 0
 
 

@@ -21,6 +21,7 @@ import msgspec
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from pages import progress, publish  # noqa: E402
 from perturbations import PERTURBATIONS, Perturbation  # noqa: E402
 from simulate.cases import answer_of  # noqa: E402
 
@@ -61,13 +62,13 @@ def answers(
 ) -> Iterator[tuple[str, str, str, str, str]]:
     """Recording, change, answer before, answer then, grade."""
     for number, label in enumerate(labels, 1):
+        progress("recording", number, len(labels))
         path = folder / f"{label['name']}.json.gz"
         raw = _decodable(gzip.decompress(path.read_bytes()))
         if raw is None:
             continue
         before = answer_of(diagnose(str(path)))
         for name, change in changes.items():
-            print(f"recording {number} of {len(labels)}: {label['name']}, {name}", file=sys.stderr)
             said = judged(raw, change)
             yield label["name"], name, before, said, grade(label, before, said)
 
@@ -124,10 +125,7 @@ def main() -> int:
     labels = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
     labels = [label for label in labels if not options.recordings or label["name"] in options.recordings]
     changes = {name: PERTURBATIONS[name] for name in options.perturbations or PERTURBATIONS}
-    text = "\n".join(page(folder, labels, changes)) + "\n"
-    print(text, end="")
-    if options.write:
-        (HERE / "PERTURBED.md").write_text(text, encoding="utf-8")
+    publish(page(folder, labels, changes), HERE / "PERTURBED.md", options.write)
     return 0
 
 

@@ -1,11 +1,12 @@
 """Predicted gains beside true ones: a few of each planted illness; tests/GAINS.md holds many."""
 
+import gains
 import pytest
-from gains import TARGET_MEDIAN, TARGET_WORST, page, recorded
+from gains import TARGET_MEDIAN, TARGET_WORST, recorded
 from simulate.cures import CURES
 from simulate.illnesses import ILLNESSES
 from simulate.machine import Machine
-from simulate.pairs import planned, simulated
+from simulate.pairs import BURSTY, Pair, planned, simulated
 from simulate.training import program_of
 
 # Another range than the one that the page is measured with.
@@ -21,14 +22,13 @@ def test_a_predicted_gain_comes_true(name):
     assert errors[-1] <= TARGET_WORST, pairs
 
 
-@pytest.mark.parametrize("name", CURES)
+# A cured loader begins with an empty queue of batches, so its program begins later.
+@pytest.mark.parametrize("name", [name for name in CURES if name not in BURSTY])
 def test_a_cure_of_the_simulator_cures(name):
     """The cured program is shorter: else the page would compare predictions with nothing."""
     program = program_of(ILLNESSES[name].make(4_100))
     cured = CURES[name](program, 4)
     ill_end, cured_end = (max(op.end for op in Machine(each).run().ops) for each in (program, cured))
-    if name in ("loader in the main process", "too few workers"):
-        return  # their cured programs begin with an empty queue of batches, and so begin later
     assert cured_end < ill_end
 
 
@@ -40,10 +40,17 @@ def test_the_gain_of_a_plan_comes_true():
 
 
 def test_recorded_pairs_are_shown_with_what_was_measured():
-    for pair in recorded():
-        assert pair.true > 1
+    pairs = list(recorded())
+    assert len({pair.name for pair in pairs}) == len(pairs) > 0
+    assert all(pair.true > 1 for pair in pairs), "a cure that made its training slower"
 
 
-def test_the_page_has_a_line_for_each_illness():
-    text = "\n".join(page(2 * len(CURES)))
-    assert all(f"| {name} |" in text for name in CURES)
+def test_the_page_has_a_line_for_each_illness_and_lists_the_misses(monkeypatch):
+    """The pairs are made up: a fifth of the runs are plans, predicted 25 % too low; single cures, 5 %."""
+    monkeypatch.setattr(gains, "planned", lambda seed: Pair("a plan", seed, 2.0, 1.5, 1.4, 1.6))
+    monkeypatch.setattr(gains, "simulated", lambda name, seed: Pair(name, seed, 2.0, 1.9, 1.8, 2.1))
+    lines = list(gains.page(5 * len(CURES)))
+    assert all(f"| {name} | 4 | 4 | 2.00x | 5.0% | 5.0% | 100% |" in lines for name in CURES)
+    missed = [line for line in lines if line.startswith("- a plan")]
+    assert len(missed) == len(CURES)
+    assert missed[0].endswith("1.50x (1.40 to 1.60) predicted, 2.00x true")

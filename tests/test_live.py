@@ -10,6 +10,7 @@ from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.report.jsonform import as_json
 from tb_bottleneck.report.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.series import ENDED
 from tests.telemetry.simulated import DECOYS, FACTS, HEALTHY, HOST, ILLNESSES, TRUTH, Stretch, simulate, stretch
 from tests.telemetry.written import NAME, write
 
@@ -180,6 +181,15 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
     assert report.verdict.regime == ("compute" if cause else "unexplained")
 
 
+def test_a_cause_that_two_regimes_name_is_one_finding():
+    """A training with Hugging Face's Trainer was told twice, in the same words, that threads wait for a core."""
+    made = Stretch(device=None, dispatch=200.0, python=120.0, readings={"cpu_pressure": 0.6, "run_queue": 40.0})
+    report = judged(made, facts=ON_CPU, without=(*HEALTHY, "gpu_utilisation"))
+    named = [one.regime for one in report.regimes if one.status == "fires"]
+    assert {"host", "compute"} <= set(named)
+    assert [finding.cause for finding in report.findings].count("contended_cores") == 1
+
+
 @pytest.mark.parametrize(
     ("loader", "model", "regime"),
     [(1.0, 100.0, "compute"), (1.0, 400.0, "compute"), (300.0, 100.0, "input"), (300.0, 800.0, "input")],
@@ -206,6 +216,17 @@ def test_too_little_gets_no_verdict(tmp_path):
     assert report.health.status == "incomplete"
     assert report.health.reasons[0].code == "insufficient_telemetry"
     assert not report.HasField("verdict")
+
+
+def test_a_training_that_ended_before_its_second_step_is_not_told_to_wait():
+    """A script that failed at once was told that it is judged as soon as some steps have ended."""
+    listener = Listener("/no/such/file")
+    messages = simulate([])
+    messages[-1].notes.add(code=ENDED)
+    listener.telemetry.add(messages)
+    (reason,) = judge_telemetry(listener).health.reasons
+    assert reason.code == "ended_without_steps"
+    assert "monitor.step()" in reason.fix
 
 
 def test_a_defect_of_ours_costs_one_report_and_is_told(tmp_path, monkeypatch, caplog):

@@ -120,3 +120,35 @@ def test_a_report_that_cannot_be_written_is_told_and_1(logdir, capsys):
     out, err = capsys.readouterr()
     assert len(json.loads(out)["reports"]) == 1
     assert err == f"tb-bottleneck: {beside} could not be written: Is a directory\n"
+
+
+def ran(*words, **environment):
+    command = [sys.executable, "-m", "tb_bottleneck", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_a_terminal_without_our_signs_shows_the_rest(logdir):
+    """An account drawn with blocks ended in a UnicodeEncodeError."""
+    done = ran("diagnose", logdir, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "host_1.17.pt.trace.json" in done.stdout
+
+
+def test_a_reader_that_has_gone_is_no_error(logdir):
+    """What a pipe still held was written when Python ended, outside of everything that catches."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(logdir / "a")]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, env=buffered)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ctrl_c_is_no_defect(monkeypatch, capsys):
+    def interrupted(_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tb_bottleneck.commands.diagnose._diagnose", interrupted)
+    assert main(["diagnose", "x"]) == 130
+    assert capsys.readouterr().err == ""

@@ -53,6 +53,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy.mkdir()
     for name in ("tb_bottleneck", "frontend"):
         shutil.copytree(ROOT / name, copy / name, ignore=unwanted)
+    shutil.copytree(ROOT / "tests", copy / "tests", ignore=lambda folder, names: {*names} - {"test_packaging.py"})
     for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy)
@@ -102,4 +103,5 @@ def test_the_sdist_holds_the_built_tab_and_its_sources(checkout: Path) -> None:
         held = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"setup.py", "LICENSE", "tb_bottleneck/plugin/static/index.js", "frontend/package.json"} <= held
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "frontend" / "src").rglob("*.ts*")} <= held
-    assert not [name for name in held if "node_modules" in name or name.startswith(("tests", "demo"))]
+    unwanted = ("frontend/node_modules", "frontend/pictures", "frontend/test", "tests", "demo")
+    assert not [name for name in held if name.startswith(unwanted)]

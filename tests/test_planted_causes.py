@@ -13,7 +13,7 @@ from tb_bottleneck.diagnosis import diagnose
 
 # Each drawn kernel stands for so many, launched together: a recording of fewer kernels than eight is not judged.
 PARTS = 4
-FRAME, ANNOTATION = "python_function", "user_annotation"
+FRAME, ANNOTATION, BACKWARD = "python_function", "user_annotation", "autograd::engine::evaluate_function"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,12 @@ CAUSES = {
     "logging": Planted(
         FRAME_WHILE_IDLE, FRAME_WHILE_BUSY, {DRAWN_FRAME: (FRAME, "torch/utils/tensorboard/writer.py(367): add_scalar")}
     ),
-    "evaluation": Planted(LOADER_WHILE_IDLE, LOADER_WHILE_BUSY, {DRAWN_LOADER: (ANNOTATION, "evaluate")}),
+    # Only a training can be interrupted by an evaluation, so the operators are those of a backward pass.
+    "evaluation": Planted(
+        LOADER_WHILE_IDLE,
+        LOADER_WHILE_BUSY,
+        {DRAWN_LOADER: (ANNOTATION, "evaluate"), DRAWN_OPERATOR: ("cpu_op", f"{BACKWARD}: AddmmBackward0")},
+    ),
     "batches_in_the_loop": Planted(
         FRAME_WHILE_IDLE, FRAME_WHILE_BUSY, {DRAWN_FRAME: (FRAME, "torchvision/transforms/functional.py(175): resize")}
     ),

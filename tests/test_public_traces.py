@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
+from simulate.cases import answer_of
 
 from tb_bottleneck.diagnosis import diagnose
 
@@ -17,16 +18,10 @@ LABELS = json.loads((FOLDER / "labels.json").read_text()) if (FOLDER / "labels.j
 pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names no folder with labels.json")
 
 
-def answer(report):
-    if report.HasField("verdict"):
-        return report.verdict.regime
-    return f"{report.health.status}:{report.health.reasons[0].code}"
-
-
 @pytest.mark.parametrize("label", LABELS, ids=[label["name"] for label in LABELS])
 def test_a_public_recording_is_judged_right(label):
     report = diagnose(str(FOLDER / f"{label['name']}.json.gz"))
-    said = answer(report)
+    said = answer_of(report)
     assert report.health.status != "unreadable"
     assert said not in label["never"], label["why"]
     if report.account:

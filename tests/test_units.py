@@ -1,3 +1,5 @@
+"""Units of traces become ours, exactly; figures become text for people."""
+
 from decimal import Decimal
 
 import pytest
@@ -21,6 +23,7 @@ def test_microseconds_become_whole_nanoseconds(us, ns):
         (53_000_000, "53.0 ms"),
         (187_900_000, "188 ms"),
         (2.5e9, "2.50 s"),
+        (-53_000_000, "-53.0 ms"),
     ],
 )
 def test_durations_read_with_three_digits(ns, text):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.evidence.lanes import Lane
-from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
+from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,56 +22,35 @@ class Blocks(Table):
 
 def condensed(lane: Lane, begin: int, end: int, resolution: float) -> Blocks:
     """What of the lane lies in [begin, end), things shorter than `resolution` ns merged with those next to them."""
-    rows = _rows_in(lane, begin, end)
-    start, stop = lane.start[rows], lane.end[rows]
-    length = stop - start
-    short = length < resolution
-    few = np.flatnonzero(short)
-    bucket = np.floor((start[few] - begin) / resolution).astype(np.int64)
-    first = np.concatenate(([True], bucket[1:] != bucket[:-1])) if len(few) else np.zeros(0, np.bool_)
-    blocks = _merged(start[few], stop[few], lane.key[rows][few], lane.name[rows][few], length[few], first)
-    near = (blocks.start[1:] - blocks.end[:-1] < resolution) & (blocks.key[1:] == blocks.key[:-1])
+    things = _things(lane, begin, end)
+    short = things.busy < resolution
+    few, long = things.take(short), things.take(~short)
+    pixel = np.floor((few.start - begin) / resolution).astype(np.int64)
+    runs = _joined(few, pixel[1:] == pixel[:-1])
+    near = (runs.start[1:] - runs.end[:-1] < resolution) & (runs.key[1:] == runs.key[:-1])
     # Neighbours must be neighbours among all: a long thing between two runs keeps them apart.
-    near &= np.searchsorted(start[~short], blocks.start[1:]) == np.searchsorted(start[~short], blocks.start[:-1])
-    joined = _joined(blocks, np.concatenate(([True], ~near)) if len(blocks) else np.zeros(0, np.bool_))
-    long = np.flatnonzero(~short)
-    one = np.ones(len(long), np.int64)
-    singles = Blocks(start[long], stop[long], lane.key[rows][long], lane.name[rows][long], one, length[long])
-    both = [np.concatenate(pair) for pair in zip(_columns(joined), _columns(singles), strict=True)]
+    near &= np.searchsorted(long.start, runs.start[1:]) == np.searchsorted(long.start, runs.start[:-1])
+    both = [np.concatenate(pair) for pair in zip(_columns(_joined(runs, near)), _columns(long), strict=True)]
     order = np.argsort(both[0], kind="stable")
     return Blocks(*(values[order] for values in both))
 
 
-def _rows_in(lane: Lane, begin: int, end: int) -> Rows:
+def _things(lane: Lane, begin: int, end: int) -> Blocks:
+    """Everything that reaches into [begin, end), one by one."""
     low = int(np.searchsorted(lane.reach, begin, side="right"))
     high = int(np.searchsorted(lane.start, end, side="left"))
     rows = np.arange(low, max(low, high))
-    return rows[lane.end[rows] > begin]
+    rows = rows[lane.end[rows] > begin]
+    starts, ends = lane.start[rows], lane.end[rows]
+    return Blocks(starts, ends, lane.key[rows], lane.name[rows], np.ones(len(rows), np.int64), ends - starts)
 
 
-def _merged(start: Ints, end: Ints, key: Ints, name: Ints, length: Ints, first: Bools) -> Blocks:
-    """Runs as one block each; a run begins where `first` says so."""
-    at = np.flatnonzero(first)
-    if not len(at):
-        return Blocks(*(np.empty(0, np.int64) for _ in range(6)))
-    run = np.cumsum(first) - 1
-    longest = np.lexsort((length, run))[np.append(at[1:], len(start)) - 1]
-    return Blocks(
-        start=start[at],
-        end=np.maximum.reduceat(end, at),
-        key=key[longest],
-        name=name[longest],
-        count=np.diff(np.append(at, len(start))),
-        busy=np.add.reduceat(length, at),
-    )
-
-
-def _joined(blocks: Blocks, first: Bools) -> Blocks:
-    """Runs of blocks as one; named after the one with most time."""
-    at = np.flatnonzero(first)
-    if not len(at):
+def _joined(blocks: Blocks, along: Bools) -> Blocks:
+    """Runs of blocks as one each, named after the one with most time; `along`: whether one goes with that before it."""
+    if not len(blocks):
         return blocks
-    run = np.cumsum(first) - 1
+    first = np.append(True, ~along)
+    at, run = np.flatnonzero(first), np.cumsum(first) - 1
     most = np.lexsort((blocks.busy, run))[np.append(at[1:], len(blocks)) - 1]
     return Blocks(
         start=blocks.start[at],

@@ -28,7 +28,7 @@ def add_kernels(case: Case, recording: Recording, answer: pb.Tables) -> None:
     groups = groups_of(ops.name[rows], ops.start[rows], ops.end[rows])
     mine = trace.all_device_ops.device == trace.device_index
     regime = case.device_keys[mine][rows][groups.longest] if len(rows) else rows
-    near = _reached(groups, recording.roofs.reached[rows], recording.roofs.roof[rows])
+    near = _near(groups, groups.length, recording.roofs.reached[rows], recording.roofs.roof[rows])
     for place in groups.order[:MOST_ROWS].tolist():
         name = trace.names[int(groups.value[place])]
         precision = precision_of(name)
@@ -58,14 +58,12 @@ class _Near:
     roof: list[str]
 
 
-def _reached(groups: Groups, reached: Floats, roof: Ints) -> _Near:
-    known = roof != Roof.UNKNOWN
-    time = np.where(known, groups.length, 0)
-    total = groups.summed(time)
-    compute = groups.summed(np.where(roof == Roof.COMPUTE, groups.length, 0))
-    share = groups.summed(time * reached) / np.maximum(total, 1)
+def _near(groups: Groups, time: Ints, reached: Floats, roof: Ints) -> _Near:
+    """From the device time of each row, how near it came to its roof, and which roof that is."""
+    known = np.where(roof != Roof.UNKNOWN, time, 0)
+    total, compute = groups.summed(known), groups.summed(np.where(roof == Roof.COMPUTE, time, 0))
     names = [_ROOF[Roof.COMPUTE] if c * 2 >= t else _ROOF[Roof.MEMORY] for c, t in zip(compute, total, strict=True)]
-    return _Near(total > 0, share, names)
+    return _Near(total > 0, groups.summed(known * reached) / np.maximum(total, 1), names)
 
 
 def add_operators(recording: Recording, answer: pb.Tables) -> None:
@@ -77,11 +75,7 @@ def add_operators(recording: Recording, answer: pb.Tables) -> None:
     device, reached, roof = _device_times(recording, rows)
     weight = device if recording.on_device else own
     groups = groups_of(events.name[rows], events.start[rows], events.end[rows], weight)
-    host = groups.summed(own)
-    known = np.where(roof != Roof.UNKNOWN, device, 0)
-    total = groups.summed(known)
-    compute = groups.summed(np.where(roof == Roof.COMPUTE, device, 0))
-    near = groups.summed(known * reached) / np.maximum(total, 1)
+    host, near = groups.summed(own), _near(groups, device, reached, roof)
     # What did nothing on the device is listed behind, by its host time.
     order = np.lexsort((-host, -groups.total))
     for place in order[:MOST_ROWS].tolist():
@@ -95,9 +89,8 @@ def add_operators(recording: Recording, answer: pb.Tables) -> None:
             begin_ns=float(events.start[longest]),
             end_ns=float(events.end[longest]),
         )
-        if total[place]:
-            row.reached = float(near[place])
-            row.roof = _ROOF[Roof.COMPUTE if compute[place] * 2 >= total[place] else Roof.MEMORY]
+        if near.known[place]:
+            row.reached, row.roof = float(near.share[place]), near.roof[place]
     answer.operators_left_out.CopyFrom(groups.left_out(MOST_ROWS))
 
 

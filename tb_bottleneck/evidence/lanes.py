@@ -16,6 +16,7 @@ from tb_bottleneck.measures.account import REGIMES
 from tb_bottleneck.measures.cpu import REGIME_OF_DOING
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.training import trains
 from tb_bottleneck.trace.calls import Role
 from tb_bottleneck.trace.device import Work
 from tb_bottleneck.trace.kinds import Kind
@@ -24,8 +25,8 @@ from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 MOST_THREADS, MOST_PYTHON_THREADS, MOST_STREAMS = 6, 2, 12
-DEEPEST = 8
-DEEPEST_PYTHON = 10
+DEEPEST, DEEPEST_PYTHON = 8, 10  # how many rows of one thread are shown
+DEEPEST_FOLLOWED = 72  # frames nest deeper than operators; deeper ones than these are not shown
 # Frames that hardly ever change (the interpreter's start, main()) take a row each and tell nothing.
 FEWEST_FRAMES = 4
 _ROLE_KEY = {Role.WAIT: "sync", Role.COPY: "transfer", Role.ALLOCATE: "allocator"}
@@ -108,7 +109,8 @@ def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
     rows = trace.rows(Kind.PYTHON)
     rows = rows[trace.events.thread[rows] == thread]
     depth = _depths(trace, rows)
-    telling = [level for level in range(int(depth.max(initial=-1)) + 1) if (depth == level).sum() >= FEWEST_FRAMES]
+    levels = min(int(depth.max(initial=-1)) + 1, DEEPEST_FOLLOWED)
+    telling = [level for level in range(levels) if (depth == level).sum() >= FEWEST_FRAMES]
     for shown, level in enumerate(telling[:DEEPEST_PYTHON]):
         yield _events_lane(trace, "python", thread, shown, rows[depth == level], keys)
 
@@ -130,11 +132,11 @@ def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, 
 
 
 def _depths(trace: Trace, rows: Rows) -> Ints:
-    """How many rows each row is nested in."""
+    """How many rows each row is nested in, DEEPEST_FOLLOWED at the most."""
     parent = nest(trace.events.start[rows], trace.events.end[rows]).parent
     depth = np.zeros(len(rows), np.int64)
     inner = np.flatnonzero(parent != np.arange(len(rows)))
-    for level in range(1, DEEPEST + 64):  # frames nest deeper than operators; what is deeper still is not shown
+    for level in range(1, DEEPEST_FOLLOWED + 1):
         if not len(inner):
             break
         depth[inner] = level
@@ -144,17 +146,17 @@ def _depths(trace: Trace, rows: Rows) -> Ints:
 
 def _host_keys(trace: Trace) -> Ints:
     """A key for each row of the events; that of device work has no meaning here."""
-    events = trace.events
+    events, training = trace.events, trains(trace)
     base = {Kind.CPU_OP: "op", Kind.ANNOTATION: "mark", Kind.PYTHON: "python", Kind.CALL: "call"}
     by_kind = np.full(max(Kind) + 1, KEY["op"])
     for kind, word in base.items():
         by_kind[kind] = KEY[word]
     keys = np.asarray(by_kind[events.kind], np.int64)
     for kind, on in ((Kind.ANNOTATION, "annotation"), (Kind.CPU_OP, "annotation"), (Kind.PYTHON, "python")):
-        rows = trace.rows(kind)
+        rows, patterns = trace.rows(kind), doing_patterns(on, training)
         told = np.full(len(trace.names), -1, np.int64)
         for name in np.unique(events.name[rows]).tolist():
-            does = first_match(doing_patterns(on), trace.names[name])
+            does = first_match(patterns, trace.names[name])
             if does is not None:
                 told[name] = KEY[REGIME_OF_DOING[Doing[does.upper()]]]
         key = told[events.name[rows]]

@@ -18,10 +18,9 @@ from tb_bottleneck.replay.graph import HOSTLESS, Graph, Items
 from tb_bottleneck.replay.groups import groups
 from tb_bottleneck.replay.links import LONG_AGO
 from tb_bottleneck.replay.rows import NONE
+from tb_bottleneck.replay.waits import QUEUE
 from tb_bottleneck.trace.table import Bools, Ints
 
-# How many operations a stream's queue holds: a launch beyond blocks (HolisticTraceAnalysis, constants.py: about 1024).
-QUEUE = 1024
 # Blocks end early so that a full queue is seen to within this many items.
 LONGEST_BLOCK = 64
 

@@ -8,7 +8,7 @@ An item is a host row, with a device operation that it launched if it did. In a 
 The gap on the host is kept by what the host did in it (measures/doing.py), so that a scenario can take a part of it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class Graph:
     begin: int  # ns, where the host's first gap begins
     judged: tuple[int, ...]  # indices of the streams of the judged device
     edges: Ints  # ns, the recorded edges of the steps, or of the window where there are none
-    host_only: bool = field(default=False)  # whether the first edge is the host's own
+    host_only: bool = False  # whether the first edge is the host's own
 
 
 def graph_of(recording: Recording) -> Graph:
@@ -85,9 +85,8 @@ def graph_of(recording: Recording) -> Graph:
 
 def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
     """Whether the first edge is where the host began, though work from before it still ran: as in short recordings."""
-    ops, calls = trace.device_ops, trace.calls
-    issued = np.where(ops.launched, calls.start[ops.call] if len(calls) else 0, ops.start)
-    before = ops.end[issued < steps.host[0]]
+    ops = trace.device_ops
+    before = ops.end[ops.issued(trace.calls) < steps.host[0]]
     return bool(len(before)) and int(before.max()) > int(steps.edges[0])
 
 

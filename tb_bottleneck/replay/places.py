@@ -60,11 +60,10 @@ def places_of(trace: Trace, rows: HostRows) -> Places:
 
     item = np.empty(len(ops), np.int64)
     item[op[op >= 0]] = np.flatnonzero(op >= 0)
-    at = np.flatnonzero(row >= 0)
-    changes = np.diff(row[at]) != 0
+    hosted = np.flatnonzero(row >= 0)
     first, last = np.zeros(len(row), np.bool_), np.zeros(len(row), np.bool_)
-    first[at[np.append(True, changes)[: len(at)]]] = True
-    last[at[np.append(changes, True)[-len(at) or len(changes) + 1 :]]] = True
+    first[hosted] = np.diff(row[hosted], prepend=NONE) != 0
+    last[hosted] = np.diff(row[hosted], append=NONE) != 0
     last_item = np.full(len(rows), NONE)
     last_item[row[last]] = np.flatnonzero(last)
     return Places(launch, linked, item, stream_free(ops.queue, ops.start, ops.end), op, row, first, last, last_item)
@@ -73,6 +72,5 @@ def places_of(trace: Trace, rows: HostRows) -> Places:
 def _launching_rows(trace: Trace, rows: HostRows) -> Ints:
     """The row that launched each operation; -1 where it is not known or takes no part."""
     ops = trace.all_device_ops
-    row_of = np.full(len(trace.calls) + 1, NONE)
-    row_of[rows.call[rows.call >= 0]] = np.flatnonzero(rows.call >= 0)
-    return row_of[np.where(ops.launched, ops.call, len(trace.calls))].astype(np.int64)
+    row_of = np.append(rows.of_calls(len(trace.calls)), NONE)  # the last one stands for operations without a call
+    return np.asarray(row_of[np.where(ops.launched, ops.call, len(trace.calls))], np.int64)

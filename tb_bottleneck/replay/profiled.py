@@ -13,7 +13,7 @@ import numpy as np
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.measure import Measure
 from tb_bottleneck.measures.overhead import profiler_overhead
-from tb_bottleneck.replay.world import World
+from tb_bottleneck.replay.world import World, scaled
 from tb_bottleneck.trace.health import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
 from tb_bottleneck.trace.kinds import Kind
 
@@ -43,8 +43,7 @@ def host_scaled(world: World, scale: float) -> World:
     """The world with all dispatching and every call's own time scaled."""
     if scale == 1.0:
         return world
-    cost = np.rint(world.items.cost * scale).astype(np.int64)
-    return world.but(gap=world.gap_scaled(Doing.DISPATCH, scale), cost=cost)
+    return world.but(gap=world.gap_scaled(Doing.DISPATCH, scale), cost=scaled(world.items.cost, scale))
 
 
 def scales_of(world: World) -> HostScales:

@@ -36,6 +36,13 @@ class HostRows(Table):
     thread: Ints = column("row of threads", "the thread")
     follows: Ints = column("row of host rows", "the row that has to return before this one can begin; -1 for none")
 
+    def of_calls(self, calls: int) -> Ints:
+        """The row of each of so many calls; -1 for one that takes no part."""
+        row_of = np.full(calls, NONE)
+        taking_part = np.flatnonzero(self.call >= 0)
+        row_of[self.call[taking_part]] = taking_part
+        return row_of
+
 
 def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
     """The rows of a recording. The edges of a window that was not cut into steps are no rows."""

@@ -20,9 +20,10 @@ from tb_bottleneck.trace.calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
-# Launch queues hold about 1024 operations per stream (HolisticTraceAnalysis, constants.py); with fewer ahead than half
-# of that, a launch that takes long is held up by something else.
-FULL_QUEUE = 512
+# How many operations a stream's queue holds: a launch beyond blocks (HolisticTraceAnalysis, constants.py: about 1024).
+QUEUE = 1024
+# With fewer than these ahead of it, a launch that takes long is held up by something else.
+FULL_QUEUE = QUEUE // 2
 # A launch that blocks takes at least this; the usual one 3 to 10 us.
 BLOCKED_LAUNCH_NS = BLOCKING_CALL_NS
 
@@ -140,8 +141,7 @@ def _queue_full(trace: Trace, rows: HostRows) -> tuple[Bools, Ints]:
     """Which launches found the queue full, and the operation whose end made room."""
     ops, calls = trace.all_device_ops, trace.calls
     full, made_room = np.zeros(len(rows), np.bool_), np.full(len(rows), NONE)
-    row_of = np.full(len(calls), NONE)
-    row_of[rows.call[rows.call >= 0]] = np.flatnonzero(rows.call >= 0)
+    row_of = rows.of_calls(len(calls))
     launched = np.flatnonzero(ops.launched)
     for stream in groups(ops.queue[launched]):
         mine = launched[stream]

@@ -23,6 +23,11 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 COMPUTING = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
 
 
+def scaled(column: Ints, factor: Any) -> Ints:
+    """The column times a factor, or times one per item, in whole ns."""
+    return np.asarray(np.rint(column * factor), np.int64)
+
+
 class Case(Enum):
     """How well a cure works out: as expected, as badly as it reasonably can, as well as it possibly can."""
 
@@ -169,7 +174,7 @@ class World:
     def gap_scaled(self, doing: Doing, factor: Any) -> Ints:
         """The gaps with what the host did so in them scaled by a factor, or by one per item."""
         gap = self.items.gap.copy(order="K")
-        gap[:, doing] = np.rint(gap[:, doing] * factor).astype(np.int64)
+        gap[:, doing] = scaled(gap[:, doing], factor)
         return gap
 
 

@@ -15,12 +15,11 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments that are used. Torch before 1.12 writes `external id` and `Input dims`, later ones in capitals.
+    """The arguments that are used. Torch before 1.12 writes `Input dims`, later ones `Input Dims`.
 
     In the order in which Kineto writes them: the decoder looks for a key behind the one that it found last.
     """
 
-    external_id: Number = msgspec.field(default=None, name="External id")
     concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
     types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
     dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
@@ -34,7 +33,6 @@ class Args(msgspec.Struct, gc=False):
     dtype: Any = None  # of a collective's elements
     elements_in: Number = msgspec.field(default=None, name="In msg nelems")
     elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
-    external_id_old: Number = msgspec.field(default=None, name="external id")
     dims_old: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
 
 

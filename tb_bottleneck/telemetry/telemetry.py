@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict, SerializeToJsonError
 
 from tb_bottleneck.schema.series import ENDED, HOST, SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepRows
-from tb_bottleneck.telemetry.rows import Floats, Rows, Times
+from tb_bottleneck.telemetry.rows import Bools, Floats, Rows, Times
 
 SERIES_ROWS = 1 << 16
 """Rows of one series: nine hours at one reading a second as they were taken, and more in buckets."""
@@ -103,17 +103,13 @@ class Telemetry:
             self.dropped["too_many_devices"] += 1
             return
         rows = known if known is not None else Rows(("value",), SERIES_ROWS)
-        when, values = np.array(series.unix_ns), np.array(series.values)
-        if _is_sound(when, values, rows.last):  # nearly all are, and of a day's run there are some hundred thousand
+        unit, when, values = SERIES[name].unit, np.array(series.unix_ns), np.array(series.values)
+        if not _is_sound(when, values, rows.last):  # nearly all are, and of a day's run there are some hundred thousand
+            good = self._plausible(values, unit) & self._later(when, rows.last)
+            when, values = when[good], values[good]
+        if len(when):
             self.series[name, device] = rows
-            values = np.minimum(values, 1.0) if SERIES[name].unit == "share" else values
-            rows.append(when.astype(np.int64), {"value": values})
-            return
-        good = self._plausible(values, SERIES[name].unit) & self._later(when, rows.last)
-        if good.any():
-            self.series[name, device] = rows
-            values = np.minimum(values, 1.0) if SERIES[name].unit == "share" else values
-            rows.append(when[good].astype(np.int64), {"value": values[good]})
+            rows.append(when.astype(np.int64), {"value": np.minimum(values, 1.0) if unit == "share" else values})
 
     def _add_steps(self, steps: StepRows) -> None:
         length = len(steps.wall_ns)
@@ -157,7 +153,7 @@ class Telemetry:
         self._drop("implausible", wrong.sum())
         return np.where(wrong, np.nan, values)
 
-    def _plausible(self, values: Floats, unit: str) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    def _plausible(self, values: Floats, unit: str) -> Bools:
         with np.errstate(invalid="ignore"):
             good = np.isfinite(values) & (np.abs(values) < LARGEST)
             if unit != "celsius":
@@ -165,7 +161,7 @@ class Telemetry:
         self._drop("implausible", len(values) - good.sum())
         return good
 
-    def _later(self, when: Floats, than: int) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    def _later(self, when: Floats, than: int) -> Bools:
         """Which times follow all that came before them; the others are counted."""
         with np.errstate(invalid="ignore"):
             possible = (when > than) & (when < LATEST)

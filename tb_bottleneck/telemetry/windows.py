@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.schema.series import HOST
-from tb_bottleneck.telemetry.rows import Floats, Times
+from tb_bottleneck.telemetry.rows import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.units import NS_PER_S
 
@@ -117,11 +117,6 @@ class Windows:
         """The window of each row of the unprofiled steps."""
         return self._window
 
-    @property
-    def count_of_steps(self) -> Times:
-        """How many steps each row of the unprofiled steps stands for."""
-        return self._steps.count[self._kept]
-
     def mean(self, name: str, of_device: bool = False) -> Floats:
         """The mean of a series over each window; NaN where there is no reading."""
         rows = self._telemetry.series.get((name, self._owner(of_device)))
@@ -157,7 +152,7 @@ class Windows:
     def _owner(self, of_device: bool) -> str:
         return (self.device or "") if of_device else HOST
 
-    def _inside(self, when: Times) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def _inside(self, when: Times) -> Bools:
         edges = self.grid.edges
         return np.asarray((when >= edges[0]) & (when <= edges[-1]))
 
@@ -165,7 +160,7 @@ class Windows:
         return np.bincount(self._window, weights, self.grid.count).astype(float)
 
 
-def _kept_steps(telemetry: Telemetry, since: int) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _kept_steps(telemetry: Telemetry, since: int) -> Bools:
     """The steps that are judged: neither the run's first ones, nor those that a profiler slowed."""
     steps = telemetry.steps
     if not len(steps):
@@ -178,7 +173,7 @@ def _kept_steps(telemetry: Telemetry, since: int) -> "np.ndarray[tuple[int], np.
     return np.asarray(kept)
 
 
-def _grid(telemetry: Telemetry, kept: "np.ndarray[tuple[int], np.dtype[np.bool_]]", since: int) -> Grid:
+def _grid(telemetry: Telemetry, kept: Bools, since: int) -> Grid:
     """From the first judged step's begin to the last one's end; without steps, over all readings."""
     if kept.any():
         end, wall = telemetry.steps.end[kept], telemetry.steps.column("wall").mean[kept]

@@ -1,4 +1,7 @@
-"""The columns that come from events' arguments: links, devices, sizes, grids, and the shapes of operators."""
+"""The columns that come from events' arguments: links, devices, sizes, grids, and the shapes of operators.
+
+`External id`, which should tie device work to its operator, is left out: it is missing or wrong in many recordings.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,7 +14,6 @@ from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.numbers import MAX_ID, whole_number, whole_numbers
 from tb_bottleneck.trace.table import Ints, Rows
 
-LINK_COLUMNS = ("correlation", "external")
 DEVICE_COLUMNS = ("device", "stream", "bytes", "blocks", "multiprocessors")
 
 # Models repeat their shapes: a trace of 500 MB holds under 1 MB of distinct ones.
@@ -27,7 +29,7 @@ MAX_DEVICE = 2**31
 # No JSON text holds it: control characters are escaped.
 _SEPARATOR = b"\0"
 
-_LINKED = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL, *DEVICE_KINDS))
+_LINKED = np.isin(range(len(Kind)), (Kind.CALL, *DEVICE_KINDS))
 _ON_DEVICE = np.isin(range(len(Kind)), DEVICE_KINDS)
 _NO_ARGS = Args()
 # torch's names for the types of a collective's elements (c10/core/ScalarType.h), in lower case.
@@ -75,11 +77,12 @@ def signature_rows(known: Signatures, events: Sequence[Any], kind: Ints) -> Ints
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
-    """LINK_COLUMNS and DEVICE_COLUMNS; only the kinds that have a column's argument are asked for it."""
+    """`correlation` and DEVICE_COLUMNS; only the kinds that have a column's argument are asked for it."""
     linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
-    columns: dict[str, Any] = dict.fromkeys((*LINK_COLUMNS, *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
+    columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
     if len(linked):
-        columns |= _spread(_links(_args_of(events, linked)), linked, len(events))
+        correlation = whole_numbers([args.correlation or 0 for args in _args_of(events, linked)])
+        columns |= _spread({"correlation": correlation}, linked, len(events))
     if len(on_device):
         columns |= _spread(_device_work(_args_of(events, on_device)), on_device, len(events))
     return columns
@@ -95,14 +98,6 @@ def _spread(values: dict[str, Ints], rows: Rows, length: int) -> dict[str, Ints]
 
 def _args_of(events: Sequence[Any], rows: Rows) -> list[Args]:
     return [events[row].args or _NO_ARGS for row in rows.tolist()]
-
-
-def _links(every: list[Args]) -> dict[str, Ints]:
-    external = [args.external_id_old if args.external_id is None else args.external_id for args in every]
-    return {
-        "correlation": whole_numbers([args.correlation or 0 for args in every]),
-        "external": whole_numbers([value or 0 for value in external]),
-    }
 
 
 def _device_work(every: list[Args]) -> dict[str, Ints]:

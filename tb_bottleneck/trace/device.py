@@ -44,6 +44,10 @@ class DeviceOps(Table):
     launched: Bools = column("flag", "whether the launching call was recorded")
     call: Ints = column("row of calls", "the launching call; meaningful only where launched")
 
+    def issued(self, calls: Calls) -> Ints:
+        """When each was asked for, in ns: the begin of its launching call, its own where that was not recorded."""
+        return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
+
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
     """The device operations among the events, of all devices."""

@@ -33,7 +33,6 @@ class Events(Table):
     name: Ints = column("row of names", "interned name")
     thread: Ints = column("row of threads", "interned (pid, tid); for device work the stream's row")
     correlation: Ints = column("id", "ties a runtime call to its device work; 0 where not linked")
-    external: Ints = column("id", "the innermost operator around a call or of device work; 0 where not linked")
     device: Ints = column("id", "device of device work, else 0")
     stream: Ints = column("id", "stream of device work, else 0")
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")

@@ -42,7 +42,6 @@ class Header:
     rank: int | None
     world_size: int | None
     backend: str
-    shapes_recorded: bool
     stacks_recorded: bool
     context: dict[str, Any]
     versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
@@ -68,7 +67,6 @@ def read_header(raw: dict[str, Any]) -> Header:
         rank=_whole(about.get("rank")),
         world_size=_whole(about.get("world_size")),
         backend=_text(about.get("backend"), 40),
-        shapes_recorded=raw.get("record_shapes") == 1,
         stacks_recorded=raw.get("with_stack") == 1,
         context=_context(raw.get("tb_bottleneck")),
         versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},

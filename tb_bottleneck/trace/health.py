@@ -17,8 +17,11 @@ MIN_OPERATORS = 8
 # More launches without a kernel than this, and idle time may be time whose kernels were lost (CUPTI drops them at the
 # start of a session from CUDA 12.6 Update 2 to 13.0, pytorch/pytorch#192021).
 LOST_KERNELS_SHARE = 0.02
-# Names that only work on an accelerator can have.
-_DEVICE_ONLY = ("nccl:", "nccl_", "cudnn", "aten::cudnn", "aten::miopen", "cuda::", "flash_attn")
+# Names that only work on an accelerator can have. Recurrent layers on the CPU ask aten::cudnn_is_acceptable, too.
+_DEVICE_ONLY = (
+    *("nccl:", "nccl_", "cudnn", "cuda::", "flash_attn", "aten::miopen", "aten::_cudnn_rnn"),
+    *("aten::cudnn_convolution", "aten::cudnn_batch_norm", "aten::cudnn_grid", "aten::cudnn_affine"),
+)
 # Names that only operators on accelerators can have that are not judged: Ascend, Gaudi, TPU, Apple.
 _FOREIGN_ONLY = ("npu::", "hpu::", "torch_hpu", "xla::", "aten::_mps_", "aten::mps_", "mps::")
 # Names that only operators on the CPU can have.

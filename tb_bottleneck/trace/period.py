@@ -14,9 +14,12 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
 
+# Names that come this often or more seldom show no cadence.
 MIN_ITERATIONS = 3
 # Fewer agreeing names could agree by chance.
 MIN_NAMES = 3
+# The share of their calls that must lie within their iteration: now and then one comes out of turn.
+IN_TURN = 0.9
 # An iteration this many times the median is start-up, not cadence (the outlier rule of the method: 3 x median).
 OUTLIER = 3.0
 
@@ -28,6 +31,7 @@ def find_period(trace: Trace) -> Ints:
     """
     rows = trace.rows(Kind.CPU_OP)
     names, inverse, counts = np.unique(trace.events.name[rows], return_inverse=True, return_counts=True)
+    by_name, ends = rows[np.argsort(inverse, kind="stable")], np.cumsum(counts)
     tally = Counter(int(n) for n in counts if n > MIN_ITERATIONS)
     for iterations, agreeing in tally.most_common(3):
         if agreeing < MIN_NAMES:
@@ -35,11 +39,11 @@ def find_period(trace: Trace) -> Ints:
         members = np.flatnonzero(counts == iterations)
         if not any("ackward" in trace.names[name] for name in names[members]):
             continue
-        times = np.stack([trace.events.start[rows[inverse == member]] for member in members])
+        times = trace.events.start[by_name[(ends[members] - iterations)[:, None] + np.arange(iterations)]]
         anchor = times[np.argmin(times[:, 0])]
         # The last iteration has no successor to end it, so it serves as the end of the one before.
         within = (times[:, :-1] >= anchor[:-1]) & (times[:, :-1] < anchor[1:])
-        if within.mean() > 0.9:
+        if within.mean() > IN_TURN:
             return _without_warmup(anchor)
     return np.empty(0, np.int64)
 

@@ -94,8 +94,7 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
     ops = trace.device_ops
     edges = host.astype(np.int64).copy()
     if len(ops):
-        issued = np.where(ops.launched, trace.calls.start[ops.call] if len(trace.calls) else 0, ops.start)
-        step = np.searchsorted(host, issued, side="right") - 1
+        step = np.searchsorted(host, ops.issued(trace.calls), side="right") - 1
         inside = (step >= 0) & (step < len(host) - 1)
         np.maximum.at(edges, step[inside] + 1, ops.end[inside])
         edges = np.maximum.accumulate(edges)

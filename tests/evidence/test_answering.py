@@ -43,6 +43,7 @@ def test_a_file_that_is_gone_is_an_answer(question):
 
 def test_a_recording_stays_read_until_others_take_its_place(question, tmp_path, monkeypatch):
     read = []
+    real = answering.load
     monkeypatch.setattr(answering, "load", lambda path, progress: read.append(path) or real(path, progress))
     monkeypatch.setattr(answering, "KEPT_EVENTS", 20)
     shelf = Shelf()
@@ -51,6 +52,3 @@ def test_a_recording_stays_read_until_others_take_its_place(question, tmp_path, 
         shelf.case(str(tmp_path / name), 1, None)
         shelf.case(str(tmp_path / name), 1, None)
     assert [path[-1] for path in read] == ["a", "b", "c", "a"]
-
-
-real = answering.load

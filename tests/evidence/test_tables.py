@@ -6,6 +6,7 @@ from draw import drawn_trace
 from tb_bottleneck.evidence.case import Case
 from tb_bottleneck.evidence.tables import tables_of
 from tb_bottleneck.report.jsonform import as_json
+from tb_bottleneck.trace.trace import load
 
 RUN = """
     step    aaaaaaaaaaaaaaabbbbbbbbbbbbbbb
@@ -68,8 +69,6 @@ def test_the_longest_occurrence_is_pointed_at(tables):
 
 
 def test_it_has_a_json_form_and_a_recording_of_nothing_too(tmp_path):
-    from tb_bottleneck.trace.trace import load
-
     (tmp_path / "t.json").write_text('{"traceEvents": []}')
     assert as_json(tables_of(Case(load(str(tmp_path / "t.json")))))
     assert as_json(tables_of(Case(drawn_trace(RUN))))

@@ -1,5 +1,6 @@
 """The timeline as a message: bounded, and the same lanes whatever stretch is asked for."""
 
+import json
 import math
 
 import pytest
@@ -10,6 +11,7 @@ from tb_bottleneck.evidence.case import Case
 from tb_bottleneck.evidence.keys import KEYS
 from tb_bottleneck.evidence.timeline import MOST_PIXELS, stretch_of, timeline_of
 from tb_bottleneck.report.jsonform import as_json
+from tb_bottleneck.trace.trace import load
 
 RUN = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -89,10 +91,6 @@ def test_too_many_blocks_are_made_coarser(case, monkeypatch):
 
 
 def test_names_are_cut_and_stay_text(case, tmp_path):
-    import json
-
-    from tb_bottleneck.trace.trace import load
-
     content = drawn(RUN)
     for event in content["traceEvents"]:
         event["name"] += "<script>" + "x" * 5_000
@@ -102,8 +100,6 @@ def test_names_are_cut_and_stay_text(case, tmp_path):
 
 
 def test_a_recording_of_nothing_has_a_timeline_of_nothing(tmp_path):
-    from tb_bottleneck.trace.trace import load
-
     (tmp_path / "t.json").write_text('{"traceEvents": []}')
     timeline = whole(Case(load(str(tmp_path / "t.json"))))
     assert (timeline.first_ns, timeline.last_ns, list(timeline.lanes)) == (0, 0, [])

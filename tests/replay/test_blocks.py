@@ -1,6 +1,7 @@
 """Steps over blocks give the same times as steps over items: on simulated trainings and on public recordings."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 from simulated_recordings import simulated_recording
 from slow_replay import slow_edges
 
+from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.measures.recording import Recording
-from tb_bottleneck.replay.blocks import LONGEST_BLOCK, QUEUE, layout_of
+from tb_bottleneck.replay.blocks import LONGEST_BLOCK, layout_of
 from tb_bottleneck.replay.graph import graph_of
 from tb_bottleneck.replay.run import replay
+from tb_bottleneck.replay.waits import QUEUE
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -27,8 +30,6 @@ def test_blocks_are_items(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_blocks_are_items_after_a_cure_too(seed):
     """Waits gone, kernels and host at other speeds: the blocks are cut once, for all of these."""
-    from dataclasses import replace
-
     graph = graph_of(simulated_recording(seed))
     rng = np.random.default_rng(seed)
     items = graph.items
@@ -47,7 +48,7 @@ def test_blocks_are_items_after_a_cure_too(seed):
 def test_blocks_are_items_on_public_recordings(path):
     try:
         trace = load(str(path))
-    except Exception:
+    except BottleneckError:
         pytest.skip("not a trace")
     steps = find_steps(trace)
     if steps is None or not len(trace.device_ops) or len(trace.device_ops) > QUEUE:

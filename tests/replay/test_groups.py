@@ -1,5 +1,7 @@
 """Rows by key, in their own order."""
 
+import time
+
 import numpy as np
 
 from tb_bottleneck.replay.groups import groups
@@ -15,4 +17,6 @@ def test_no_rows_make_no_group():
 
 
 def test_as_many_groups_as_rows_take_no_square_of_time():
+    began = time.process_time()
     assert sum(len(rows) for rows in groups(np.arange(200_000))) == 200_000
+    assert time.process_time() - began < 20

@@ -1,7 +1,6 @@
 """The profiler's own cost: solved for where an unprofiled step time is known, estimated where it is not."""
 
 import pytest
-from draw import drawn
 from drawn_worlds import drawn_world
 from simulate.workload import launch_bound
 from simulated_worlds import world_of
@@ -56,11 +55,6 @@ def test_more_events_cost_more():
 
 
 def test_on_the_cpu_work_is_not_taken_for_dispatching():
-    trace = drawn("""
-        step    aaaaaaaaaabbbbbbbbbb
-        op      ####.#####.####.####
-    """)
-    assert not [event for event in trace["traceEvents"] if event["cat"] == "kernel"]
     found = scales("""
         step    aaaaaaaaaabbbbbbbbbb
         op      ####.#####.####.####

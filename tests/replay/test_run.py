@@ -7,10 +7,11 @@ import pytest
 from drawn_worlds import UNIT_NS, drawn_recording
 from simulated_recordings import simulated_recording
 
-from tb_bottleneck.replay.blocks import QUEUE, layout_of
+from tb_bottleneck.replay.blocks import layout_of
 from tb_bottleneck.replay.graph import Graph, graph_of
 from tb_bottleneck.replay.rows import NONE
 from tb_bottleneck.replay.run import replay
+from tb_bottleneck.replay.waits import QUEUE
 
 SYNCED = """
     step    aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb

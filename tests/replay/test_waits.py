@@ -1,11 +1,17 @@
 """What calls wait for, on drawn timelines."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 from drawn_worlds import drawn_recording
 
+from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.replay.rows import NONE, host_rows
 from tb_bottleneck.replay.waits import Waits, find_waits
 from tb_bottleneck.replay.world import Facts
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
 
 
 def waits(drawing: str) -> tuple[Waits, list[str]]:
@@ -54,9 +60,9 @@ def test_a_wait_for_nothing_that_was_recorded_is_unknown():
     assert found.cost[row] == 500_000
 
 
-def test_a_full_queue_is_told_from_a_slow_launch():
+def test_a_full_queue_is_told_from_a_slow_launch(tmp_path):
     """Seven hundred kernels lie ahead of the last launches, which take 50 us each until a kernel ends."""
-    facts = Facts(_far_ahead())
+    facts = Facts(_far_ahead(tmp_path / "ahead.pt.trace.json"))
     launches = facts.graph.items
     held = (launches.op >= 0) & (launches.waits >= 0)
     assert held.any()
@@ -64,15 +70,7 @@ def test_a_full_queue_is_told_from_a_slow_launch():
     assert facts.check.error < 0.01
 
 
-def _far_ahead():
-    import json
-    import tempfile
-    from pathlib import Path
-
-    from tb_bottleneck.measures.recording import Recording
-    from tb_bottleneck.trace.steps import find_steps
-    from tb_bottleneck.trace.trace import load
-
+def _far_ahead(path: Path) -> Recording:
     events, kernel_us, count, free_us = [], 50.0, 1500, 700
     for number in range(count):
         blocked = number >= free_us
@@ -85,10 +83,8 @@ def _far_ahead():
         events.append(kernel | {"dur": kernel_us, "args": args})
     step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0.0, "args": {}}
     events.append(step | {"dur": kernel_us * (count - free_us) + 4.0 * free_us + 100})
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ahead.pt.trace.json"
-        path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-        trace = load(str(path))
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    trace = load(str(path))
     steps = find_steps(trace)
     assert steps is not None
     return Recording(trace, steps)

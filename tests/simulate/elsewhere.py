@@ -76,7 +76,7 @@ class Elsewhere:
 
     def _instruction(self, one: Instruction, rng: random.Random) -> Instruction:
         if isinstance(one, Spend):
-            return replace(one, ns=_about(one.ns, rng))
+            return Spend(_about(one.ns, rng), one.doing)
         if isinstance(one, Fetch):
             return replace(one, cost=_about(one.cost, rng))
         if isinstance(one, Launch):

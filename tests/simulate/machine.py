@@ -10,6 +10,7 @@ operations that have not begun; a launching call blocks until there is room.
 """
 
 from dataclasses import dataclass, field
+from typing import get_args
 
 from simulate.loader import Loader
 from simulate.program import (
@@ -23,6 +24,7 @@ from simulate.program import (
     Copy,
     Fetch,
     Follow,
+    Instruction,
     Kernel,
     Launch,
     Open,
@@ -66,14 +68,17 @@ class Machine:
         self._loader = Loader(program.workers) if program.workers else None
         self._streams: dict[tuple[int, int], _Stream] = {}
         self._opened: list[_Opened] = []
+        self._operators = [0]  # the ids of those opened; 0 stands for none
+        self._phase = ""  # of the outermost row that has one
         self._rows: list[Row] = []
         self._ops: list[Op] = []
         self._doings: list[tuple[int, int, str]] = []
 
     def run(self) -> Run:
         """Everything from the last `Record` on."""
+        does = {kind: getattr(self, f"_do_{kind.__name__.lower()}") for kind in get_args(Instruction)}
         for instruction in self._program.instructions:
-            getattr(self, f"_do_{type(instruction).__name__.lower()}")(instruction)
+            does[type(instruction)](instruction)
         return Run(tuple(self._rows), tuple(self._ops), tuple(self._doings))
 
     # --- time ---
@@ -81,11 +86,8 @@ class Machine:
     def _pass(self, until: int, doing: str) -> None:
         if until <= self._now:
             return
-        self._doings.append((self._now, until, self._phase() or doing))
+        self._doings.append((self._now, until, self._phase or doing))
         self._now = until
-
-    def _phase(self) -> str:
-        return next((opened.row.phase for opened in self._opened if opened.row.phase), "")
 
     def _stream(self, device: int, stream: int) -> _Stream:
         return self._streams.setdefault((device, stream), _Stream())
@@ -97,20 +99,24 @@ class Machine:
         self._ids += 1
         return self._ids
 
-    def _operator(self) -> int:
-        return next((opened.id for opened in reversed(self._opened) if opened.row.kind == "op"), 0)
-
     def _call(self, name: str, begin: int, call: int) -> None:
-        self._rows.append(Row("call", name, self._thread, begin, self._now, call, self._operator()))
+        self._rows.append(Row("call", name, self._thread, begin, self._now, call, self._operators[-1]))
 
     # --- instructions ---
 
     def _do_open(self, row: Open) -> None:
         self._opened.append(_Opened(row, self._thread, self._now, self._id()))
+        self._phase = self._phase or row.phase
+        if row.kind == "op":
+            self._operators.append(self._opened[-1].id)
 
     def _do_close(self, _: Close) -> None:
         opened = self._opened.pop()
         row = opened.row
+        if row.kind == "op":
+            self._operators.pop()
+        if row.phase:
+            self._phase = next((outer.row.phase for outer in self._opened if outer.row.phase), "")
         self._rows.append(Row(row.kind, row.name, opened.thread, opened.begin, self._now, opened.id, opened.id))
 
     def _do_spend(self, spend: Spend) -> None:
@@ -159,8 +165,8 @@ class Machine:
                 blocks=kernel.blocks,
                 bytes=kernel.bytes,
                 call=call,
-                op=self._operator(),
-                phase=self._phase(),
+                op=self._operators[-1],
+                phase=self._phase,
             )
         )
 
@@ -193,8 +199,8 @@ class Machine:
                 blocks=0,
                 bytes=copy.bytes,
                 call=call,
-                op=self._operator(),
-                phase=COPY if staged else self._phase(),
+                op=self._operators[-1],
+                phase=COPY if staged else self._phase,
             )
         )
         if staged:

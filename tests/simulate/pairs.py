@@ -36,7 +36,6 @@ class Pair:
     expected: float
     low: float
     high: float
-    replay_error: float
 
     @property
     def predicted(self) -> bool:
@@ -66,7 +65,7 @@ def simulated(name: str, seed: int) -> Pair:
     if name in BURSTY:
         program = program_of(workload.but(steps=LONG))
     ill, cured = step_ns(run), step_ns(Machine(CURES[name](program, number)).run())
-    return pair_of(name, seed, ill / cured, report, finding)
+    return pair_of(name, seed, ill / cured, finding)
 
 
 def recorded_report(run: Run, stacks: bool) -> Report:
@@ -104,12 +103,11 @@ def workers_of(finding: Finding) -> int:
     return int(found.group(1)) if found else 1
 
 
-def pair_of(name: str, seed: int, true: float, report: Report, finding: Finding | None) -> Pair:
+def pair_of(name: str, seed: int, true: float, finding: Finding | None) -> Pair:
     """The pair, with what the finding predicts."""
-    error = report.replay.error if report.HasField("replay") else 1.0
     if finding is None or finding.speedup.basis != "replay":
-        return Pair(name, seed, true, 0.0, 0.0, 0.0, error)
-    return Pair(name, seed, true, finding.speedup.expected, finding.speedup.low, finding.speedup.high, error)
+        return Pair(name, seed, true, 0.0, 0.0, 0.0)
+    return Pair(name, seed, true, finding.speedup.expected, finding.speedup.low, finding.speedup.high)
 
 
 # --- Several illnesses at once ---
@@ -125,11 +123,10 @@ def planned(seed: int) -> Pair:
     if any(step.cause in ("loader_in_main_process", "too_few_workers") for step in report.plan):
         program = program_of(workload.but(steps=LONG))
     true = step_ns(run) / step_ns(Machine(all_cured(program, report)).run())
-    error = report.replay.error if report.HasField("replay") else 1.0
     if not report.plan:
-        return Pair("no plan", seed, true, 0.0, 0.0, 0.0, error)
+        return Pair("no plan", seed, true, 0.0, 0.0, 0.0)
     last = report.plan[-1]
-    return Pair(name, seed, true, last.speedup_total, last.low, last.high, error)
+    return Pair(name, seed, true, last.speedup_total, last.low, last.high)
 
 
 def all_cured(program: Program, report: Report) -> Program:

@@ -1,10 +1,10 @@
 """What happened in a simulated run: host rows, device operations, and what the host was busy with."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A host row: kind is op, annotation, python or call. `op` is the id of the innermost operator, 0 where none."""
 
     kind: str
@@ -16,8 +16,7 @@ class Row:
     op: int
 
 
-@dataclass(frozen=True)
-class Op:
+class Op(NamedTuple):
     """A device operation. `issued`: when the host had it launched; `late`: it began when it did because of that.
 
     `phase`: what the host was in the middle of when it launched this, where that is more than dispatching.

@@ -22,12 +22,12 @@ from tb_bottleneck.trace.trace import load
 
 TRACES = Path(__file__).parent.parent / "traces"
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "0"))
-COLUMNS = ("start", "duration", "correlation", "external", "device", "stream", "bytes", "blocks")
+COLUMNS = ("start", "duration", "correlation", "device", "stream", "bytes", "blocks")
 KIND = {
     "cpu_op": 1, "Operator": 1, "user_annotation": 2, "python_function": 3, "cuda_runtime": 4, "Runtime": 4,
     "hip_runtime": 4, "kernel": 5, "Kernel": 5, "gpu_memcpy": 6, "gpu_memset": 7, "overhead": 8, "ac2g": 0, "Trace": 0,
 }  # fmt: skip
-LINKED, ON_DEVICE = {1, 2, 4, 5, 6, 7}, {5, 6, 7}
+LINKED, ON_DEVICE = {4, 5, 6, 7}, {5, 6, 7}
 
 
 def runs(cases):
@@ -147,8 +147,7 @@ def slow_rows(events):
         grid = args.get("grid", [0, 0, 0])
         linked, on_device = kind in LINKED, kind in ON_DEVICE
         rows.append((
-            start, duration,
-            args.get("correlation", 0) * linked, args.get("External id", 0) * linked,
+            start, duration, args.get("correlation", 0) * linked,
             args.get("device", 0) * on_device, args.get("stream", 0) * on_device, args.get("bytes", 0) * on_device,
             grid[0] * grid[1] * grid[2] * on_device,
             kind, event["name"].encode("utf-8", "replace").decode(), (str(event["pid"]), str(event["tid"])),

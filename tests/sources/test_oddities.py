@@ -203,7 +203,7 @@ def test_numbers_are_the_same_as_text_and_as_floats(settled):
         found = {column: int(getattr(events, column)[0]) for column in events.__dataclass_fields__}
         assert found == {
             "start": 12_125, "duration": 1_500, "kind": 5, "name": 0, "thread": 0,
-            "correlation": 5, "external": 3, "device": 1, "stream": 9, "bytes": 4096, "blocks": 8,
+            "correlation": 5, "device": 1, "stream": 9, "bytes": 4096, "blocks": 8,
             "multiprocessors": 0, "signature": 0,
         }  # fmt: skip
     assert floats.events.thread.tolist() == [0, 0]
@@ -238,7 +238,6 @@ def test_the_dialect_of_torch_1_8(settled):
     trace = load(settled("torch_1_8.json"))
     assert trace.events.kind.tolist() == [3, 1, 4, 5, 6, 7]
     assert trace.events.correlation.tolist() == [0, 0, 7, 7, 8, 0]
-    assert trace.events.external.tolist() == [0, 2, 2, 2, 3, 0]
     assert trace.events.stream.tolist() == [0, 0, 0, 7, 7, 7]
     assert ("0", "stream 7") in [(row.process, row.thread) for row in trace.threads]
     assert trace.device_ops.launched.tolist() == [True, False, False]
@@ -265,7 +264,7 @@ def test_the_header_wherever_it_stands(settled):
 def test_a_header_of_wrong_types_is_as_good_as_none(settled):
     header = load(settled("header_of_wrong_types.json")).header
     assert (header.devices, header.distributed, header.rank, header.context) == ((), False, None, {})
-    assert (header.shapes_recorded, header.stacks_recorded) == (False, False)
+    assert header.stacks_recorded is False
     entries = load(settled("header_entries_of_wrong_types.json")).header
     assert [(device.index, device.name, device.multiprocessors) for device in entries.devices] == [
         (2, "", None),

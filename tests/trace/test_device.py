@@ -6,7 +6,7 @@ from draw import drawn, drawn_trace
 
 from tb_bottleneck.trace.calls import Role
 from tb_bottleneck.trace.device import Work
-from tb_bottleneck.trace.trace import load
+from tb_bottleneck.trace.trace import Trace, load
 
 DRAWING = """
     launch  |.|.|.......
@@ -25,7 +25,7 @@ def test_each_operation_knows_its_call():
     assert trace.calls.role.tolist() == [Role.LAUNCH, Role.LAUNCH, Role.COPY]
 
 
-def written(tmp_path, change) -> "object":
+def written(tmp_path, change) -> Trace:
     raw = drawn(DRAWING)
     change(raw["traceEvents"])
     path = tmp_path / "changed.json"

@@ -84,11 +84,11 @@ def test_the_same_thread_however_it_is_written():
 
 def test_arguments_belong_to_the_kinds_that_have_them():
     """Launch calls of HIP carry the grid and the size of what they launch: those are the kernel's, not the call's."""
-    args = Args(correlation=5, external_id=6, device=1, stream=2, bytes=3, grid=[2, 3, 4])
+    args = Args(correlation=5, device=1, stream=2, bytes=3, grid=[2, 3, 4])
     categories = ("kernel", "hip_runtime", "python_function")
     _, table = built([event(ts=n, cat=cat, args=args) for n, cat in enumerate(categories)])
     assert table.kind.tolist() == [Kind.KERNEL, Kind.CALL, Kind.PYTHON]
-    assert (table.correlation.tolist(), table.external.tolist()) == ([5, 5, 0], [6, 6, 0])
+    assert table.correlation.tolist() == [5, 5, 0]
     assert (table.device.tolist(), table.stream.tolist()) == ([1, 0, 0], [2, 0, 0])
     assert (table.bytes.tolist(), table.blocks.tolist()) == ([3, 0, 0], [24, 0, 0])
 
@@ -103,12 +103,6 @@ def test_arguments_belong_to_the_kinds_that_have_them():
 def test_blocks_are_the_product_of_the_grid(grid, blocks):
     _, table = built([event(cat="kernel", args=Args(grid=grid))])
     assert table.blocks.tolist() == [blocks]
-
-
-def test_old_and_new_external_ids():
-    args = [Args(external_id_old=4), Args(external_id=0, external_id_old=4), Args()]
-    _, table = built([event(ts=n, args=each) for n, each in enumerate(args)])
-    assert table.external.tolist() == [4, 0, 0]
 
 
 def test_what_cannot_be_used_is_counted():

@@ -13,7 +13,6 @@ def test_what_is_read():
     header = read_header({
         "deviceProperties": [{"id": 1, "name": "NVIDIA H100", "numSms": 132}, {"id": 0, "name": "", "numSms": 0}],
         "distributedInfo": {"rank": 3, "world_size": 8, "backend": "nccl"},
-        "record_shapes": 1,
         "with_stack": 1,
         "hip_runtime_version": 60200,
         "tb_bottleneck": {"context": {"torch": "2.13"}},
@@ -23,7 +22,7 @@ def test_what_is_read():
         (0, "", 0),
     ]
     assert (header.rank, header.world_size, header.backend, header.distributed) == (3, 8, "nccl", True)
-    assert (header.shapes_recorded, header.stacks_recorded, header.rocm) == (True, True, True)
+    assert (header.stacks_recorded, header.rocm) == (True, True)
     assert header.context == {"torch": "2.13"}
 
 
@@ -37,15 +36,14 @@ def test_an_empty_header():
     header = read_header({})
     assert (header.devices, header.distributed, header.rank, header.world_size) == ((), False, None, None)
     assert header.backend == ""
-    assert (header.shapes_recorded, header.stacks_recorded, header.rocm, header.context) == (False, False, False, {})
+    assert (header.stacks_recorded, header.rocm, header.context) == (False, False, {})
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
-@pytest.mark.parametrize("key", ["deviceProperties", "distributedInfo", "record_shapes", "with_stack", "tb_bottleneck"])
+@pytest.mark.parametrize("key", ["deviceProperties", "distributedInfo", "with_stack", "tb_bottleneck"])
 def test_wrong_types_are_left_out(key, wrong):
     header = read_header({key: wrong})
     assert (header.rank, header.world_size, header.backend, header.context) == (None, None, "", {})
-    assert header.shapes_recorded is (key == "record_shapes" and wrong is True)
     assert header.stacks_recorded is (key == "with_stack" and wrong is True)
 
 

@@ -55,6 +55,11 @@ def test_what_cannot_be_judged_is_told_by_its_code(tmp_path, events, header, cod
     assert found is None or found.fatal
 
 
+def test_a_recurrent_layer_on_the_cpu_asks_for_cudnn_and_is_judged(tmp_path):
+    trace = trace_of(tmp_path, [*OPERATORS, row("cpu_op", "aten::cudnn_is_acceptable", 5)], deviceProperties=[])
+    assert fatal_defect(trace, find_steps(trace)) is None
+
+
 def test_the_gpu_is_called_unused_only_where_its_calls_were_watched(tmp_path):
     watched = [row("cuda_runtime", "cudaGetDeviceCount", 0)]
     assert work_ran_on_cpu(trace_of(tmp_path, OPERATORS + watched))

@@ -1,3 +1,5 @@
+"""What an event is, by its category, in every dialect that torch has written."""
+
 import pytest
 
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, KIND_OF, Kind, kind_of

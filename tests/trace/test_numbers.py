@@ -1,3 +1,5 @@
+"""Numbers as traces spell them, alone and side by side; what is no number is told apart."""
+
 from decimal import Decimal
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Tables check their columns, freeze them, and give rows of all of them at once."""
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,9 +12,9 @@ from tb_bottleneck.knowledge.precisions import misaligned, precision_of
 from tb_bottleneck.measures.roofs import Roof
 from tb_bottleneck.replay.naming import named
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 from tb_bottleneck.trace.device import Work
-from tb_bottleneck.trace.table import Bools, Floats
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BEST = 0.9
 # Fewer aligned products than these tell no rate.
@@ -37,7 +37,7 @@ def cure(world: World, case: Case) -> World | None:
     if not (left < 1).any():
         return None
     halfway = (1 + left) / 2 if case is Case.LOW else left
-    return world.but(length=np.rint(world.items.length * _of_items(world, halfway)).astype(np.int64))
+    return world.but(length=scaled(world.items.length, _of_items(world, halfway)))
 
 
 def _dtype(name: str) -> tuple[str, str | None] | None:
@@ -45,9 +45,7 @@ def _dtype(name: str) -> tuple[str, str | None] | None:
     return (told.unit, told.dtype) if told is not None else None
 
 
-def _rate(
-    reached: Floats, length: "np.ndarray[tuple[int], np.dtype[np.int64]]", rows: Bools, best: bool
-) -> float | None:
+def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | None:
     """The share of the peak that these products reach, weighted by time; of the best of them, or at the median."""
     found = np.flatnonzero(rows)
     if len(found) < MIN_ALIGNED:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 from tb_bottleneck.trace.calls import Role
 
 STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
@@ -23,8 +23,8 @@ def cure(world: World, case: Case) -> World:
     staying = STAYING[case]
     return world.but(
         gap=world.gap_scaled(Doing.ALLOCATE, staying),
-        cost=np.where(frees, np.rint(items.cost * staying).astype(np.int64), items.cost),
-        lag=np.where(frees, np.rint(items.lag * staying).astype(np.int64), items.lag),
+        cost=np.where(frees, scaled(items.cost, staying), items.cost),
+        lag=np.where(frees, scaled(items.lag, staying), items.lag),
         drains=items.drains & ~(frees & (staying == 0.0)),
     )
 

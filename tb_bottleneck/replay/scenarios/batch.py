@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.smallness import underfilled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import COMPUTING, Case, World
+from tb_bottleneck.replay.world import COMPUTING, Case, World, scaled
 from tb_bottleneck.trace.device import Work
 
 TIMES = 2
@@ -25,8 +25,8 @@ def cure(world: World, case: Case) -> World:
     optimizer = world.inside(world.facts.named("Optimizer.step#"))
     grows = np.where(world.works(*COMPUTING), np.where(small, GROWING[case], TIMES), 1.0)
     grows = np.where(world.works(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), TIMES, np.where(optimizer, 1.0, grows))
-    length = np.rint(items.length * grows).astype(np.int64)
-    return world.but(length=length, gap=world.gap_scaled(Doing.LOAD, TIMES)).with_batch(TIMES)
+    gap = world.gap_scaled(Doing.LOAD, TIMES)
+    return world.but(length=scaled(items.length, grows), gap=gap).with_batch(TIMES)
 
 
 SCENARIO = Scenario("batch", cure)

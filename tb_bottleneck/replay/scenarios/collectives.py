@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_bottleneck.replay.rows import NONE
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 from tb_bottleneck.trace.device import Work
 
 HALVED, SLOWER = 0.5, 0.8
@@ -20,7 +20,7 @@ def cure(world: World, case: Case) -> World:
     items = world.items
     collectives = world.works(Work.COLLECTIVE)
     left = SLOWER if case is Case.LOW else HALVED
-    shorter = np.where(collectives, np.rint(items.length * left).astype(np.int64), items.length)
+    shorter = np.where(collectives, scaled(items.length, left), items.length)
     if case is not Case.HIGH:
         return world.but(length=shorter)
     return world.but(length=shorter, after=np.where((items.after >= 0) & collectives[items.after], NONE, items.after))

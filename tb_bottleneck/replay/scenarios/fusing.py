@@ -13,9 +13,9 @@ import numpy as np
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.replay.naming import named
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 from tb_bottleneck.trace.device import Work
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools
 
 # torch's own pointwise kernels, one operator each.
 POINTWISE = re.compile(r"elementwise_kernel")
@@ -26,9 +26,9 @@ def cure(world: World, case: Case) -> World:
     items = world.items
     factor = np.where(_merged(world), 0.5 if case is Case.LOW else 0.0, 1.0)
     return world.but(
-        length=_scaled(items.length, factor),
-        pause=_scaled(items.pause, factor),
-        cost=_scaled(items.cost, factor),
+        length=scaled(items.length, factor),
+        pause=scaled(items.pause, factor),
+        cost=scaled(items.cost, factor),
         gap=world.gap_scaled(Doing.DISPATCH, factor),
     )
 
@@ -54,10 +54,6 @@ def _merged(world: World) -> Bools:
     stays = np.append(True, np.diff(chain[order]) != 0)
     merged[rows[order[~stays]]] = True
     return merged
-
-
-def _scaled(values: Ints, factor: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Ints:
-    return np.rint(values * factor).astype(np.int64)
 
 
 SCENARIO = Scenario("fusing", cure)

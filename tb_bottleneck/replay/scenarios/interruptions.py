@@ -15,7 +15,7 @@ from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.interrupting import KINDS, interruptions
 from tb_bottleneck.replay.rows import NONE
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 
 # The advice is to go from every few steps to every hundredth or thousandth.
 SELDOM = {Case.EXPECTED: 100.0, Case.LOW: 3.0, Case.HIGH: np.inf}
@@ -31,8 +31,8 @@ def cure(kind: str, world: World, case: Case) -> World:
     issued = world.inside(spans)
     return world.but(
         gap=world.gap_scaled(Doing.INTERRUPT, 1 - inside * (1 - left)),
-        cost=np.where(issued, np.rint(items.cost * left).astype(np.int64), items.cost),
-        length=np.where(issued, np.rint(items.length * left).astype(np.int64), items.length),
+        cost=np.where(issued, scaled(items.cost, left), items.cost),
+        length=np.where(issued, scaled(items.length, left), items.length),
         waits=np.where(issued, NONE, items.waits),
     )
 

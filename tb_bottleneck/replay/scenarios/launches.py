@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 from tb_bottleneck.trace.device import Work
 
 # What is left of the dispatching: one call per graph instead of one per kernel.
@@ -24,14 +24,14 @@ def cure(world: World, case: Case) -> World:
     items = world.items
     kernels = world.works(*KERNELS)
     if case is Case.LOW:
-        cost = np.where(kernels, np.rint(items.cost * HALVED).astype(np.int64), items.cost)
+        cost = np.where(kernels, scaled(items.cost, HALVED), items.cost)
         return world.but(gap=world.gap_scaled(Doing.DISPATCH, HALVED), cost=cost)
     optimizer = world.facts.named("Optimizer.step#")
     eager = world.gap_inside(optimizer) if case is Case.EXPECTED else 0.0
     captured = kernels & ~world.inside(optimizer) if case is Case.EXPECTED else kernels
     return world.but(
         gap=world.gap_scaled(Doing.DISPATCH, eager + (1 - eager) * REPLAYED),
-        cost=np.where(captured, np.rint(items.cost * REPLAYED).astype(np.int64), items.cost),
+        cost=np.where(captured, scaled(items.cost, REPLAYED), items.cost),
         pause=np.where(captured, np.minimum(items.pause, GRAPH_PAUSE_NS), items.pause),
     )
 

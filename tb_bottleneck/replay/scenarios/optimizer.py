@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 
 FEWER = {Case.EXPECTED: 0.1, Case.LOW: 0.33, Case.HIGH: 0.0}
 FUSED_PAUSE_NS = 1_000
@@ -24,7 +24,7 @@ def cure(world: World, case: Case) -> World:
     left = FEWER[case]
     return world.but(
         gap=world.gap_scaled(Doing.DISPATCH, 1 - part * (1 - left)),
-        cost=np.where(inside, np.rint(items.cost * left).astype(np.int64), items.cost),
+        cost=np.where(inside, scaled(items.cost, left), items.cost),
         pause=np.where(inside & (items.frozen == 0), np.minimum(items.pause, FUSED_PAUSE_NS), items.pause),
     )
 

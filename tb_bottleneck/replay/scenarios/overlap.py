@@ -1,16 +1,16 @@
 """Collectives run beside the backward pass: each begins as soon as its gradients are there.
 
-Changes: of each step's collectives only what the step's backward pass is too short to hide is left.
+Changes: of each step's collectives the part that its backward pass is long enough to hide shrinks by HIDDEN.
 Assumes: gradients are ready in turn while the backward pass runs, and a bucket's worth of them at its end is small.
-Bounds: never less than what exceeds the backward pass; at worst half of what could be hidden is.
+Bounds: what exceeds the backward pass stays; at worst half of what could be hidden is, at best all.
 """
 
 import numpy as np
 
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import COMPUTING, Case, World
+from tb_bottleneck.replay.world import COMPUTING, Case, World, scaled
 from tb_bottleneck.trace.device import Work
-from tb_bottleneck.trace.table import Bools, Floats
+from tb_bottleneck.trace.table import Bools, Floats, Rows
 
 HIDDEN = {Case.EXPECTED: 0.8, Case.LOW: 0.5, Case.HIGH: 1.0}
 
@@ -26,11 +26,10 @@ def cure(world: World, case: Case) -> World | None:
     step = np.searchsorted(world.facts.recording.steps.host, world.facts.graph.items.at, side="right")
     exposed, hiding = _sums(world, step, collectives), _sums(world, step, computing)
     left = 1 - HIDDEN[case] * np.minimum(hiding / np.maximum(exposed, 1), 1.0)
-    length = np.rint(items.length * left[step]).astype(np.int64)
-    return world.but(length=np.where(collectives, length, items.length))
+    return world.but(length=np.where(collectives, scaled(items.length, left[step]), items.length))
 
 
-def _sums(world: World, step: "np.ndarray[tuple[int], np.dtype[np.intp]]", rows: Bools) -> Floats:
+def _sums(world: World, step: Rows, rows: Bools) -> Floats:
     """Time of these items' operations by step, in ns."""
     count = len(world.facts.recording.steps.host) + 1
     return np.asarray(np.bincount(step[rows], weights=world.items.length[rows], minlength=count), np.float64)

@@ -12,7 +12,7 @@ from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.measures.peaks import Peaks, peaks_of
 from tb_bottleneck.measures.roofs import Roof
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.world import Case, World, scaled
 from tb_bottleneck.trace.device import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
@@ -27,7 +27,7 @@ def cure(world: World, case: Case) -> World | None:
     if faster is None:
         return None
     left = np.maximum(min(1 / (faster * REACHES[case]), 1.0), _memory_share(world))
-    length = np.rint(world.items.length * np.minimum(left, 1.0)).astype(np.int64)
+    length = scaled(world.items.length, np.minimum(left, 1.0))
     return world.but(length=np.where(_ordinary_products(world), length, world.items.length))
 
 

@@ -42,7 +42,7 @@ def waiting(world: World) -> Bools:
 
 
 def _asked_by(world: World, kinds: tuple[str, ...]) -> Bools:
-    """Items whose call is made by an operator that costly waits of these kinds are made by, or by the program alike."""
+    """Items whose calls are made as costly waits of these kinds are: by an operator of that name, or by the program."""
     trace, call = world.facts.recording.trace, world.items.call
     if not len(trace.calls):
         return call >= 0

@@ -1,5 +1,6 @@
 """An optimizer that loops, fused; on a simulated training whose optimizer launches many kernels."""
 
+from drawn_worlds import columns, cured, drawn_world
 from simulate.workload import launch_bound
 from simulated_worlds import world_of
 
@@ -16,8 +17,6 @@ def test_the_optimizers_dispatching_goes_and_its_kernels_stay():
 
 
 def test_a_training_without_an_optimizer_row_gains_nothing():
-    from drawn_worlds import columns, cured, drawn_world
-
     world = drawn_world("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  |.........|.........

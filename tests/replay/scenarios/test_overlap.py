@@ -1,6 +1,7 @@
 """Collectives behind the backward pass, hidden by it; on a simulated training."""
 
 import pytest
+from drawn_worlds import drawn_world
 from simulate.illnesses import ILLNESSES
 from simulated_worlds import world_of
 
@@ -15,8 +16,6 @@ def test_what_the_backward_pass_can_hide_goes():
 
 
 def test_without_a_backward_pass_nothing_is_predicted():
-    from drawn_worlds import drawn_world
-
     world = drawn_world("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  ||........||........

@@ -1,0 +1,24 @@
+"""What the programs share that write a page of figures: how far they are, and where the page goes."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def progress(what: str, number: int, whole: int) -> None:
+    """One line on stderr, written over where a person is watching; elsewhere every tenth."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{what} {number} of {whole}")
+        sys.stderr.flush()
+    elif number % 10 == 0:
+        print(f"{what} {number} of {whole}", file=sys.stderr)
+
+
+def publish(lines: Iterable[str], page: Path, write: bool) -> None:
+    """The lines on stdout, and with `write` in the page's file."""
+    text = "\n".join(lines) + "\n"
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    print(text, end="")
+    if write:
+        page.write_text(text, encoding="utf-8")

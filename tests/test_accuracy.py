@@ -1,0 +1,34 @@
+"""The page of accuracy counts what was said, and lists every miss."""
+
+from dataclasses import replace
+
+import accuracy
+from simulate.cases import Case
+from simulate.examine import examine
+from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
+from simulate.workload import healthy
+
+RUNS = 10
+
+
+def test_the_page_counts_every_run_and_has_a_line_for_each_kind(monkeypatch):
+    monkeypatch.delenv("TB_BOTTLENECK_TRACES", raising=False)
+    text = "\n".join(accuracy.page(RUNS))
+    assert f"## {RUNS} simulated trainings" in text
+    assert f"| **all** | {RUNS} | {RUNS} |" in text
+    assert all(f"| {name} |" in text for name in ILLNESSES)
+    assert all(f"| *healthy:* {name} |" in text for name in HARD_NEGATIVES)
+    assert "Not judged this time: TB_BOTTLENECK_TRACES names no folder." in text
+
+
+def test_a_wrong_verdict_is_a_miss_and_costs_precision_and_recall():
+    right = examine(healthy(3).but(contractions=1.0, loader=""))
+    wrong = replace(right, report=type(right.report)())
+    wrong.report.CopyFrom(right.report)
+    wrong.report.verdict.regime = "input"
+    cases = [Case("random", 3, right), Case("random", 4, wrong)]
+    (miss,) = accuracy.misses(cases)
+    assert miss.startswith("- random, seed 4 (torch 2.4): said **input**, right: compute")
+    rows = list(accuracy.verdict_table(cases))
+    assert "| compute | 2 | 1 | 1 | 1.000 | 0.500 |" in rows
+    assert "| input | 0 | 1 | 0 | 0.000 | - |" in rows
