@@ -5,6 +5,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from tb_bottleneck.commands.declaring import declared
+
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
     from tb_bottleneck.monitor.calibrate import Measured
@@ -22,17 +24,27 @@ _TITLES = {
 }
 _WIDTH = max(map(len, _TITLES.values()))
 
+EXAMPLES = """\
+examples:
+  tb-bottleneck calibrate                  the GPU, or the CPU where there is none
+  tb-bottleneck calibrate --device cuda:1
+  tb-bottleneck calibrate --json           rates in operations and bytes per second, `launch_ns` in nanoseconds
+
+Run it while nothing else uses the device. Once for each device and driver is enough; the figures are kept in the
+directory that TB_BOTTLENECK_CACHE names, else in your own cache directory.
+"""
+
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    calibrate = commands.add_parser(
+    calibrate = declared(
+        commands,
         "calibrate",
-        help="measure what this machine's device really reaches (about 2 s)",
-        description=(
-            "Measures products by type, copies and launches on an idle device, and keeps the figures in the user's "
-            "cache directory. A monitor that starts afterwards records them with its run, and the diagnosis then "
-            "holds kernels against what this device reaches instead of its data sheet."
-        ),
+        "measure what this machine's device really reaches (about 2 s)",
+        "Measures products by type, copies and launches on an idle device, and keeps the figures in the user's "
+        "cache directory. A monitor that starts afterwards records them with its run, and the diagnosis then "
+        "holds kernels against what this device reaches instead of its data sheet.",
+        EXAMPLES,
     )
     calibrate.add_argument(
         "--device", help="as torch names it: cuda, cuda:1, cpu (default: the GPU where there is one)"

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.commands.declaring import declared
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
@@ -13,17 +14,33 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S = 0.5
 
+EXAMPLES = """\
+examples:
+  tb-bottleneck capture runs/              every training that is monitored under runs/
+  tb-bottleneck capture runs/mine --wait 120  && tb-bottleneck diagnose runs/mine
+
+A training hears of it within some seconds, and records its next two to six steps, as long as no profiler of its own
+is at work. One run records up to 20 traces on request.
+"""
+
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    capture = commands.add_parser(
+    capture = declared(
+        commands,
         "capture",
-        help="ask monitored trainings that run now for a trace",
-        description="Asks every monitored training that now writes under a logdir for a trace of its next steps.",
+        "ask monitored trainings that run now for a trace",
+        "Asks every monitored training that now writes under a logdir for a trace of its next steps. A "
+        "training is monitored by `tb-bottleneck run`, or by `with Monitor(logdir):` in its own code.",
+        EXAMPLES,
     )
     capture.add_argument("logdir", metavar="LOGDIR", help="the logdir that the monitors write under, or a part of it")
     capture.add_argument(
-        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for the traces, and name them"
+        "--wait",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="wait at most so long for the traces, and name them; exit status 1 where one does not come (default: 0)",
     )
     capture.set_defaults(run=_capture)
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.commands.declaring import declared
+
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
     from tb_bottleneck.monitor.feeding import Feed, Setting
@@ -22,35 +24,43 @@ make_dataset() takes no arguments and gives a Dataset, a DataLoader, or DataLoad
       return {"dataset": ImageFolder("data/train", transform), "batch_size": 256, "shuffle": True}
 """
 
+MOST_SECONDS, MOST_OF_EACH = 3600, 1024
 
-_DESCRIPTION = """\
-Measures how many samples a second a dataset delivers, by workers, pinning and
-prefetching, and names the smallest setting that is within noise of the best.
-Nothing is trained. Each setting reads on where the one before stopped. Batches
-are taken to the GPU where there is one; without one, pinning is not tried.
-"""
+_DESCRIPTION = (
+    "Measures how many samples a second a dataset delivers, by workers, pinning and prefetching, and names the "
+    "smallest setting that is within noise of the best. Nothing is trained. Each setting reads on where the one before "
+    "stopped. Batches are taken to the GPU where there is one; without one, pinning is not tried."
+)
 
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    sweep = commands.add_parser(
+    sweep = declared(
+        commands,
         "sweep-loader",
-        help="measure a dataset under many DataLoader settings",
-        description=_DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "measure a dataset under many DataLoader settings",
+        _DESCRIPTION,
+        EXAMPLES,
     )
-    sweep.add_argument("factory", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; see below")
     sweep.add_argument(
-        "--seconds-per-setting", type=_seconds, default=3.0, metavar="S", help="after the warm-up (default: 3)"
+        "factory", metavar="MODULE:FUNCTION", help="what gives the dataset; or FILE.py:FUNCTION, see below"
+    )
+    sweep.add_argument(
+        "--seconds-per-setting",
+        type=_seconds,
+        default=3.0,
+        metavar="S",
+        help="measure each setting for so long, after its warm-up (default: 3)",
     )
     sweep.add_argument(
         "--workers",
         type=_counts,
-        metavar="N,N,…",
-        help="default: 0, 1, 2, 4, … up to the usable cores, and on while it helps",
+        metavar="N,N,...",
+        help="worker processes to try (default: 0, 1, 2, 4, ... up to the usable cores, and on while it helps)",
     )
-    sweep.add_argument("--prefetch", type=_prefetches, metavar="N,N,…", help="batches for each worker (default: 2,4)")
+    sweep.add_argument(
+        "--prefetch", type=_prefetches, metavar="N,N,...", help="batches ahead for each worker to try (default: 2,4)"
+    )
     sweep.add_argument("--json", action="store_true", help="print one JSON object")
     sweep.set_defaults(run=_sweep)
 
@@ -172,21 +182,22 @@ def _print(results: Sequence["Measured | Failed"], best: "Measured | None", feed
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds <= 3600:
-        raise ValueError(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, more than 0 and at most {MOST_SECONDS}")
     return seconds
 
 
-def _counts(text: str) -> list[int]:
-    counts = [int(word) for word in text.split(",")]
-    if min(counts) < 0 or max(counts) > 1024:
-        raise ValueError(text)
+def _counts(text: str, least: int = 0) -> list[int]:
+    words = text.split(",")
+    counts = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 9]
+    if len(counts) < len(words) or not all(least <= count <= MOST_OF_EACH for count in counts):
+        raise argparse.ArgumentTypeError(f"{text!r}: give whole numbers from {least} to {MOST_OF_EACH}, as in 4,8")
     return counts
 
 
 def _prefetches(text: str) -> list[int]:
-    counts = _counts(text)
-    if min(counts) < 1:
-        raise ValueError(text)
-    return counts
+    return _counts(text, least=1)

@@ -28,9 +28,23 @@ def _torch() -> Any:
 
 
 def is_there() -> bool:
-    """Whether torch could use an accelerator that has streams and events as CUDA has them."""
+    """Whether torch could use an accelerator that has streams and events as CUDA has them.
+
+    Counted, because torch counts devices by the driver's management library. `torch.cuda.is_available()` asks CUDA
+    itself, and from then on no process that is forked from this one can use a GPU: a training that forks its ranks
+    would fail.
+    """
     torch = _torch()
-    return bool(torch.cuda.is_available() or torch.xpu.is_available())
+    return bool(torch.cuda.device_count() or torch.xpu.device_count())
+
+
+def own_gpu(torch: Any) -> int:
+    """The index of the GPU that this process works on: the one on which it holds the most memory, the current one where
+    it holds none yet. Which one is current is a matter of the thread that asks, and the monitor's own thread has never
+    chosen one.
+    """
+    held = [torch.cuda.memory_reserved(index) for index in range(torch.cuda.device_count())]
+    return held.index(max(held)) if any(held) else int(torch.cuda.current_device())
 
 
 def new_event() -> Event | None:

@@ -89,7 +89,7 @@ class Captures:
         self._asked: str | None = None
         self._changed: str | None = None
         self._profiler: Profiler | None = None
-        self._reason = ""
+        self._reason = self._metadata = ""
         self._whole = self._left = 0
         self._ended_at: int | None = None
         self.fetched_ahead = 0
@@ -169,8 +169,13 @@ class Captures:
             self._done(Recorded(profiler, self._reason))
 
     def _why(self) -> str | None:
+        if self._asked is not None and self._requested > 0:
+            return "asked"
         if self._asked is not None:
-            return "asked" if self._requested > 0 else None
+            self._guard.note(
+                "dropped", "a trace was asked for and not recorded: there were as many as one run may have"
+            )
+            self._asked = None
         if self._automatic <= 0 or not self._unprofiled:
             return None
         if self._ended_at is None:
@@ -199,6 +204,8 @@ class Captures:
         self._reason = {"asked": self._asked, "changed": self._changed}.get(reason) or "the first after warm-up"
         self._asked = self._changed = None
         self._whole = self._left = self._steps() + 1  # one more, in which the profiler itself warms up
+        # Collected now: in a recorded step it would be seen as the training's own Python.
+        self._metadata = self._facts(self._told())
         profiler = self._new(self._steps())
         self._guard.note("capture_started", self._reason)
         self._profiler = profiler
@@ -223,9 +230,12 @@ class Captures:
         finally:
             self._ours_in = None
 
-    def _sign(self, profiler: Profiler) -> None:
-        """torch takes metadata only while it records."""
+    def _told(self) -> dict[str, object]:
         told: dict[str, object] = {"capture_reason": self._reason}
         if self._unprofiled:
             told |= {"unprofiled_step_ns": self._step_ns(), "unprofiled_steps": len(self._unprofiled)}
-        profiler.add_metadata_json("tb_bottleneck", self._facts(told))
+        return told
+
+    def _sign(self, profiler: Profiler) -> None:
+        """torch takes metadata only while it records."""
+        profiler.add_metadata_json("tb_bottleneck", self._metadata)

@@ -18,9 +18,9 @@ backward pass followed, or that gave several while another one is known to be tr
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import get_ident
 
+from tb_bottleneck.monitor.fetched import Fetched
 from tb_bottleneck.monitor.rows import Row
 
 Listener = Callable[[Row], None]
@@ -28,21 +28,12 @@ REPEATS = 16
 MOST_LOADERS = 8
 
 
-@dataclass(slots=True)
-class _Fetched:
-    """What one iterator gave since the last backward pass."""
-
-    began: int
-    wait: int = 0
-    batches: int = 0
-    samples: float = 0.0
-
-
 class StepClock:
     """Gets each hook's news on the training thread; calls `ended` with each row.
 
     `now` gives nanoseconds. Nothing here is locked: all but `is_mine` is for the training thread alone, which is the
-    one that runs the first backward pass or the first `step()`.
+    one that runs the first backward pass, the first update or the first `step()`. Where another thread fetched before
+    that, the training takes its batches from there: what fetching took is then nobody's wait, and counts nowhere.
     """
 
     def __init__(self, ended: Listener, now: Callable[[], int] = time.perf_counter_ns) -> None:
@@ -52,24 +43,23 @@ class StepClock:
         """The training thread, once it is known."""
         self.steps = 0
         self.known: dict[str, float] = {}
-        """Figures that every row has, at 0 where nothing added to them: a signal joins with its first news. Not
-        `samples`,
-    which no step has none of."""
+        """Figures that every row has, at 0 where nothing added to them: a signal joins with its first news. Not so
+        `samples`, which no step has none of."""
         self.began: int | None = None
         """Where the open step began; None until the first news."""
         self.in_backward = False
-        self.trained = False
-        """Whether the open step had a backward pass yet."""
+        self.trained = False  # whether the open step had a backward pass yet
+        self.fetched_elsewhere = False  # whether another thread fetches the batches
+        self._first_fetch_by: int | None = None
         self._figures: dict[str, float] = {}
-        self._pending: dict[int, _Fetched] = {}
+        self._pending: dict[int, Fetched] = {}
         self._trained: dict[int, None] = {}
-        self._fetch_began = 0
         self._evaluating = False
         self._saw_backward = False
         self._stepped: dict[int, None] = {}
         self._repeats = 0
         self._fetched = False
-        self._stepped_at = 0
+        self._fetch_began = self._stepped_at = 0
         self._last_of_cycle: int | None = None
         self._in_optimizer: tuple[int, int] | None = None
         self._by_hand = False
@@ -97,6 +87,19 @@ class StepClock:
             optimizer, since = self._in_optimizer
             self._in_optimizer = (optimizer, since + spent)
 
+    def iterator_begins(self, loader: int) -> bool:
+        """An iterator was made. What is known under its number is of one that has gone, because Python gives numbers
+        again. Returns whether that one was trained on."""
+        left, was_trained_on = self._pending.pop(loader, None), loader in self._trained
+        if left is not None and self._trained and not was_trained_on:
+            self.add("evaluation", max(0, self._fetch_began - left.began))
+        self._trained.pop(loader, None)
+        return was_trained_on
+
+    def trained_on(self) -> list[int]:
+        """The iterators that were trained on, the newest last; for any thread."""
+        return list(self._trained)
+
     def fetch_begins(self, loader: int) -> None:
         """A batch is asked for. `loader` tells one iterator from another."""
         now = self.now()
@@ -105,6 +108,7 @@ class StepClock:
             self._close(self._stepped_at)
         if self.began is None:
             self.began = now
+            self._first_fetch_by = get_ident()
         if self._evaluating:
             self.add("evaluation", now - self._fetch_began)
             self._evaluating = False
@@ -113,19 +117,23 @@ class StepClock:
 
     def fetch_ends(self, loader: int, samples: float | None, for_training: bool) -> None:
         """The batch is there."""
+        if self.fetched_elsewhere:
+            return
         if "evaluation" not in self.known:
             self.add("evaluation", 0.0)
         if not for_training:
             self._evaluating = True
             return
         self._fetched = True
-        fetched = self._pending.setdefault(loader, _Fetched(self._fetch_began))
+        fetched = self._pending.setdefault(loader, Fetched(self._fetch_began))
         fetched.wait += self.now() - self._fetch_began
         fetched.batches += 1
         fetched.samples += math.nan if samples is None else samples
 
     def fetch_fails(self, loader: int, for_training: bool) -> None:
         """There was no batch left, or the loader was only made ready."""
+        if self.fetched_elsewhere:
+            return
         now = self.now()
         fetched = self._pending.get(loader)
         if fetched is not None and self._saw_backward and loader not in self._trained:
@@ -140,7 +148,7 @@ class StepClock:
         if self.began is None:
             self.began = now
         if self.thread is None:
-            self.thread = get_ident()
+            self._is_here()
         self._saw_backward = self.trained = self.in_backward = True
         self._train_on_pending()
         return now
@@ -167,6 +175,8 @@ class StepClock:
         now = self.now()
         self.add("optimizer", now - self._in_optimizer[1])
         self._in_optimizer = None
+        if self.thread is None:
+            self._is_here()
         self._train_on_pending()
         if self._by_hand:
             return True
@@ -185,7 +195,7 @@ class StepClock:
         """A step ends here, says the training itself."""
         now = self.now()
         if self.thread is None:
-            self.thread = get_ident()
+            self._is_here()
         self._train_on_pending()
         self._by_hand = True
         if samples is not None:
@@ -199,6 +209,17 @@ class StepClock:
         """The run is over: ends the step that an optimizer was done with, and that no fetch came after."""
         if self._stepped and not self._by_hand:
             self._close(self._stepped_at)
+
+    def _is_here(self) -> None:
+        """This is the training thread."""
+        self.thread = get_ident()
+        self.fetched_elsewhere = self._first_fetch_by not in (None, self.thread)
+        if self.fetched_elsewhere:
+            self._pending.clear()
+            self._evaluating = self._fetched = False
+            for column in ("loader_wait", "evaluation", "samples"):
+                self._figures.pop(column, None)
+                self.known.pop(column, None)
 
     def _train_on_pending(self) -> None:
         self._evaluating = False
@@ -227,17 +248,3 @@ class StepClock:
         self._repeats = 0
         self._stepped.clear()
         self._ended(row)
-
-
-def cost_of_a_step(steps: int = 200) -> float:
-    """Nanoseconds that the clock itself takes for an ordinary step, measured here and now with everything in its
-    caches."""
-    clock = StepClock(lambda _row: None)
-    began = time.perf_counter_ns()
-    for _ in range(steps):
-        clock.fetch_begins(1)
-        clock.fetch_ends(1, 8.0, True)
-        clock.backward_ends(clock.backward_begins())
-        clock.optimizer_begins(1)
-        clock.optimizer_ends(1)
-    return (time.perf_counter_ns() - began) / steps

@@ -11,8 +11,11 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import ModuleType
+
+from tb_bottleneck.monitor.accelerator import own_gpu
+from tb_bottleneck.monitor.groups import cpu_groups
 
 SCHEMA = 1
 
@@ -54,31 +57,14 @@ def usable_cores(root: Path = Path("/")) -> float:
 
 def cgroup_quotas(root: Path = Path("/")) -> Iterator[float]:
     """The CPU quotas in cores that hold for this process: its own cgroup's and every parent's, versions 2 and 1."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            yield from _quotas(root / "sys/fs/cgroup", path, _quota_v2)
-        elif "cpu" in controllers.split(","):
-            yield from _quotas(root / "sys/fs/cgroup" / controllers, path, _quota_v1)
-            yield from _quotas(root / "sys/fs/cgroup/cpu", path, _quota_v1)
-
-
-def _quotas(mount: Path, path: str, read: Callable[[Path], float]) -> Iterator[float]:
-    # In a container the path is often one that only the host sees; the mount's root then holds its own quota.
-    own = PurePosixPath(path.lstrip("/"))
-    for folder in (own, *own.parents):
-        if ".." in folder.parts:
-            continue
-        try:
-            quota = read(mount / folder)
-        except (OSError, ValueError):
-            continue
-        if math.isfinite(quota) and quota > 0:
-            yield quota
+    for folder in cpu_groups(root):
+        for read in (_quota_v2, _quota_v1):
+            try:
+                quota = read(folder)
+            except (OSError, ValueError):
+                continue  # this version has no quota here
+            if math.isfinite(quota) and quota > 0:
+                yield quota
 
 
 def _quota_v2(folder: Path) -> float:
@@ -120,7 +106,7 @@ def _device_name() -> str | None:
     if kind == "cpu":
         return cpu_name()
     if kind in ("cuda", "rocm"):
-        return str(_torch().cuda.get_device_name())
+        return str(_torch().cuda.get_device_name(own_gpu(_torch())))
     return str(_torch().xpu.get_device_name()) if kind == "xpu" else None
 
 

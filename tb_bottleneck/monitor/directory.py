@@ -22,6 +22,7 @@ _NAME = re.compile(r"^\d{8}-\d{6}(_[0-9a-f]{6})?_rank\d{1,6}_\d{1,10}$", re.ASCI
 _REQUEST = "capture.request"
 # What tells one job from another, and is the same for its ranks; only a digest of it is written.
 _JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID")
+MOST_NAMESAKES = 256
 ALIVE_S = 120.0
 """A monitor writes every few seconds; one that has not for this long is taken to have ended."""
 
@@ -46,11 +47,23 @@ def place(environment: Mapping[str, str] = os.environ) -> Place:
 
 
 def new_directory(logdir: Path, here: Place, now: float | None = None) -> Path:
-    """Makes this process's run directory. Raises OSError."""
-    start = time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() if now is None else now))
+    """Makes this process's run directory, under an absolute path: trainings change where they are. Raises OSError.
+
+    It is never one that is there: containers number their processes from 1, so that those of a sweep on several
+    machines may have one name at one moment. The later ones are then named after the next seconds.
+    """
+    began = time.time() if now is None else now
     job = f"_{here.job}" if here.job else ""
-    directory = logdir / FOLDER / f"{start}{job}_rank{here.rank}_{os.getpid()}"
-    directory.mkdir(parents=True, exist_ok=True)
+    for later in range(MOST_NAMESAKES + 1):
+        start = time.strftime("%Y%m%d-%H%M%S", time.localtime(began + later))
+        directory = logdir.absolute() / FOLDER / f"{start}{job}_rank{here.rank}_{os.getpid()}"
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            if later == MOST_NAMESAKES:
+                raise
+        else:
+            break
     return directory
 
 

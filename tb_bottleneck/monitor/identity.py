@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from tb_bottleneck.monitor import calibrations
+from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.context import cpu_name
 
 
@@ -18,8 +19,8 @@ def of_cpu(torch: Any) -> tuple[str, str]:
 
 
 def of_gpu(torch: Any, index: int | None = None) -> tuple[str, str]:
-    """(name, driver) of a GPU that torch has begun to use; the current one without an index."""
-    name = str(torch.cuda.get_device_name(index))
+    """(name, driver) of a GPU that torch has begun to use; without an index, of the one that this process works on."""
+    name = str(torch.cuda.get_device_name(own_gpu(torch) if index is None else index))
     return name, f"ROCm {torch.version.hip}" if torch.version.hip else nvidia_driver()
 
 

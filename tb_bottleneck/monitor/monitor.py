@@ -8,8 +8,12 @@ import weakref
 from types import TracebackType
 from typing import Any
 
+from tb_bottleneck.errors import BottleneckError, Unusable
 from tb_bottleneck.monitor.pump import PACKET_S
 from tb_bottleneck.monitor.session import Options, Session
+
+LEAST_S, MOST_S = 0.05, 3600.0
+"""Bounds on the time between two packets: less would take a core, more would lose too much of a killed training."""
 
 _log = logging.getLogger("tb_bottleneck.monitor")
 _lock = threading.Lock()
@@ -61,12 +65,15 @@ class Monitor:
         with _lock:
             if _active is not None:
                 if _active is not self:
-                    _log.warning("another Monitor is at work in this process; this one records nothing")
+                    _log.warning(
+                        "another Monitor is at work in this process; this one records nothing: stop that one first"
+                    )
                 return
             try:
                 self._begin()
             except Exception as error:  # a training goes on without a monitor, whatever is wrong with it
-                _log.warning("the training is not monitored: %s: %s", type(error).__name__, error)
+                words = str(error) if isinstance(error, BottleneckError) else f"{type(error).__name__}: {error}"
+                _log.warning("the training is not monitored: %s", words)
                 self._session = None
                 return
             _active = self
@@ -103,7 +110,10 @@ class Monitor:
     def _begin(self) -> None:
         from pathlib import Path
 
-        session = Session(Options(Path(self._logdir).expanduser(), self._model, self._captures, self._every_s))
+        if "://" in str(self._logdir):
+            raise Unusable(f"{self._logdir} is a URL, and a monitor writes to local directories only: give it one")
+        every_s = min(max(LEAST_S, float(self._every_s)), MOST_S)
+        session = Session(Options(Path(self._logdir).expanduser(), self._model, int(self._captures), every_s))
         self.directory = str(session.start())
         self._session = session
         _SESSIONS.add(session)

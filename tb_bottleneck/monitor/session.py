@@ -13,13 +13,15 @@ from typing import Any
 
 from tb_bottleneck.monitor import accelerator, context, settings
 from tb_bottleneck.monitor.capture import Allowed, Captures, Recorded
-from tb_bottleneck.monitor.clock import StepClock, cost_of_a_step
+from tb_bottleneck.monitor.clock import StepClock
+from tb_bottleneck.monitor.cost import cost_of_a_step
 from tb_bottleneck.monitor.device import DeviceSpans
 from tb_bottleneck.monitor.directory import for_traces, new_directory, place
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.hooks import backward, forward, loader, moves, optimizer
 from tb_bottleneck.monitor.hooks.hook import Workplace
 from tb_bottleneck.monitor.link import Link
+from tb_bottleneck.monitor.loaders import Loaders
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.profiling import StandAside, is_profiling, new_profiler
 from tb_bottleneck.monitor.pump import PACKET_S, Pump, Sources
@@ -30,6 +32,14 @@ from tb_bottleneck.monitor.traces import Traces
 
 RANKS_THAT_RECORD = 8
 """Ranks beyond these record on request only: the first node's show what differs between ranks."""
+
+ENOUGH_STEPS = 20
+UNSEEN = {
+    loader.SIGNAL: "no batch came from a DataLoader of torch",
+    forward.SIGNAL: "the model that the monitor was given was not called: give it what the loop calls",
+    backward.SIGNAL: "torch.autograd.backward was not called: the gradients come by another way",
+}
+"""What to say of a signal that did not come in so many steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,8 @@ class Session:
         self.spans = DeviceSpans(self._waiting.add, accelerator.new_event, accelerator.is_capturing)
         self.clock = StepClock(self._ended)
         self._seen = Seen()
-        self._at = Workplace(self.clock, self.guard, self.patches, self.spans, self._look, is_compiling)
+        self._loaders = Loaders()
+        self._at = Workplace(self.clock, self.guard, self.patches, self.spans, self._loaders, self._look, is_compiling)
         self._aside = StandAside(self._at)
         self._allocator = accelerator.Allocator()
         self._place = place()
@@ -80,7 +91,7 @@ class Session:
         nothing is hooked in."""
         directory = new_directory(self._options.logdir, self._place)
         samplers = self.guard.call("samplers", self._make_samplers) or []
-        sources = Sources(self._waiting, samplers, self._facts, lambda: self._missing, self._hook_ns, self._link.hear)
+        sources = Sources(self._waiting, samplers, self._facts, self._why_missing, self._hook_ns, self._link.hear)
         pump = Pump(directory, sources, self.captures, self._traces, self.guard, self._options.every_s)
         pump.start()
         self._directory, self._pump = directory, pump
@@ -143,13 +154,24 @@ class Session:
         self.guard.call("profiled", self._mark_profiled, row)
         if self._on_device:
             row.figures.update(self.guard.call("allocator", self._allocator.look, row.end_ns) or {})
-        self.captures.fetched_ahead = self._seen.fetched_ahead
+        self.captures.fetched_ahead = self._loaders.fetched_ahead
         if not self._ending:
             self.captures.advance(row)
         self.spans.close(row)
         if "loader_wait" not in self.clock.known:
             self.spans.begin()
         self._own_ns += self.clock.now() - began
+
+    def _why_missing(self) -> dict[str, str]:
+        """For any thread."""
+        told = dict(self._missing)
+        if self.clock.steps >= ENOUGH_STEPS:
+            told = {name: words for name, words in UNSEEN.items() if name not in self.clock.known} | told
+        if self.clock.fetched_elsewhere:
+            told[loader.SIGNAL] = (
+                "another thread than the training's fetches the batches, and how the training waits is unseen"
+            )
+        return told
 
     def _hook_ns(self) -> float:
         return self._own_ns + self.clock.steps * self._clock_ns
@@ -182,8 +204,8 @@ class Session:
 
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._place.rank, "world_size": self._place.world_size}
-        found = {**context.collect(), **settings.collect(), **self._seen.facts, **self._blas()}
-        return {**ranks, **found, **self._link.facts()}
+        seen = {**self._loaders.facts(self.clock.trained_on()), **self._seen.facts}
+        return {**ranks, **context.collect(), **settings.collect(), **seen, **self._blas(), **self._link.facts()}
 
     def _blas(self) -> dict[str, object]:
         """Asked once, after torch has been seen: it walks over all loaded libraries."""

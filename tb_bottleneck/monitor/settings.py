@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tb_bottleneck.monitor.accelerator import own_gpu
+
 _log = logging.getLogger(__name__)
 
 
@@ -31,7 +33,7 @@ def collect() -> dict[str, object]:
 def _device(torch: Any, name: str) -> Any:
     if not torch.cuda.is_initialized():
         return None
-    return getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), name)
+    return getattr(torch.cuda.get_device_properties(own_gpu(torch)), name)
 
 
 def _distributed(torch: Any, name: str) -> Any:

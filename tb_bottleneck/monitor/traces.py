@@ -69,7 +69,7 @@ class Traces:
                 shutil.copyfileobj(source, target, 1 << 20)
             self._room -= part.stat().st_size
             os.replace(part, path)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._lost(error)
             return None
         finally:

@@ -18,6 +18,7 @@ MOST_RUNS = 12  # of a series: each is held in memory until the answer is there
 MOST_HEARD = 4  # event files of one run that are listened to
 OWN_FOLDER = "tb_bottleneck"  # of a monitor, in the folder of the run that it watches
 LARGEST_NUMBER = 1 << 30
+LONGEST_TEXT = 200  # characters of a device's name, say
 TEXTS, NUMBERS = ("device", "precision", "link"), ("workers", "batch")
 GONE = "No recording has one of these ids now; ask `runs` for those that are there."
 Question = dict[str, str | float | None]
@@ -68,9 +69,13 @@ class Comparisons:
         if not all(ids):
             return Refused(400, "Which recording? Ask what_if?id=ID&device=NAME with an id that `runs` lists.")
         change: Question = {name: asked.get(name, "") for name in TEXTS if asked.get(name, "")}
+        if any(len(str(text)) > LONGEST_TEXT for text in change.values()):
+            return Refused(
+                400, f"A name has at most {LONGEST_TEXT} characters; ask `devices` for those that are known."
+            )
         for name in NUMBERS:
             text = asked.get(name, "")
-            if text and not (text.isascii() and text.isdigit() and int(text[:12]) <= LARGEST_NUMBER):
+            if text and not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= LARGEST_NUMBER):
                 return Refused(400, f"`{name}` is a whole number of at most {LARGEST_NUMBER}.")
             change |= {name: int(text)} if text else {}
         if not change:

@@ -20,6 +20,8 @@ class BottleneckLoader(base_plugin.TBLoader):
             from tb_bottleneck.plugin.tab import BottleneckPlugin
 
             return BottleneckPlugin(context)
+        except ValueError as error:  # of an environment variable of ours: its message says what to give
+            logger.error("The Bottlenecks tab is off: %s.", error)
         except Exception as error:  # whatever is wrong with this installation, TensorBoard's other tabs must live
             logger.error(
                 "The Bottlenecks tab is off: %s: %s. Look at `%s -m pip check`; `pip install --upgrade tb_bottleneck` "
@@ -28,4 +30,4 @@ class BottleneckLoader(base_plugin.TBLoader):
                 error,
                 sys.executable,
             )
-            return None
+        return None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 GIB = 1 << 30
+MOST = 1e6  # GiB or seconds: as good as no bound, and what the system still takes for one
 
 
 def _spare_cores() -> int:
@@ -34,8 +35,10 @@ class Limits:
         """
         return cls(
             processes=int(_positive(environment, "TB_BOTTLENECK_PROCESSES", min(2, _spare_cores()))) or 1,
-            memory_bytes=int(_positive(environment, "TB_BOTTLENECK_MEMORY_GIB", cls.memory_bytes / GIB) * GIB),
-            seconds_per_file=_positive(environment, "TB_BOTTLENECK_SECONDS_PER_FILE", cls.seconds_per_file),
+            memory_bytes=int(
+                min(_positive(environment, "TB_BOTTLENECK_MEMORY_GIB", cls.memory_bytes / GIB), MOST) * GIB
+            ),
+            seconds_per_file=min(_positive(environment, "TB_BOTTLENECK_SECONDS_PER_FILE", cls.seconds_per_file), MOST),
         )
 
 

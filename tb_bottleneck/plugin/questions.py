@@ -20,6 +20,7 @@ PATIENCE_SECONDS = 2.0
 """How long one request waits for its reply before it is told to ask again; a browser has six connections to us."""
 MOST_WAITING = 64  # a tab that moves on does not withdraw its questions: the oldest are forgotten
 BYTES_KEPT = 48 << 20
+KEPT_FOR_EACH = 2000  # bytes: a question of a dozen names and numbers
 FAILURE_SECONDS = 5.0  # a failure is told again for so long, then the question is tried again
 SECONDS_PER_QUESTION = 300.0
 
@@ -112,20 +113,22 @@ class Questions:
         with self._changed:
             self._running = None
             self._replies[key] = reply
-            self._bytes += _size(reply)
+            self._bytes += _size(key, reply)
             if isinstance(reply, Failure):
                 self._failed_at[key] = time.monotonic()
             while self._bytes > BYTES_KEPT and len(self._replies) > 1:
                 gone, old = self._replies.popitem(last=False)
                 self._failed_at.pop(gone, None)
-                self._bytes -= _size(old)
+                self._bytes -= _size(gone, old)
             self._changed.notify_all()
 
     def _forget_old_failure(self, key: Question) -> None:
         if time.monotonic() - self._failed_at.get(key, float("inf")) > FAILURE_SECONDS:
             del self._failed_at[key]
-            self._bytes -= _size(self._replies.pop(key))
+            self._bytes -= _size(key, self._replies.pop(key))
 
 
-def _size(reply: Reply) -> int:
-    return len(reply) if isinstance(reply, bytes) else 0
+def _size(question: Question, reply: Reply) -> int:
+    """What keeping it takes, about: thousands of small replies to long questions are not little either."""
+    asked = sum(len(value) for _, value in question if isinstance(value, str))
+    return KEPT_FOR_EACH + asked + (len(reply) if isinstance(reply, bytes) else len(reply.detail))

@@ -1,15 +1,8 @@
 """The routes of http_api.md: what is asked, checked, and answered. GET and HEAD only; nothing changes state."""
 
-import hashlib
-import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-from google.protobuf.message import Message
-from tensorboard.backend import http_util
-from werkzeug.datastructures import Headers
-from werkzeug.wrappers import Request, Response
+from werkzeug.wrappers import Request
 
 from tb_bottleneck.plugin import static_files
 from tb_bottleneck.plugin.analyses import Analyses
@@ -21,47 +14,13 @@ from tb_bottleneck.plugin.ranks import ranks_answer
 from tb_bottleneck.plugin.runs import Runs
 from tb_bottleneck.plugin.series import answer_text
 from tb_bottleneck.plugin.telemetry import Telemetries
+from tb_bottleneck.plugin.wire import Answer, App, application, message, sentence
 from tb_bottleneck.plugin.witnesses import Witnesses
-from tb_bottleneck.report.jsonform import as_json
 from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer
 from tb_bottleneck.schema.evidence_pb2 import RanksAnswer, TablesAnswer
+from tb_bottleneck.schema.series import PLUGIN_NAME
 from tb_bottleneck.schema.telemetry_pb2 import TelemetryAnswer
 from tb_bottleneck.sources.logdir import Recording
-
-logger = logging.getLogger(__name__)
-
-App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-
-PLUGIN_NAME = "tb_bottleneck"
-METHODS = ("GET", "HEAD")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a handler says, before it is HTTP."""
-
-    content: bytes
-    media_type: str
-    code: int = 200
-    encoding: str | None = None  # how the content is compressed already
-
-
-class _Unchanged(Response):
-    """A 304 that keeps its media type: werkzeug drops it, and TensorBoard then logs two lines for each."""
-
-    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
-        """The headers as they are sent."""
-        headers = super().get_wsgi_headers(environ)
-        headers["Content-Type"] = self.headers["Content-Type"]
-        return headers
-
-
-def _sentence(code: int, text: str) -> Answer:
-    return Answer(text.encode(), "text/plain", code)
-
-
-def _message(message: Message) -> Answer:
-    return Answer(as_json(message).encode(), "application/json")
 
 
 class Routes:
@@ -81,18 +40,18 @@ class Routes:
     def apps(self) -> dict[str, App]:
         """The one table of routes, as WSGI applications."""
         return {
-            "/runs": _app(self.runs),
-            "/report": _app(self.report),
-            "/ranks": _app(self.ranks),
-            "/timeline": _app(self.timeline),
-            "/tables": _app(self.tables),
-            "/slice": _app(self.slice),
-            "/telemetry": _app(self.telemetry),
-            "/compare": _app(_comparing(self._comparisons.compare)),
-            "/series": _app(_comparing(self._comparisons.series)),
-            "/what_if": _app(_comparing(self._comparisons.what_if)),
-            "/devices": _app(_comparing(self._comparisons.devices)),
-            "/static/*": _app(self.static),
+            "/runs": application(self.runs),
+            "/report": application(self.report),
+            "/ranks": application(self.ranks),
+            "/timeline": application(self.timeline),
+            "/tables": application(self.tables),
+            "/slice": application(self.slice),
+            "/telemetry": application(self.telemetry),
+            "/compare": application(_comparing(self._comparisons.compare)),
+            "/series": application(_comparing(self._comparisons.series)),
+            "/what_if": application(_comparing(self._comparisons.what_if)),
+            "/devices": application(_comparing(self._comparisons.devices)),
+            "/static/*": application(self.static),
         }
 
     def runs(self, request: Request) -> Answer:
@@ -108,8 +67,8 @@ class Routes:
         if isinstance(found, Answer):
             return found
         if found is None:
-            return _message(ReportAnswer(id=request.args["id"], state="waiting"))
-        return _message(self._witnesses.answer(found))
+            return message(ReportAnswer(id=request.args["id"], state="waiting"))
+        return message(self._witnesses.answer(found))
 
     def ranks(self, request: Request) -> Answer:
         """The job that a recording is a rank of."""
@@ -118,8 +77,8 @@ class Routes:
             return found
         look = self._runs.latest()
         if found is None or look is None:
-            return _message(RanksAnswer(id=request.args["id"]))
-        return _message(ranks_answer(found, look, self._analyses))
+            return message(RanksAnswer(id=request.args["id"]))
+        return message(ranks_answer(found, look, self._analyses))
 
     def timeline(self, request: Request) -> Answer:
         """A stretch of a recording's timeline."""
@@ -140,13 +99,13 @@ class Routes:
             return found
         asked = request.args["id"]
         if found is None:
-            return _message(TelemetryAnswer(id=asked))
+            return message(TelemetryAnswer(id=asked))
         if not found.is_telemetry:
-            return _sentence(404, "This recording is a trace; `runs` lists telemetry with the witness `telemetry`.")
+            return sentence(404, "This recording is a trace; `runs` lists telemetry with the witness `telemetry`.")
         try:
             most, since, until = (finite(request.args.get(name, "")) for name in ("points", "since", "until"))
         except ValueError:
-            return _sentence(400, "`points` is a count, `since` and `until` are ns since 1970: give numbers, or none.")
+            return sentence(400, "`points` is a count, `since` and `until` are ns since 1970: give numbers, or none.")
         heard = self._telemetries.heard(found)
         with heard.lock:
             report = heard.brought_up_to_date()
@@ -159,13 +118,13 @@ class Routes:
         asked = request.args.get("id", "")
         if not asked:
             route = request.path.rpartition("/")[2]
-            return _sentence(400, f"Which recording? Ask {route}?id=ID with an id that `runs` lists.")
+            return sentence(400, f"Which recording? Ask {route}?id=ID with an id that `runs` lists.")
         look = self._runs.latest()
         if look is None:
             return None
         recording = look.by_id.get(asked)
         if recording is None:
-            return _sentence(404, "No recording has this id now; ask `runs` for those that are there.")
+            return sentence(404, "No recording has this id now; ask `runs` for those that are there.")
         self._witnesses.want(look.listing.recordings)
         return recording
 
@@ -175,28 +134,26 @@ class Routes:
         if isinstance(found, Answer):
             return found
         if found is not None and found.is_telemetry:
-            return _sentence(
-                404, "This recording is telemetry, without a timeline; ask telemetry?id=ID for its series."
-            )
+            return sentence(404, "This recording is telemetry, without a timeline; ask telemetry?id=ID for its series.")
         asked = request.args["id"]
         if found is None:
-            return _message(TablesAnswer(id=asked, state="waiting"))
+            return message(TablesAnswer(id=asked, state="waiting"))
         about: dict[str, str | float | None] = {}
         for name in numbers:
             try:
                 about[name] = finite(request.args.get(name, ""))
             except ValueError:
-                return _sentence(400, f"`{name}` is no number: leave it out, or give nanoseconds on the trace's clock.")
+                return sentence(400, f"`{name}` is no number: leave it out, or give nanoseconds on the trace's clock.")
         question = {"ask": ask, "id": asked, "path": found.path, "mtime_ns": found.mtime_ns, **about}
         reply = self._questions.ask(question)
         if isinstance(reply, bytes):
             return Answer(reply, "application/json", encoding="gzip" if ask == "slice" else None)
-        return _message(unanswered(asked, reply))
+        return message(unanswered(asked, reply))
 
     def static(self, request: Request) -> Answer:
         """A file of the built tab."""
         found = static_files.read(request.path.partition(f"/{PLUGIN_NAME}/static/")[2])
-        return Answer(*found) if found else _sentence(404, "The built tab has no such file.")
+        return Answer(*found) if found else sentence(404, "The built tab has no such file.")
 
 
 def _comparing(handler: Callable[[Arguments], Said]) -> Callable[[Request], Answer]:
@@ -205,47 +162,7 @@ def _comparing(handler: Callable[[Arguments], Said]) -> Callable[[Request], Answ
     def answered(request: Request) -> Answer:
         said = handler(request.args)
         if isinstance(said, Refused):
-            return _sentence(said.code, said.text)
-        return Answer(said, "application/json") if isinstance(said, bytes) else _message(said)
+            return sentence(said.code, said.text)
+        return Answer(said, "application/json") if isinstance(said, bytes) else message(said)
 
     return answered
-
-
-def _app(handler: Callable[[Request], Answer]) -> App:
-    """The handler as a WSGI application."""
-
-    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        request = Request(environ)
-        return _respond(request, _checked(handler, request))(environ, start_response)
-
-    return application
-
-
-def _checked(handler: Callable[[Request], Answer], request: Request) -> Answer:
-    """The handler's answer. This is a border: a defect costs this request, and the log tells about it."""
-    if request.method not in METHODS:
-        return _sentence(405, "This plugin only reads: use GET.")
-    try:
-        return handler(request)
-    except Exception:
-        logger.exception("The Bottlenecks tab could not answer %s", request.path)
-        return _sentence(500, "This answer could not be made; TensorBoard's log says why.")
-
-
-def _respond(request: Request, answer: Answer) -> Response:
-    """The answer as HTTP, through TensorBoard's own door; 304 where the asker has it already."""
-    headers = []
-    content: bytes = answer.content
-    code = answer.code
-    if code == 405:
-        headers = [("Allow", ", ".join(METHODS))]
-    elif code == 200:
-        tag = hashlib.sha256(content).hexdigest()[:32]
-        headers = [("ETag", f'W/"{tag}"')]  # weak: the same content may travel compressed or not
-        if request.if_none_match.contains_weak(tag):
-            code, content = 304, b""
-    encoding = answer.encoding if content else None
-    response: Response = http_util.Respond(
-        request, content, answer.media_type, code=code, content_encoding=encoding, headers=headers
-    )
-    return _Unchanged.force_type(response) if code == 304 else response

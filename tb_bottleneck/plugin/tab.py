@@ -7,9 +7,11 @@ from tensorboard.plugins import base_plugin
 from tb_bottleneck.plugin.analyses import Analyses
 from tb_bottleneck.plugin.limits import Limits
 from tb_bottleneck.plugin.questions import Questions
-from tb_bottleneck.plugin.routes import PLUGIN_NAME, App, Routes
+from tb_bottleneck.plugin.routes import Routes
 from tb_bottleneck.plugin.runs import Runs
 from tb_bottleneck.plugin.telemetry import Telemetries
+from tb_bottleneck.plugin.wire import App
+from tb_bottleneck.schema.series import PLUGIN_NAME
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 
 TAB_NAME = "Bottlenecks"

@@ -46,7 +46,8 @@ def defects(testimony: Testimony, dropped: Mapping[str, int]) -> Iterator[Defect
     steps = len(testimony.steps)
     readings = len(testimony.windows.readings("gpu_utilisation", of_device=True)[0])
     if steps < MIN_STEPS and readings < MIN_READINGS:
-        yield Defect("insufficient_telemetry", True, {"steps": steps, "readings": readings})
+        code = "ended_without_steps" if testimony.telemetry.ended else "insufficient_telemetry"
+        yield Defect(code, True, {"steps": steps, "readings": readings})
     elif steps < MIN_STEPS:
         yield Defect("no_step_clock", False)
     if testimony.telemetry.lost_packets:
@@ -107,12 +108,14 @@ def set_health(report: pb.Report, found: list[Defect]) -> None:
 
 
 def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answer) -> None:
-    """Every regime's judgement, and the findings: the answer's own first, then the dearest."""
+    """Every regime's judgement, and the findings: the answer's own first, then the dearest. A cause that several
+    regimes name, as too few cores, is one finding."""
     for verdict in verdicts:
         report.regimes.append(_regime_verdict(report, verdict))
     findings = [_finding(verdict, cause) for verdict in verdicts for cause in verdict.judgement.causes]
     findings.sort(key=lambda finding: (finding.regime != answer.regime, -finding.cost_share))
-    report.findings.extend(findings)
+    once = {finding.cause: finding for finding in reversed(findings)}
+    report.findings.extend(finding for finding in findings if once[finding.cause] is finding)
 
 
 def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...], confidence: str) -> None:

@@ -1,5 +1,8 @@
 """What the allocator counted between two looks, and that no device is begun with."""
 
+from types import SimpleNamespace
+
+import pytest
 import torch
 
 from tb_bottleneck.monitor import accelerator
@@ -34,3 +37,23 @@ def test_a_device_that_is_not_in_use_is_not_begun_with() -> None:
     assert not accelerator.is_capturing()
     assert accelerator.allocator_counts() == {}
     assert not torch.cuda.is_initialized()
+
+
+def test_looking_for_one_does_not_ask_cuda_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`is_available` begins with the driver, and forbids the processes that are forked afterwards to use a GPU: a
+    training that forks its ranks failed as soon as it was monitored."""
+
+    def asked() -> bool:
+        raise AssertionError("CUDA was asked")
+
+    monkeypatch.setattr(torch.cuda, "is_available", asked)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert accelerator.is_there()
+
+
+@pytest.mark.parametrize(("held", "own"), [([0, 5, 900, 0], 2), ([7, 900], 1), ([0, 0], 0), ([12], 0)])
+def test_the_gpu_of_this_process_is_the_one_that_holds_its_memory(held: list[int], own: int) -> None:
+    """The monitor's thread was told of GPU 0 by every rank: which one is current is each thread's own affair. A little
+    memory on another one is a left-over of loading."""
+    cuda = SimpleNamespace(device_count=lambda: len(held), memory_reserved=held.__getitem__, current_device=lambda: 0)
+    assert accelerator.own_gpu(SimpleNamespace(cuda=cuda)) == own

@@ -155,6 +155,28 @@ def test_traces_are_bounded_in_number() -> None:
     assert len(training.recorded) == 5
 
 
+def test_a_request_too_many_does_not_end_the_others() -> None:
+    """It was never taken back, and no trace was recorded any more, not even of a change."""
+    training = Training(Allowed(automatic=2, requested=0))
+    training.run(50)
+    training.captures.ask("asked")
+    training.captures.changed("steps became longer")
+    training.run(700)
+    assert [one.reason for one in training.recorded] == ["the first after warm-up", "steps became longer"]
+    assert "dropped" in [note.code for note in training.guard.take_notes()]
+
+
+def test_facts_are_collected_before_the_profiler_begins() -> None:
+    """They were collected in the last recorded step, and the trace then told of Python between its steps, a quarter of
+    the time, and of an interruption: ours."""
+    training = Training()
+    during: list[int] = []
+    training.captures._facts = lambda told: (during.append(len(training.profilers)), json.dumps(told))[1]
+    training.run(40)
+    assert during == [0]
+    assert "capture_reason" in training.profilers[0].metadata["tb_bottleneck"]
+
+
 def test_none_is_recorded_where_none_is_allowed() -> None:
     training = Training(Allowed(automatic=0))
     training.run(500)

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import pytest
 
-from tb_bottleneck.monitor.clock import StepClock, cost_of_a_step
+from tb_bottleneck.monitor.clock import StepClock
 from tb_bottleneck.monitor.rows import Row
 
 MS = 1_000_000
@@ -248,8 +248,71 @@ def test_the_training_thread_is_the_one_that_runs_backward() -> None:
     assert not run.clock.is_mine()
 
 
-def test_the_clock_knows_its_own_cost() -> None:
-    assert 100 < cost_of_a_step() < 10 * MS
+def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -> None:
+    """Python gives the number of an iterator that has gone to the next: an evaluation with gradients on was taken for
+    batches that were trained on.
+
+        training     LBO LBO l           LBO LBO l
+        evaluation             L L L l
+    """
+    run = Played("LBO LBO l")
+    run.clock.iterator_begins(ord("L"))
+    for letter in "LLLl":
+        run._happens(letter, MS)
+    run.clock.iterator_begins(ord("L"))
+    for letter in "LBOLBO":
+        run._happens(letter, MS)
+    run.over()
+    assert run.ms("samples") == [8, 8, 8, 8]
+    assert run.ms("evaluation") == [0, 0, 4, 0]
+    assert run.clock.trained_on() == [ord("L")]
+
+
+def test_an_evaluation_that_was_broken_off_and_left_its_number_is_told() -> None:
+    run = Played("MBO MBO LL..")
+    run.clock.fetch_begins(99)  # the loader makes it
+    run.clock.fetch_fails(99, True)
+    run.clock.iterator_begins(ord("L"))
+    for letter in "MBO":
+        run._happens(letter, MS)
+    run.over()
+    assert run.ms("samples") == [8, 8, 8]
+    assert run.ms("evaluation") == [0, 0, 4]
+
+
+def test_batches_that_another_thread_fetches_are_nobodys_wait() -> None:
+    """A loader that fetched on a thread of its own, into a queue, made every step wait 0 for data: the rule called that
+    clear, while the training starved.
+
+        loader      LL LL LL LL
+        training       ....BBBO...BBBO
+    """
+    run = Played("")
+    clock = run.clock
+
+    def fetches() -> None:
+        for _ in range(3):
+            clock.fetch_begins(1)
+            clock.fetch_ends(1, 8, True)
+
+    thread = threading.Thread(target=fetches)
+    thread.start()
+    thread.join()
+    for letter in "BOBOBO":
+        run._happens(letter, MS)
+    clock.fetch_ends(1, 8, True)  # had begun before it was known whose it is
+    clock.fetch_fails(1, True)
+    run._happens("B", MS)
+    run._happens("O", MS)
+    assert clock.fetched_elsewhere
+    assert len(run.rows) == 4
+    assert all(row.figures.keys() == {"backward", "optimizer"} for row in run.rows)
+
+
+def test_without_a_backward_pass_the_training_thread_is_the_one_that_updates() -> None:
+    run = Played("LLO")
+    assert run.clock.thread == threading.get_ident()
+    assert not run.clock.fetched_elsewhere
 
 
 @pytest.mark.parametrize(

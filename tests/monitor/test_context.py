@@ -107,7 +107,13 @@ def fake_torch(**changes: object) -> SimpleNamespace:
 
 
 def on_gpu() -> SimpleNamespace:
-    return SimpleNamespace(is_initialized=lambda: True, get_device_name=lambda: "Fast GPU")
+    return SimpleNamespace(
+        is_initialized=lambda: True,
+        device_count=lambda: 1,
+        memory_reserved=lambda index: 0,
+        current_device=lambda: 0,
+        get_device_name=lambda index=None: "Fast GPU",
+    )
 
 
 @pytest.mark.parametrize(

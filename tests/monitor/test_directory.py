@@ -36,6 +36,23 @@ def test_the_name_tells_start_rank_and_process_and_nobodys_name(tmp_path: Path) 
     assert "node17" not in new_directory(tmp_path, place(TORCHRUN)).name
 
 
+def test_two_processes_of_one_name_get_a_directory_each(tmp_path: Path) -> None:
+    """Containers on two machines: both are process 7 and begin in the same second, on one shared disk. The second one
+    was not monitored, because its event file was there already."""
+    directories = [new_directory(tmp_path, Place(0, 1, ""), now=1_790_000_000.0) for _ in range(3)]
+    assert len(set(directories)) == 3
+    assert [path.name for path in directories] == sorted(path.name for path in directories)
+    for path in directories:
+        (path / "events.out.tfevents.1").touch()
+    assert set(living(tmp_path)) == set(directories), "all have names that are looked for"
+
+
+def test_it_stays_where_it_is_when_the_training_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hydra, for one, changes the directory after the monitor began; traces were then lost."""
+    monkeypatch.chdir(tmp_path)
+    assert new_directory(Path("runs"), Place(0, 1, "")).is_absolute()
+
+
 def test_all_ranks_put_their_traces_into_the_newest_directory_of_rank_0(tmp_path: Path) -> None:
     folder = tmp_path / "tb_bottleneck"
     for name in ("20260101-000000_abcdef_rank0_1", "20260102-000000_abcdef_rank0_2", "20260103-000000_123456_rank0_3"):

@@ -9,7 +9,13 @@ from tb_bottleneck.monitor import calibrations, context, identity
 
 
 def pretended(begun: bool, hip: str | None = None) -> SimpleNamespace:
-    cuda = SimpleNamespace(is_initialized=lambda: begun, get_device_name=lambda index=None: "AMD Instinct MI300X")
+    cuda = SimpleNamespace(
+        is_initialized=lambda: begun,
+        device_count=lambda: 1,
+        memory_reserved=lambda index: 0,
+        current_device=lambda: 0,
+        get_device_name=lambda index=None: "AMD Instinct MI300X",
+    )
     version = SimpleNamespace(hip=hip)
     return SimpleNamespace(cuda=cuda, version=version, __version__="2.13", get_num_threads=lambda: 8)
 

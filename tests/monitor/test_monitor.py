@@ -6,7 +6,9 @@ import logging
 import math
 import os
 import pickle
+import queue
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +139,21 @@ def test_evaluation_inside_is_no_training(tmp_path: Path) -> None:
     assert [value > 0 for value in written.column("evaluation")].count(True) == 1
 
 
+def test_evaluation_with_gradients_on_spoils_neither_samples_nor_facts(tmp_path: Path) -> None:
+    """Its iterator lies where the training's lay, which has gone."""
+    training = Training()
+    evaluation = DataLoader(Numbers(), batch_size=1)
+    with quick(tmp_path):
+        for _ in range(4):
+            training.run()
+            for batch in evaluation:
+                training.model(batch[0])
+    written = read(tmp_path)
+    assert written.column("samples") == [BATCH] * 4 * STEPS
+    assert [value > 0 for value in written.column("evaluation")].count(True) >= 3
+    assert written.facts["batch_size"] == BATCH
+
+
 def test_a_trace_with_the_unprofiled_step_time_beside_it(tmp_path: Path) -> None:
     import gzip
     import json
@@ -218,6 +235,90 @@ def test_a_read_only_logdir_leaves_the_training_alone(tmp_path: Path, caplog: py
         monitor.capture()
     assert len(caplog.records) == 1
     assert "not monitored" in caplog.text
+
+
+def test_a_url_is_refused_in_words_and_no_directory_is_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`s3://bucket/runs` became a local directory `s3:`, in which nobody looked."""
+    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
+        patch.chdir(tmp_path)
+        with quick("s3://bucket/runs"):  # type: ignore[arg-type]
+            Training().run()
+    assert "not monitored" in caplog.text
+    assert "writes to local directories only" in caplog.text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [{"every_s": "often"}, {"captures": "some"}])
+def test_nonsense_is_said_and_the_training_goes_on(
+    tmp_path: Path, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), quick(tmp_path, **options):
+        Training().run()
+    assert caplog.text.count("not monitored: ValueError") == 1
+
+
+@pytest.mark.parametrize("every_s", [0.0, -1.0, math.nan, math.inf])
+def test_packets_come_neither_all_the_time_nor_never(tmp_path: Path, every_s: float) -> None:
+    """Every 0 seconds took a whole core."""
+    with quick(tmp_path, every_s=every_s) as monitor:
+        pump = monitor._session._pump  # type: ignore[union-attr]
+        assert 0.05 <= pump._every_s <= 3600
+        Training().run()
+    assert len(read(tmp_path).numbers) == STEPS
+
+
+def test_it_writes_where_it_began_when_the_training_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training that changes its directory, as Hydra's do, lost its traces."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with quick(Path("runs"), captures=1):
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        Training().run(epochs=6)
+    assert len(list((tmp_path / "runs").rglob("*.pt.trace.json.gz"))) == 1
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_what_never_came_is_missing_with_a_reason(tmp_path: Path) -> None:
+    """A model that is called in another wrapping, gradients without a backward pass, no loader: each was missing
+    without a word."""
+    weight, model = torch.nn.Parameter(torch.ones(3)), Training().model
+    optimizer = torch.optim.SGD([weight])
+    with quick(tmp_path, model=model):
+        for _ in range(30):
+            (weight.grad,) = torch.autograd.grad((weight**2).sum(), [weight])
+            optimizer.step()
+    written = read(tmp_path)
+    assert len(written.numbers) == 30
+    because = {one.name: one.because for one in written.contexts[-1].unsupported}
+    assert "was not called" in because["forward"]
+    assert "gradients come by another way" in because["backward"]
+    assert "DataLoader" in because["loader_wait"]
+
+
+def test_batches_from_a_thread_of_the_users_are_no_wait_of_zero(tmp_path: Path) -> None:
+    training, batches = Training(), queue.Queue[Any](maxsize=2)
+
+    def loads() -> None:
+        for _ in range(3):
+            for batch in training.loader:
+                batches.put(batch)
+        batches.put(None)
+
+    with quick(tmp_path):
+        thread = threading.Thread(target=loads)
+        thread.start()
+        while batches.qsize() < 2:
+            time.sleep(0.001)
+        for batch in iter(batches.get, None):
+            training.step(batch)
+        thread.join()
+    written = read(tmp_path)
+    assert written.numbers == list(range(3 * STEPS))
+    assert written.column("loader_wait") == written.column("samples") == []
+    because = {one.name: one.because for one in written.contexts[-1].unsupported}
+    assert "another thread" in because["loader_wait"]
 
 
 def test_a_full_disk_loses_packets_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,12 @@ def test_a_text_that_cannot_be_written_is_lost_without_a_trace(tmp_path: Path, e
     assert codes(guard) == ["dropped"]
 
 
-def test_one_that_cannot_be_packed_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
+def test_one_that_cannot_be_packed_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Where memory was short, nothing at all was written from then on."""
+
     def fails(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     guard = Guard()
     text = traces(guard).write(recorded(), tmp_path)

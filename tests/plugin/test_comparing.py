@@ -2,8 +2,13 @@
 
 from pathlib import PurePosixPath
 
-from tb_bottleneck.plugin.comparing import MOST_HEARD, heard_around, question_of
-from tb_bottleneck.plugin.runs import Look
+import pytest
+from werkzeug.datastructures import MultiDict
+
+from tb_bottleneck.plugin.comparing import MOST_HEARD, Comparisons, Refused, heard_around, question_of
+from tb_bottleneck.plugin.limits import Limits
+from tb_bottleneck.plugin.questions import Questions
+from tb_bottleneck.plugin.runs import Look, Runs
 from tb_bottleneck.sources.logdir import Listing, Recording
 
 
@@ -37,3 +42,22 @@ def test_a_file_that_was_replaced_makes_another_question():
     assert asked != newer
     assert asked["heard_0_0"] == OURS.path
     assert asked["count"] == 2
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"workers": "-1"},
+        {"workers": "²"},
+        {"batch": str(1 << 31)},
+        {"batch": "000000000000" + "9" * 20},  # only its beginning was looked at
+        {"batch": "0" * 5000},
+        {"device": "x" * 60_000},  # was kept, with its answer, for every other name that anybody thought of
+        {},
+    ],
+)
+def test_what_could_not_be_meant_is_refused_before_anybody_is_asked(asked):
+    comparisons = Comparisons(Runs(()), Questions("tests.plugin.fake_answer:answer", Limits()))
+    said = comparisons.what_if(MultiDict({"id": "1", **asked}))
+    assert isinstance(said, Refused)
+    assert said.code == 400

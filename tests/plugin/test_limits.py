@@ -1,6 +1,7 @@
 """The bounds on the worker processes and the environment variables that change them."""
 
 import os
+import threading
 
 import pytest
 
@@ -38,3 +39,10 @@ def test_the_contract_names_the_defaults() -> None:
     contract = (Path(tb_bottleneck.plugin.__file__).parent / "http_api.md").read_text()
     assert f"`TB_BOTTLENECK_MEMORY_GIB` ({Limits.memory_bytes // GIB})" in contract
     assert f"`TB_BOTTLENECK_SECONDS_PER_FILE` ({Limits.seconds_per_file:g})" in contract
+
+
+def test_as_good_as_no_bound_is_one_that_the_system_takes() -> None:
+    """With a bound beyond any machine each process ended before it read anything, and a timer raised in its thread."""
+    limits = Limits.from_environment({"TB_BOTTLENECK_MEMORY_GIB": "1e300", "TB_BOTTLENECK_SECONDS_PER_FILE": "1e300"})
+    assert limits.memory_bytes < 1 << 62
+    assert limits.seconds_per_file < threading.TIMEOUT_MAX

@@ -93,6 +93,17 @@ def test_replies_are_kept_up_to_so_many_bytes(questions: Questions, monkeypatch:
     assert [dict(key)["id"] for key in questions._replies][-1] == "5"
 
 
+def test_long_questions_count_too(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only replies were counted: a million little ones, each to another question, would have filled the memory."""
+    monkeypatch.setattr(module, "BYTES_KEPT", 3 * module.KEPT_FOR_EACH + 500)
+    for number in range(4):
+        asked(questions, number=number)
+    assert [dict(key)["id"] for key in questions._replies] == ["1", "2", "3"]
+    asked(questions, number=4, path="x" * module.KEPT_FOR_EACH)
+    assert [dict(key)["id"] for key in questions._replies] == ["3", "4"]
+    assert questions._bytes <= module.BYTES_KEPT
+
+
 def test_the_process_ends_when_nobody_asked_for_a_while_and_starts_again() -> None:
     with closing(Questions("tests.plugin.fake_answer:answer", Limits(idle_seconds=0.05))) as questions:
         assert isinstance(asked(questions), bytes)

@@ -42,12 +42,21 @@ def test_the_loader_gives_a_plugin_that_tensorboard_lists(tmp_path: Path) -> Non
 def test_a_plugin_that_cannot_be_loaded_leaves_a_line_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setitem(sys.modules, "tb_bottleneck.plugin.tab", None)
+    with caplog.at_level(logging.ERROR):
+        assert BottleneckLoader().load(TBContext(logdir="")) is None
+    assert "pip check" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_a_wrong_variable_is_named_and_the_installation_is_not_blamed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("TB_BOTTLENECK_MEMORY_GIB", "plenty")
     with caplog.at_level(logging.ERROR):
         assert BottleneckLoader().load(TBContext(logdir="")) is None
-    assert "TB_BOTTLENECK_MEMORY_GIB" in caplog.text
-    assert "pip check" in caplog.text
-    assert "Traceback" not in caplog.text
+    assert "TB_BOTTLENECK_MEMORY_GIB is 'plenty'; give a positive number" in caplog.text
+    assert "pip" not in caplog.text
 
 
 def test_it_is_active_even_without_recordings_since_the_tab_tells_how_to_make_them(

@@ -8,18 +8,20 @@ from typing import Any
 from tb_bottleneck.monitor.clock import StepClock
 from tb_bottleneck.monitor.device import DeviceSpans
 from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.loaders import Loaders
 from tb_bottleneck.monitor.patches import Patches
 
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The monitor's parts that hooks report to. `seen` is given every loader, model and optimizer; `compiling` is
+    """The monitor's parts that hooks report to. `seen` is given every model and optimizer; `compiling` is
     `torch.compiler.is_compiling`."""
 
     clock: StepClock
     guard: Guard
     patches: Patches
     spans: DeviceSpans
+    loaders: Loaders
     seen: Callable[[str, Any], None]
     compiling: Callable[[], bool]
 

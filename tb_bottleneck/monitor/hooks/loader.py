@@ -39,11 +39,13 @@ class _Waits:
                 return original(loader)
             self._begin(loader)
             try:
-                return original(loader)
+                iterator = original(loader)
             finally:
                 self._end(self._at.clock.fetch_fails, loader)
-                if self._gradients():
-                    self._at.seen("loader", loader)
+            takes_over = bool(self._at.guard.call(SIGNAL, self._at.clock.iterator_begins, id(iterator)))
+            if self._gradients():
+                self._at.guard.call("facts of the loader", self._at.loaders.look, loader, id(iterator), takes_over)
+            return iterator
 
         return __iter__
 

@@ -5,8 +5,9 @@ grow faster than time does (Linux documentation, scheduler/sched-bwc).
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from tb_bottleneck.monitor.groups import cpu_groups
 from tb_bottleneck.monitor.readings import Reading
 from tb_bottleneck.units import NS_PER_US
 
@@ -64,27 +65,3 @@ class Quota:
                 found[key] = found.get(key, 0.0) + value
             found["nr_throttled"] = found.get("nr_throttled", 0.0) + numbers.get("nr_throttled", 0)
         return found
-
-
-def cpu_groups(root: Path) -> list[Path]:
-    """The folders of the control groups whose quotas hold for this process, its own first, then each parent.
-
-    In a container the path is often one that only the host sees; the mount's root then is its own group.
-    """
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return []
-    mounts = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            mounts.append((root / "sys/fs/cgroup", path))
-        elif "cpu" in controllers.split(","):
-            named = root / "sys/fs/cgroup" / controllers
-            mounts.append((named if named.is_dir() else root / "sys/fs/cgroup/cpu", path))
-    folders: list[Path] = []
-    for mount, path in mounts:
-        own = PurePosixPath(path.lstrip("/"))
-        folders += [mount / part for part in (own, *own.parents) if ".." not in part.parts]
-    return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]

@@ -18,6 +18,8 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 def judge(measures: Measures) -> Judgement:
     """Gaps between kernels show in the utilisation only: the device's span goes from the first to the last event."""
     share = measures.account.share("launch")
+    if not measures.on_device:
+        return Judgement(ABSTAINS, share, missing="on a CPU only a trace tells operators' own work from calling them")
     for needed in (phases_told, device_idle, *((utilisation,) if measures.on_device else ())):
         seen = measures(needed)
         if isinstance(seen, Missing):

@@ -1,0 +1,50 @@
+"""Every command's help teaches: it fits the terminal, shows examples, and says what is taken where nothing is given."""
+
+import argparse
+
+import pytest
+
+from tb_bottleneck.__main__ import _COMMANDS, _parser
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    (group,) = (one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction))
+    return dict(group.choices)
+
+
+def test_every_command_is_there() -> None:
+    assert len(parsers()) == len(_COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(parsers()))
+def test_help_has_examples_and_words_for_each_option(name: str) -> None:
+    parser = parsers()[name]
+    assert f"\nexamples:\n  tb-bottleneck {name} " in f"\n{parser.epilog}"
+    for action in parser._actions:
+        assert action.help, f"{action.dest} has no help"
+
+
+@pytest.mark.parametrize("name", sorted(parsers()))
+def test_prose_is_as_wide_as_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Help of 250 characters on one line was cut in the middle of words."""
+    monkeypatch.setenv("COLUMNS", "60")
+    description = parsers()[name].description
+    assert description is not None
+    assert max(map(len, description.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sweep-loader", "m:f", "--workers", "few"], "'few': give whole numbers from 0 to 1024"),
+        (["sweep-loader", "m:f", "--prefetch", "0"], "'0': give whole numbers from 1"),
+        (["sweep-loader", "m:f", "--seconds-per-setting", "long"], "'long' is no time: give seconds"),
+        (["what-if", "run", "--workers", "-3"], "'-3': give a whole number from 1"),
+    ],
+)
+def test_a_wrong_number_is_told_what_is_taken(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was told the name of a function of ours: "invalid _counts value"."""
+    with pytest.raises(SystemExit) as exit_:
+        _parser().parse_args(words)
+    assert exit_.value.code == 2
+    assert said in capsys.readouterr().err

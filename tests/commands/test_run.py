@@ -1,0 +1,52 @@
+"""`tb-bottleneck run`: what is refused before anything begins, and that the program's own end stays its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tb_bottleneck.__main__ import main
+
+
+def ran(folder: Path, *words: str, python: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, *python, "-m", "tb_bottleneck", "run", "--logdir", str(folder / "logs"), *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+
+
+@pytest.mark.parametrize("error", ["BrokenPipeError(32, 'Broken pipe')", "KeyboardInterrupt()"])
+def test_an_error_that_means_something_to_us_is_still_the_programs_own(tmp_path: Path, error: str) -> None:
+    """A training whose worker had died ended with a broken pipe, which was taken for `| head`: status 0, no word."""
+    (tmp_path / "train.py").write_text(f"raise {error}\n")
+    done = ran(tmp_path, "train.py")
+    assert done.returncode not in (0, 2)
+    assert "Traceback" in done.stderr
+    assert done.stderr.rstrip().splitlines()[-1].startswith(error.split("(")[0])
+
+
+def test_it_says_what_to_do_next(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('trained')\n")
+    done = ran(tmp_path, "train.py")
+    assert (done.returncode, done.stdout) == (0, "trained\n")
+    (directory,) = (tmp_path / "logs" / "tb_bottleneck").iterdir()
+    assert f"tb-bottleneck diagnose {directory}" in done.stderr
+
+
+def test_the_script_finds_what_lies_beside_it_and_only_with_leave(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("")
+    (tmp_path / "train.py").write_text("import beside, sys; print(len(sys.path))\n")
+    assert ran(tmp_path, "train.py").returncode == 0
+    if sys.version_info >= (3, 11):
+        done = ran(tmp_path, "train.py", python=("-P",))
+        assert "No module named 'beside'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "no_such_package.train"])
+def test_a_module_that_is_not_there_is_one_line_and_nothing_is_made(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--logdir", str(tmp_path / "logs"), "-m", name]) == 2
+    assert "no module named 'no_such_" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
