@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.gpus import GIGA, gpu_named
 from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.peaks import calibration
@@ -38,6 +39,23 @@ def pageable_copies(recording: Recording) -> Measure | Missing:
     if not any(told):
         return Missing("the recording does not tell pinned from pageable memory")
     ops = _uploads(recording, "Pageable")
+    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+
+
+def copied_back(recording: Recording) -> Measure | Missing:
+    """Share of the exposed copies' time in which values are copied to the host."""
+    if not recording.on_device:
+        return NO_DEVICE
+    ops, exposed = device_work(recording, Work.DOWNLOAD), recording.account.ns["transfer"]
+    back = intersect(recording.busy["transfer"], union(ops.start, ops.end))
+    return shown(back.total() / max(exposed, 1), "share", "copies", ops.start, ops.end)
+
+
+def bytes_copied_back(recording: Recording) -> Measure | Missing:
+    """Bytes per step copied to the host."""
+    if not recording.on_device:
+        return NO_DEVICE
+    ops = device_work(recording, Work.DOWNLOAD)
     return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.measures.training import trains
 from tb_bottleneck.trace.calls import Calls, Role
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -168,7 +169,7 @@ class HostTimeline:
     @cached_property
     def _says(self) -> dict[str, Bools]:
         """For each word of knowledge/doings.toml: by kind of row (first axis) and name (second), which say it."""
-        trace = self._trace
+        trace, training = self._trace, trains(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
             Kind.CPU_OP: ("operator", "annotation"),
@@ -177,7 +178,7 @@ class HostTimeline:
         }
         found = {word: np.zeros((len(Kind), len(trace.names)), np.bool_) for word in ("load", "interrupt", "start")}
         for kind, on in sources.items():
-            patterns = tuple(entry for source in on for entry in doing_patterns(source))
+            patterns = tuple(entry for source in on for entry in doing_patterns(source, training))
             used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
             for name in np.flatnonzero(used).tolist():
                 word = first_match(patterns, trace.names[name])

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.measure import Missing
 from tb_bottleneck.measures.overhead import overhead_defect, unprofiled_step
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.starting import comes_back, first_runs_of
 from tb_bottleneck.measures.within import rows_named
 from tb_bottleneck.trace.health import Defect, defects
 from tb_bottleneck.trace.kinds import Kind
@@ -46,10 +46,10 @@ def doubts(recording: Recording) -> Iterator[Defect]:
         yield Defect("overlapping_steps", False, {"steps": overlapping})
     if recording.on_device:
         yield from _unlinked(recording)
-        start = int(recording.gaps.by_doing[:, Doing.START].sum())
-        share = start / recording.account.window
-        if share > STARTING_SHARE:
-            yield Defect("starting", False, {"share": share, "pause": start})
+    start = int(first_runs_of(recording)[2].sum())
+    share = start / recording.account.window
+    if share > STARTING_SHARE and not comes_back(recording, STARTING_SHARE):
+        yield Defect("starting", False, {"share": share, "pause": start})
 
 
 def _unlinked(recording: Recording) -> Iterator[Defect]:

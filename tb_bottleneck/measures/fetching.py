@@ -6,6 +6,7 @@ from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match, frame_patterns
 from tb_bottleneck.measures.loading import NO_LOADER, SEVERAL, fetches, loader_iterator
 from tb_bottleneck.measures.measure import Measure, Missing, words
+from tb_bottleneck.measures.naming import cut
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.within import hosted, rows_named, shown
 from tb_bottleneck.trace.kinds import Kind
@@ -71,16 +72,22 @@ def reading(recording: Recording) -> Measure | Missing:
 
 
 def preparing_lines(recording: Recording) -> Measure | Missing:
-    """The frames of libraries that prepare samples on the training thread, the longest first; hostile text."""
-    if not recording.trace.header.stacks_recorded:
-        return Missing("Python frames were not recorded; with_stack=True shows what makes batches")
-    patterns, events = doing_patterns("python"), recording.trace.events
-    rows = rows_named(recording, lambda name: first_match(patterns, name) == "load", Kind.PYTHON)
+    """The frames of libraries that prepare samples, or the blocks that the program marks as such, the longest first;
+    hostile text."""
+    events = recording.trace.events
+    rows = np.concatenate(
+        (_loading(recording, Kind.PYTHON, "python"), _loading(recording, Kind.ANNOTATION, "annotation"))
+    )
     if not len(rows):
-        return Missing("no frame that makes batches was recorded")
+        return Missing("Python frames were not recorded; with_stack=True shows what makes batches")
     names, which = np.unique(events.name[rows], return_inverse=True)
     longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:SHOWN]
-    return words(", ".join(recording.trace.names[name] for name in names[longest].tolist()), len(rows))
+    return words(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
+
+
+def _loading(recording: Recording, kind: Kind, on: str) -> Rows:
+    patterns = doing_patterns(on)
+    return rows_named(recording, lambda name: first_match(patterns, name) == "load", kind)
 
 
 def _whole_fetches(recording: Recording) -> Rows:

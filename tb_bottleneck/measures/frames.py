@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measures.naming import cut
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import Nesting, nest
@@ -17,6 +18,8 @@ from tb_bottleneck.trace.trace import Trace
 SAMPLES = 2_000
 # The profiler names files from where they were imported: a library's begin with the library's own name.
 _NOT_THE_USERS = {*sys.stdlib_module_names, "torch", "torchvision", "numpy", "PIL", "site"}
+# The monitor's own hooks stand around the backward pass of what it watches, wherever it was installed.
+_LIBRARIES = ("site-packages/", "dist-packages/", "tb_bottleneck/monitor/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +55,49 @@ def frames_of(recording: Recording, thread: int) -> Frames:
 
 def lines_in(recording: Recording, thread: int, spans: Spans) -> list[tuple[str, float]]:
     """The user's lines that ran in these spans of a thread, the longest first, each with its share of their time."""
+    return _longest(recording, frames_of(recording, thread).at(_times_in(spans)))
+
+
+def blocks_in(recording: Recording, thread: int, spans: Spans) -> list[tuple[str, float]]:
+    """The same for the innermost record_function block around."""
+    return _longest(recording, blocks_at(recording, thread, _times_in(spans)))
+
+
+def blocks_at(recording: Recording, thread: int, times: Ints) -> Ints:
+    """For each time the innermost record_function block of a thread, as a row of the events; -1 where there is none.
+
+    Who marks their program need not record its frames.
+    """
+    trace = recording.trace
+    steps = trace.names_where(lambda name: name.startswith("ProfilerStep"))
+    rows = trace.rows(Kind.ANNOTATION)
+    rows = rows[(trace.events.thread[rows] == thread) & ~np.isin(trace.events.name[rows], steps)]
+    if not len(rows):
+        return np.full(len(times), -1, np.int64)
+    found, row = nest(trace.events.start[rows], trace.events.end[rows]).innermost(times)
+    return np.asarray(np.where(found, rows[row], -1), np.int64)
+
+
+def _times_in(spans: Spans) -> Ints:
+    """SAMPLES times spread evenly over the spans."""
     if not spans.total():
-        return []
+        return np.empty(0, np.int64)
     offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES * spans.total()
     before = np.concatenate(([0], np.cumsum(spans.ends - spans.starts)))
     span = np.minimum(np.searchsorted(before, offsets, side="right") - 1, len(spans) - 1)
-    times = (spans.starts[span] + offsets - before[span]).astype(np.int64)
-    lines = frames_of(recording, thread).at(times)
+    return np.asarray(spans.starts[span] + offsets - before[span], np.int64)
+
+
+def _longest(recording: Recording, rows: Ints) -> list[tuple[str, float]]:
+    """The names of these rows of the events, the commonest first, each with its share of them; -1 is none."""
     trace = recording.trace
-    seen = Counter(trace.names[trace.events.name[row]] for row in lines[lines >= 0].tolist())
-    return [(name, count / SAMPLES) for name, count in seen.most_common()]
+    seen = Counter(trace.names[trace.events.name[row]] for row in rows[rows >= 0].tolist())
+    return [(cut(name), count / len(rows)) for name, count in seen.most_common()]
 
 
 def is_users(frame: str) -> bool:
     """Whether a Python frame is the program's own: of a file that neither Python nor a library below it brings."""
-    if ".py(" not in frame or frame.startswith("<") or "site-packages/" in frame or "dist-packages/" in frame:
+    if ".py(" not in frame or frame.startswith("<") or any(part in frame for part in _LIBRARIES):
         return False
     top = frame.replace("\\", "/").split("/", 1)[0].split(".py(", 1)[0]
     return top not in _NOT_THE_USERS

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.intervals import union
+from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.recording import Recording
@@ -23,11 +23,23 @@ _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.I
 
 
 def pointwise_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in pointwise work that is one operator each: kernels, or operators of a run on the CPU."""
+    """Share of the window in pointwise work that is one operator each: kernels, or operators of a run on the CPU.
+
+    Without the optimizer's own: who compiles the model does not fuse that.
+    """
+    return _pointwise_time(recording, stepping=False)
+
+
+def optimizer_pointwise(recording: Recording) -> Measure | Missing:
+    """Share of the window in pointwise work of the optimizer, one parameter and one operator at a time."""
+    return _pointwise_time(recording, stepping=True)
+
+
+def _pointwise_time(recording: Recording, stepping: bool) -> Measure:
     if not recording.on_device:
-        rows, own = _pointwise_operators(recording)
+        rows, own = _pointwise_operators(recording, stepping)
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
-    ops = _kernels(recording, _POINTWISE)
+    ops = _pointwise_kernels(recording, stepping)
     covered = union(ops.start, ops.end).covered(recording.steps.begin, recording.steps.end)
     return shown(float(covered) / recording.account.window, "share", "window", ops.start, ops.end)
 
@@ -35,9 +47,9 @@ def pointwise_share(recording: Recording) -> Measure | Missing:
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
     """Such kernels, or operators, per step."""
     if not recording.on_device:
-        rows, _ = _pointwise_operators(recording)
+        rows, _ = _pointwise_operators(recording, stepping=False)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
-    ops = _kernels(recording, _POINTWISE)
+    ops = _pointwise_kernels(recording, stepping=False)
     return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
@@ -65,26 +77,38 @@ def optimizer_share(recording: Recording) -> Measure | Missing:
 
 def _inside_optimizer(recording: Recording) -> Bools | None:
     """For each launch, or operator, whether it begins inside Optimizer.step; None where no such row is."""
-    events = recording.trace.events
-    rows = rows_named(recording, lambda name: name.startswith("Optimizer.step#"), Kind.ANNOTATION, Kind.CPU_OP)
-    if not len(rows):
+    steps = _optimizer_steps(recording)
+    if not len(steps):
         return None
-    steps = union(events.start[rows], events.end[rows])
     if recording.on_device:
         return steps.contains(calls_made(recording, Role.LAUNCH).start)
-    operators = recording.trace.rows(Kind.CPU_OP)
-    starts = events.start[operators]
+    starts = recording.trace.events.start[recording.trace.rows(Kind.CPU_OP)]
     return steps.contains(starts[hosted(recording, starts)])
 
 
-def _pointwise_operators(recording: Recording) -> tuple[Rows, Ints]:
-    """The pointwise operators of the main thread, and their own time in ns."""
+def _optimizer_steps(recording: Recording) -> Spans:
+    """When the host is inside Optimizer.step."""
+    events = recording.trace.events
+    rows = rows_named(recording, lambda name: name.startswith("Optimizer.step#"), Kind.ANNOTATION, Kind.CPU_OP)
+    return union(events.start[rows], events.end[rows])
+
+
+def _pointwise_kernels(recording: Recording, stepping: bool) -> DeviceOps:
+    """torch's pointwise kernels, those that the optimizer launches or all others."""
+    ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
+    begun = calls.start[ops.call] if len(calls) else ops.start
+    optimizers: Bools = ops.launched & _optimizer_steps(recording).contains(begun)
+    return ops.take(optimizers == stepping)
+
+
+def _pointwise_operators(recording: Recording, stepping: bool) -> tuple[Rows, Ints]:
+    """The pointwise operators of the main thread, the optimizer's or all others, and their own time in ns."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[(events.thread[rows] == recording.host.main_thread) & hosted(recording, events.start[rows])]
     own = nest(events.start[rows], events.end[rows]).self_times()
     wanted = trace.names_where(lambda name: first_match(operator_patterns(), name) == "pointwise")
-    chosen = np.isin(events.name[rows], wanted)
+    chosen = np.isin(events.name[rows], wanted) & (_optimizer_steps(recording).contains(events.start[rows]) == stepping)
     return rows[chosen], own[chosen]
 
 

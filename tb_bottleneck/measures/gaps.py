@@ -5,7 +5,7 @@ For a gap [begin, end) that ends with an operation whose call returned at r:
 - r > begin: the host was late. [begin, r) is split by what the launching thread did then (measures/doing.py), and
   [r, end) is the latency of a launch; if it is longer than launches take, the device was kept by something else.
 A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is
-split by what the main launching thread did.
+split by what the main launching thread did. Where nothing of the host was recorded, nothing says that it was late.
 """
 
 from dataclasses import dataclass, fields
@@ -47,7 +47,7 @@ class Gaps:
     by_doing: Ints  # shape (gaps, Doing)
     latency: Ints  # from the return of the launching call to the begin of the operation, as far as a launch takes
     stalled: Ints  # what is longer than that
-    queued: Ints  # the operation had been launched before the gap began
+    queued: Ints  # the operation had been launched before the gap began, or nothing of the host was recorded
     sync_bubble: Ints  # the part of dispatching and latency that waits caused
     waits: Waits
 
@@ -64,13 +64,13 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> Gaps:
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
     known = (ops.start[first] == idle.ends) & ops.launched[first]
     returned = np.where(known, calls.end[ops.call[first]] if len(calls) else 0, idle.ends)
-    queued = known & (returned <= idle.starts)
-    until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
     fallback = -1 if host.main_thread is None else host.main_thread
     thread = np.where(known, calls.thread[ops.call[first]] if len(calls) else 0, fallback)
-    by_doing = _split(idle.starts, until, thread, host)
+    queued = (known & (returned <= idle.starts)) | (thread < 0)
+    until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
+    by_doing = _split(idle.starts, until, thread, host)
     costing = Costing(idle, until, thread, by_doing[:, Doing.DISPATCH] + latency, latency, _frees(trace))
     waits, sync_bubble = charge(costing, host, *_waits(trace.all_device_ops, calls, trace.reads))
     return Gaps(

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.intervals import Spans, subtract
 from tb_bottleneck.measures.doing import Doing
-from tb_bottleneck.measures.frames import lines_in
+from tb_bottleneck.measures.frames import blocks_in, lines_in
 from tb_bottleneck.measures.measure import Measure, Missing, words
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.talking import exchanging
@@ -22,10 +22,12 @@ PAUSED = 0.5
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:
-    """Time of the window per launching call."""
+    """Time of the window per launching call; missing where one call launches all kernels of a graph."""
     calls = calls_made(recording, Role.LAUNCH)
     if not len(calls):
         return _CPU_RUN
+    if np.isin(calls.name, recording.trace.names_where(lambda name: "GraphLaunch" in name)).any():
+        return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
     late = np.flatnonzero(gaps.by_doing[:, Doing.DISPATCH] > 0)
     begin, end = (gaps.begin[late], gaps.end[late]) if len(late) else (calls.start, calls.end)
@@ -78,13 +80,17 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
 
 
 def host_lines(recording: Recording) -> Measure | Missing:
-    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, the longest first."""
-    if not recording.trace.header.stacks_recorded:
-        return Missing("Python frames were not recorded; with_stack=True names the lines")
-    thread = recording.host.main_thread
+    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, the longest first.
+
+    Where no frames were recorded, the record_function blocks that the program is in.
+    """
+    thread, stacks = recording.host.main_thread, recording.trace.header.stacks_recorded
     if thread is None:
         return Missing("no thread of the training was recorded")
-    lines = lines_in(recording, thread, _python_time(recording))[:SHOWN_LINES]
+    pauses = _python_time(recording)
+    lines = (lines_in(recording, thread, pauses) or blocks_in(recording, thread, pauses))[:SHOWN_LINES]
+    if not lines and not stacks:
+        return Missing("Python frames were not recorded; with_stack=True names the lines")
     if not lines:
         return Missing("no line of the program's own was recorded in these pauses")
     pause = longest_host_pause(recording)

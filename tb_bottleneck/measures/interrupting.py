@@ -1,25 +1,27 @@
 """Measures of what interrupts the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
-from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.kept import kept
 from tb_bottleneck.measures.measure import Measure, Missing, words
+from tb_bottleneck.measures.naming import cut
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.starting import first_runs_of
+from tb_bottleneck.measures.training import trains
 from tb_bottleneck.measures.within import rows_named, shown, step_of
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints, Rows
 
-# What the names of interrupting rows hold, by what they do; the first that is found counts.
+# What the names of interrupting rows hold, in lower case, by what they do; the first that is found counts.
 KINDS = {
-    "collection": ("Python GC", "function collect"),
+    "collection": ("python gc", "function collect"),
     "logging": ("tensorboard", "wandb", "mlflow", "matplotlib"),
     "checkpoint": ("serialization.py", "checkpoint", "safetensors", "save"),
-    "evaluation": ("eval", "valid", "val_loop"),
+    "evaluation": ("eval", "valid", "val_"),
 }
 # What comes in one step only may never come again.
 MIN_COMING_BACK = 2
@@ -55,13 +57,15 @@ def evaluations(recording: Recording) -> Measure | Missing:
     return _time_in(recording, "evaluation")
 
 
+def interruption_time(recording: Recording) -> Measure | Missing:
+    """Time of the window in which the device has no work while anything interrupts the steps."""
+    return Measure(float(recording.account.ns["interruption"]), "ns", "window")
+
+
 def first_runs(recording: Recording) -> Measure | Missing:
     """Time of the window in which the device waits for what happens once: compiling, loading code, tuning."""
-    if not recording.on_device:
-        return Missing("the work ran on the CPU: there are no runtime calls")
-    gaps = recording.gaps
-    rows = gaps.by_doing[:, Doing.START] > 0
-    return shown(float(gaps.by_doing[:, Doing.START].sum()), "ns", "window", gaps.begin[rows], gaps.end[rows])
+    begin, end, starting = first_runs_of(recording)
+    return shown(float(starting.sum()), "ns", "window", begin, end)
 
 
 def first_runs_once(recording: Recording) -> Measure | Missing:
@@ -69,13 +73,11 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
 
     torch.compile that meets new shapes comes back in step after step; loading code does not.
     """
-    found = first_runs(recording)
-    if isinstance(found, Missing):
-        return found
-    edges, gaps = recording.steps.edges, recording.gaps
-    steps = np.searchsorted(edges, gaps.begin[gaps.by_doing[:, Doing.START] > 0], side="right")
+    begin, end, starting = first_runs_of(recording)
+    steps = np.searchsorted(recording.steps.edges, begin, side="right")
     once = len(np.unique(steps)) < MIN_COMING_BACK
-    return replace(found, value=found.value / recording.account.window if once else 0.0, unit="share")
+    share = float(starting.sum()) / recording.account.window if once else 0.0
+    return shown(share, "share", "window", begin, end)
 
 
 def what_interrupts(recording: Recording) -> Measure | Missing:
@@ -85,7 +87,7 @@ def what_interrupts(recording: Recording) -> Measure | Missing:
         return _NOTHING
     totals = np.bincount(events.name[rows], weights=events.duration[rows])
     longest = rows[np.argmax(events.duration[rows])]
-    name = recording.trace.names[int(np.argmax(totals))]
+    name = cut(recording.trace.names[int(np.argmax(totals))])
     return words(name, len(rows), int(events.start[longest]), int(events.end[longest]))
 
 
@@ -103,7 +105,7 @@ def steps_between(recording: Recording) -> Measure | Missing:
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
-    """The median time of a step without an interruption of the costliest kind."""
+    """The median time of a step without an interruption of the costliest kind; missing where none has a longer one."""
     return _step_time(recording, interrupted=False)
 
 
@@ -116,7 +118,11 @@ def interrupted_step(recording: Recording) -> Measure | Missing:
 def interruptions(recording: Recording) -> Interruptions:
     """The interruptions of the window."""
     trace, events = recording.trace, recording.trace.events
-    patterns = {Kind.ANNOTATION: doing_patterns("annotation"), Kind.PYTHON: doing_patterns("python")}
+    training = trains(trace)
+    patterns = {
+        Kind.ANNOTATION: doing_patterns("annotation", training),
+        Kind.PYTHON: doing_patterns("python", training),
+    }
     found = [
         rows_named(recording, lambda name, says=says: first_match(says, name) == "interrupt", kind)  # type: ignore[misc]
         for kind, says in patterns.items()
@@ -129,7 +135,7 @@ def interruptions(recording: Recording) -> Interruptions:
 
 
 def _kind(name: str) -> int:
-    holds = [any(word in name for word in known) for known in KINDS.values()]
+    holds = [any(word in name.lower() for word in known) for known in KINDS.values()]
     return holds.index(True) if any(holds) else len(KINDS)
 
 
@@ -160,10 +166,12 @@ def _steps_with(recording: Recording, rows: Rows) -> Ints:
 
 
 def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
-    steps = np.zeros(len(recording.steps), np.bool_)
+    steps, length = np.zeros(len(recording.steps), np.bool_), recording.steps.durations
     steps[_steps_with(recording, _costliest(recording))] = True
+    if not steps.any() or steps.all():
+        return Missing("every step is interrupted" if steps.any() else "no interruption begins in the window")
+    if np.median(length[steps]) <= np.median(length[~steps]):
+        return Missing("steps differ from one another by more than an interruption takes")
     chosen = np.flatnonzero(steps == interrupted)
-    if not len(chosen):
-        return Missing("every step is interrupted" if not interrupted else "no interruption begins in the window")
     begin, end = recording.steps.edges[chosen], recording.steps.edges[chosen + 1]
     return shown(float(np.median(end - begin)), "ns", "step", begin, end)

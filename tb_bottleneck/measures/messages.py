@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.intervals import clip, union
+from tb_bottleneck.intervals import clip, intersect, union
 from tb_bottleneck.measures.copying import USABLE, slot_rate
 from tb_bottleneck.measures.kept import kept
 from tb_bottleneck.measures.measure import Measure, Missing, words
@@ -21,6 +21,9 @@ NO_COLLECTIVE = Missing("no collective was recorded")
 NO_SIZES = Missing("message sizes were not recorded; torch 2.3 and newer record them")
 # Smaller messages are bounded by the latency of a collective, not by the link (nccl-tests: curves flatten from there).
 LARGE_BYTES = 4 << 20
+# Devices take turns where one of them does less than a quarter of its work beside the other.
+IN_TURNS = 0.75
+_STAGED = ("nccl:send", "nccl:recv", "nccl:coalesced")
 _BACKWARD = "autograd::engine::evaluate_function"
 
 
@@ -40,8 +43,7 @@ def exchanges(recording: Recording) -> Exchanges:
     """The collectives of the window."""
     ops, trace = device_work(recording, Work.COLLECTIVE), recording.trace
     if len(ops):
-        issued = np.where(ops.launched, trace.calls.start[ops.call] if len(trace.calls) else 0, ops.start)
-        return Exchanges(ops.start, ops.end, ops.name, ops.bytes, issued)
+        return Exchanges(ops.start, ops.end, ops.name, ops.bytes, ops.issued(trace.calls))
     rows = host_collectives(trace)
     start, end = trace.events.start[rows], trace.events.end[rows]
     rows = rows[(end > recording.steps.begin) & (start < recording.steps.end)]
@@ -113,6 +115,22 @@ def paired_collectives(recording: Recording) -> Measure | Missing:
     return _time_in(recording, "sendrecv", "alltoall", "all_to_all", "deepep", "deep_ep")
 
 
+def staged_collectives(recording: Recording) -> Measure | Missing:
+    """Share of the collectives' time in which one rank sends to one other, as the stages of a pipeline do.
+
+    Their kernels are those of an exchange between all ranks; the operation's record_function tells them apart
+    (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp: "nccl:send 0->1"; batches of them are "nccl:coalesced").
+    """
+    found = exchanges(recording)
+    length = found.end - found.start
+    if not length.sum():
+        return NO_COLLECTIVE
+    rows = rows_named(recording, lambda name: name.startswith(_STAGED), Kind.ANNOTATION, Kind.CPU_OP)
+    asked = union(recording.trace.events.start[rows], recording.trace.events.end[rows])
+    mine = _names_with(recording, found.name, "sendrecv") & asked.contains(found.issued)
+    return shown(float(length[mine].sum() / length.sum()), "share", "collectives", found.start[mine], found.end[mine])
+
+
 def late_collectives(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time in those that are asked for after the last backward operator of their step."""
     found = exchanges(recording)
@@ -171,6 +189,28 @@ def devices_driven(recording: Recording) -> Measure | Missing:
     shows = rows if len(rows) else scatters
     events = recording.trace.events
     return shown(float(used), "count", "process", events.start[shows], events.end[shows])
+
+
+def others_turns(recording: Recording) -> Measure | Missing:
+    """Share of the window in which this device idles and another one that this process drives works; 0 where they
+    mostly work side by side.
+
+    Layers that were put on several devices, one after the other, take turns: so does `device_map="auto"`.
+    """
+    ops = recording.trace.all_device_ops
+    others = ops.take(ops.device != recording.trace.device_index)
+    if not recording.on_device or not len(others):
+        return Missing("the process drives no other device")
+    busy = clip(union(others.start, others.end), recording.steps.begin, recording.steps.end)
+    turns = intersect(recording.idle, busy)
+    share = turns.total() / recording.account.window if turns.total() >= IN_TURNS * busy.total() else 0.0
+    return shown(share, "share", "window", turns.starts, turns.ends)
+
+
+def devices_used(recording: Recording) -> Measure | Missing:
+    """Devices that this process put work on."""
+    used = len(np.unique(recording.trace.all_device_ops.device))
+    return Measure(float(used), "count", "process") if used else Missing("the work ran on the CPU")
 
 
 def _time_in(recording: Recording, *words_wanted: str) -> Measure | Missing:

@@ -5,9 +5,12 @@ LONGEST = 160
 
 def short(name: str) -> str:
     """The name without the types of its arguments, which C++ writes behind it in parentheses."""
-    cut = name[: _opening(name)].rstrip() if name.endswith(")") else name
-    cut = cut or name
-    return cut if len(cut) <= LONGEST else cut[: LONGEST - 3] + "..."
+    return cut((name[: _opening(name)].rstrip() if name.endswith(")") else name) or name)
+
+
+def cut(name: str) -> str:
+    """The name, not too long: a stranger's file may give one any length."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 3] + "..."
 
 
 def _opening(name: str) -> int:

@@ -1,5 +1,6 @@
 """Tells a recording that did not look at the host: why its device had no work, nothing in it can say."""
 
+from tb_bottleneck.measures.account import OWN_PAUSE_NS
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.trace.health import Defect
@@ -14,6 +15,8 @@ def unseen_defect(recording: Recording) -> Defect | None:
     """The defect `host_not_recorded`, None where the host was recorded, or the device left nothing to explain."""
     if not recording.on_device or len(recording.trace.rows(*_HOST)):
         return None
-    idle = int(recording.gaps.by_doing[:, Doing.OTHER].sum())
+    gaps = recording.gaps
+    untold = gaps.queued[(gaps.thread < 0) & (gaps.queued >= OWN_PAUSE_NS)]
+    idle = int(gaps.by_doing[:, Doing.OTHER].sum() + untold.sum())
     share = idle / recording.account.window
     return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNSEEN_SHARE else None

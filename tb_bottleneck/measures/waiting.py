@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.measures.doing import Doing
-from tb_bottleneck.measures.frames import frames_of
+from tb_bottleneck.measures.frames import blocks_at, frames_of
 from tb_bottleneck.measures.measure import Measure, Missing, words
+from tb_bottleneck.measures.naming import cut
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.measures.waits import EXPLICIT, READ, SHAPE, UPLOAD, CostlyWait, costly_waits_of
 from tb_bottleneck.units import share_text
@@ -68,12 +69,15 @@ def waiting_operators(recording: Recording) -> Measure | Missing:
 
 
 def waiting_lines(recording: Recording) -> Measure | Missing:
-    """The user's lines that wait, as `file.py(line): function`, the dearest first. Lines inside torch are no use."""
+    """The user's lines that wait, as `file.py(line): function`, the dearest first. Lines inside torch are no use.
+
+    Where no frames were recorded, the record_function blocks that wait.
+    """
     if not recording.on_device:
         return _CPU_RUN
-    if not recording.trace.header.stacks_recorded:
-        return _NO_STACKS
     told = list(_lines(recording))
+    if not told and not recording.trace.header.stacks_recorded:
+        return _NO_STACKS
     return _dearest(told) if told else Missing("no line of the program's own was recorded around these waits")
 
 
@@ -103,11 +107,13 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _lines(recording: Recording) -> Iterator[tuple[str, int]]:
-    """The user's innermost line around each wait that has one, and what the wait cost."""
+    """The user's innermost line, or block, around each wait that has one, and what the wait cost."""
     trace, waits = recording.trace, costly_waits_of(recording)
     for thread in sorted({wait.thread for wait in waits}):
         mine = [wait for wait in waits if wait.thread == thread]
-        rows = frames_of(recording, thread).at(np.array([wait.begin for wait in mine], np.int64))
+        times = np.array([wait.begin for wait in mine], np.int64)
+        rows = frames_of(recording, thread).at(times)
+        rows = rows if (rows >= 0).any() else blocks_at(recording, thread, times)
         for wait, row in zip(mine, rows.tolist(), strict=True):
             if row >= 0:
                 yield trace.names[trace.events.name[row]], wait.cost
@@ -120,5 +126,5 @@ def _dearest(costs: Iterable[tuple[str, int]]) -> Measure:
         total[name] += cost
         times[name] += 1
     whole = sum(total.values())
-    most = [f"{name} ({times[name]}x, {share_text(cost / whole)})" for name, cost in total.most_common(SHOWN)]
+    most = [f"{cut(name)} ({times[name]}x, {share_text(cost / whole)})" for name, cost in total.most_common(SHOWN)]
     return words(", ".join(most), sum(times.values()))

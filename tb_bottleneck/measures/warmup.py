@@ -4,9 +4,11 @@ import numpy as np
 
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.measures.starting import comes_back, first_runs_of
 from tb_bottleneck.trace.health import Defect
 
-# A recording that spends this much on things that happen once is about starting, not about training.
+# A recording that spends this much on things that happen once is about starting, not about training; unless they
+# happen again and again.
 START_SHARE = 0.25
 # In a recording without steps, one pause that makes up this much of it and never comes again is a start-up.
 LONE_PAUSE_SHARE = 0.50
@@ -15,11 +17,11 @@ LONE_PAUSE_SHARE = 0.50
 def warmup_defect(recording: Recording) -> Defect | None:
     """The defect `warmup`, None where the recording shows steady behaviour."""
     window = recording.account.window
+    start = int(first_runs_of(recording)[2].sum())
+    if start / window > START_SHARE and not comes_back(recording, START_SHARE):
+        return Defect("warmup", True, {"share": start / window, "pause": start})
     if not recording.on_device:
         return None
-    start = int(recording.gaps.by_doing[:, Doing.START].sum())
-    if start / window > START_SHARE:
-        return Defect("warmup", True, {"share": start / window, "pause": start})
     # A pause in which the next batch is awaited, or something off the cadence runs, comes again with the next one.
     told = recording.gaps.by_doing[:, [Doing.LOAD, Doing.INTERRUPT]].sum(axis=1)
     longest = int(np.max(recording.gaps.end - recording.gaps.begin - told, initial=0))

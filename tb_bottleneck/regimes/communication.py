@@ -24,6 +24,7 @@ from tb_bottleneck.measures.messages import (
     peer_link,
     ranks,
     shard_collectives,
+    staged_collectives,
 )
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -44,6 +45,10 @@ def judge(measures: Measures) -> Judgement:
 def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("communication")
     sizes = (collectives, message_size, bytes_exchanged, ranks)
+    evidence = (dearest_collective, hidden_collectives, bus_bandwidth, *sizes)
+    if measures.value(staged_collectives, otherwise=0.0) >= MOSTLY:
+        # A stage that waits for another looks like a slow link, and its messages are small besides.
+        return (Cause("pipeline_bubble", share, evidence),)
     causes = []
     if measures.value(devices_driven, otherwise=0.0) > 1:
         causes.append(Cause("data_parallel", share, (devices_driven, collectives, dearest_collective)))
@@ -55,7 +60,6 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
         causes.append(Cause("no_overlap", share, (hidden_collectives, late_collectives, *sizes)))
     if _small(measures):
         causes.append(Cause("small_messages", share, sizes))
-    evidence = (dearest_collective, hidden_collectives, bus_bandwidth, *sizes)
     return tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
 
 

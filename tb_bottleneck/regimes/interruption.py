@@ -17,6 +17,7 @@ from tb_bottleneck.measures.interrupting import (
     first_runs,
     first_runs_once,
     interrupted_step,
+    interruption_time,
     loggings,
     steps_between,
     usual_step,
@@ -26,6 +27,8 @@ from tb_bottleneck.measures.measures import MeasureFunction, Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
+# A suspect that took less than a quarter of the time is not why the regime owns it; as for kinds of waits.
+WORTH_NAMING = 0.25
 
 SUSPECTS: dict[str, MeasureFunction] = {
     "checkpointing": checkpoints,
@@ -37,7 +40,10 @@ SUSPECTS: dict[str, MeasureFunction] = {
 
 
 def judge(measures: Measures) -> Judgement:
-    """The costliest of the suspects is the cause; the account says what it owns, and the steps how often it comes."""
+    """The costliest of the suspects is the cause, if it took a good part of the time.
+
+    The account says what it owns, and the steps how often it comes.
+    """
     return idle_judgement(measures, "interruption", FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
@@ -52,10 +58,11 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
     rhythm = (what_interrupts, steps_between, usual_step, interrupted_step)
-    if costs[name] <= 0:
+    if costs[name] <= WORTH_NAMING * measures.value(interruption_time, otherwise=0.0):
         return (Cause("other_interruption", share, rhythm),)
     if name == "first_runs":
-        return (Cause(name, share, (first_runs,)),)
+        once = measures.value(first_runs_once, otherwise=0.0) > 0
+        return (Cause("start_up" if once else name, share, (first_runs,), bounded=not once),)
     return (Cause(name, share, (SUSPECTS[name], *rhythm)),)
 
 

@@ -17,7 +17,7 @@ from tb_bottleneck.measures.fusing import optimizer_launches, optimizer_share
 from tb_bottleneck.measures.hosting import operators, time_per_launch
 from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.messages import devices_driven
+from tb_bottleneck.measures.messages import devices_driven, devices_used, others_turns
 from tb_bottleneck.measures.overhead import profiler_overhead
 from tb_bottleneck.measures.working import kernel_time, kernels
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
@@ -29,6 +29,8 @@ RECOVERABLE = 0.5
 LOOPING_LAUNCHES = 100
 # A model counts as compiled where half of its kernels are the compiler's: the others are products from libraries.
 COMPILED = 0.5
+# Where another device of the process works for most of this time, faster launches would only start that one earlier.
+MOSTLY = 0.5
 
 
 def judge(measures: Measures) -> Judgement:
@@ -63,6 +65,8 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
         causes = [Cause("small_kernels", share, shown)]
     if measures.value(devices_driven, otherwise=0.0) > 1:
         causes.insert(0, Cause("data_parallel", share, (devices_driven, *shown)))
+    elif measures.value(others_turns, otherwise=0.0) >= MOSTLY * share:
+        return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
     return (*causes, *_loop(measures))
 
 

@@ -3,13 +3,19 @@
 Signal: device time of kernels that do few operations per byte, by shapes or names.
 Formula: that time / the window; where shapes were recorded, a kernel counts here if its traffic takes longer at the
 device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels that each do one operator, half counts
-as recoverable: two that follow one another, fused, read and write half as much.
+as recoverable: two that follow one another, fused, read and write half as much. The optimizer's are a cause of their
+own.
 Threshold: fires at 50 % of the window.
 Source: more than half of the window is where a device regime bounds the run; which kernels stream is in
 knowledge/kernels.toml.
 """
 
-from tb_bottleneck.measures.fusing import pointwise_kernels, pointwise_share
+from tb_bottleneck.measures.fusing import (
+    optimizer_launches,
+    optimizer_pointwise,
+    pointwise_kernels,
+    pointwise_share,
+)
 from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.products import memory_reached, roofs_known
 from tb_bottleneck.measures.working import dearest_kernel
@@ -25,12 +31,19 @@ def judge(measures: Measures) -> Judgement:
     """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
     share = measures.account.share("memory")
     evidence = (dearest_kernel, memory_reached, roofs_known)
-    pointwise = min(measures.value(pointwise_share, otherwise=0.0), share)
-    if pointwise < WORTH_NAMING:
-        return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=evidence)
-    shown = (pointwise_share, pointwise_kernels, memory_reached)
-    cause = Cause("unfused_pointwise", pointwise, shown, bounded=False)
-    return Judgement(FIRES, share, RECOVERABLE * pointwise, (cause,), evidence)
+    causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= WORTH_NAMING)
+    status = FIRES if share >= FIRES_AT or causes else CLEAR
+    return Judgement(status, share, RECOVERABLE * sum(cause.cost_share for cause in causes), causes, evidence)
+
+
+def _causes(measures: Measures, share: float) -> tuple[Cause, ...]:
+    """A compiled model has its pointwise work fused; the optimizer's is fused by an optimizer that does it at once."""
+    model = min(measures.value(pointwise_share, otherwise=0.0), share)
+    optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
+    return (
+        Cause("unfused_pointwise", model, (pointwise_share, pointwise_kernels, memory_reached), bounded=False),
+        Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),
+    )
 
 
 RULE = Rule("memory", judge, FIRES_AT)

@@ -10,6 +10,7 @@ one line of code, and worth naming earlier. What waits is in measures/waits.py; 
 
 from tb_bottleneck.measures.hosting import runtime_calls
 from tb_bottleneck.measures.measures import MeasureFunction, Measures
+from tb_bottleneck.measures.messages import devices_driven, devices_used, others_turns
 from tb_bottleneck.measures.waiting import (
     costly_reads,
     costly_waits,
@@ -28,6 +29,8 @@ FIRES_AT = 0.05
 SEVERAL_READS = 2.0
 # Another kind of wait is worth its own finding from a quarter of the cost on.
 WORTH_NAMING = 0.25
+# Where another device of the process works for most of this time, the host waits for that one.
+MOSTLY = 0.5
 
 KINDS: dict[str, MeasureFunction] = {
     "scalar_reads": read_waits,
@@ -44,6 +47,9 @@ def judge(measures: Measures) -> Judgement:
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("sync")
+    in_turns = measures.value(others_turns, otherwise=0.0) >= MOSTLY * share
+    if in_turns and not measures.value(devices_driven, otherwise=0.0):
+        return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
     named = sorted((name for name, part in parts.items() if part >= WORTH_NAMING), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)

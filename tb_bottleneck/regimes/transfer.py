@@ -5,10 +5,13 @@ Formula: that time / the window.
 Threshold: fires at 5 % of the window.
 Source: TraceLens reports exposed copies from 5 % of the GPU's time on. A link is named where the best copies of 1 MB
 and more from pinned memory stay below 80 % of what such copies reach over the device's own slot (STAS, ml-engineering:
-80 to 88 % of a link's raw rate).
+80 to 88 % of a link's raw rate). Copies to the host are named where they take half of the exposed time: to pin what is
+copied to the device does not help them.
 """
 
 from tb_bottleneck.measures.copying import (
+    bytes_copied_back,
+    copied_back,
     copies_made,
     host_copies,
     link_bandwidth,
@@ -22,6 +25,9 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 SLOW_LINK = 0.8
+# What takes most of the time, or a quarter of the bytes and more, is what to change: a few pageable bytes, such as
+# labels, are not why large pinned copies are exposed.
+MOSTLY, WORTH_NAMING = 0.5, 0.25
 
 
 def judge(measures: Measures) -> Judgement:
@@ -32,9 +38,11 @@ def judge(measures: Measures) -> Judgement:
 def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("transfer")
     pageable = measures(pageable_copies)
-    if isinstance(pageable, Missing):
+    if measures.value(copied_back, otherwise=0.0) >= MOSTLY:
+        causes = [Cause("large_results", share, (copied_back, bytes_copied_back, host_copies))]
+    elif isinstance(pageable, Missing):
         causes = [Cause("exposed_copies", share, (host_copies, copies_made, pageable_copies))]
-    elif pageable.value > 0:
+    elif pageable.value > WORTH_NAMING * measures.value(host_copies, otherwise=0.0):
         evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth)
         causes = [Cause("pageable_copies", share, evidence)]
     else:

@@ -88,11 +88,11 @@ def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answe
 
 
 def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...], confidence: str) -> None:
-    """The one answer, with its headline: the cause's own where it has one."""
+    """The one answer, with its headline: the dearest cause's own where it has one."""
     words = regime_advice(answer.regime)
     verdict = next(verdict for verdict in verdicts if verdict.regime == answer.regime)
-    told = [words.causes[cause.name].headline for cause in verdict.judgement.causes]
-    template = next((headline for headline in told if headline is not None), words.headline)
+    dearest = max(verdict.judgement.causes, key=lambda cause: cause.cost_share, default=None)
+    template = (words.causes[dearest.name].headline if dearest is not None else None) or words.headline
     headline = template.safe_substitute(_figures(verdict.facts), **_common(report, answer.share))
     if answer.severity == "none" and answer.regime in DEVICE_REGIMES:
         unknown = next((v.judgement.share for v in verdicts if v.regime == "unexplained"), 0.0)

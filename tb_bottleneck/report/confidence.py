@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tb_bottleneck.measures.account import DEVICE_REGIMES
-from tb_bottleneck.measures.measure import Measure
+from tb_bottleneck.measures.measure import Measure, Missing
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.regimes.bench import Answer
 from tb_bottleneck.regimes.rule import Verdict
@@ -17,6 +17,8 @@ DOUBT, HEAVY_DOUBT = 0.10, 0.25
 
 # A bound that shapes tell for less of the kernels' time than this rests on their names.
 TOLD_BY_SHAPES = 0.5
+# Measures of how often something comes that is off the cadence of steps; missing where it came once.
+RHYTHMS = ("steps_between_pauses", "steps_between")
 # Defects after which some of the idle time may not have been idle, or some of the steps not whole.
 DOUBTFUL = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 
@@ -35,9 +37,14 @@ def confidence_of(recording: Recording, defects: Sequence[Defect]) -> str:
 
 
 def lowered(confidence: str, answer: Answer, verdicts: Sequence[Verdict]) -> str:
-    """The confidence in an answer about the device's own work: low where only kernel names tell what bounds them."""
-    if answer.regime not in DEVICE_REGIMES:
-        return confidence
+    """The confidence in an answer, from what its own rule rests on.
+
+    About the device's own work it is low where only kernel names tell what bounds them. About pauses it is medium at
+    best where one came only once: how often they come in the run is then not known.
+    """
     facts = next(verdict.facts for verdict in verdicts if verdict.regime == answer.regime)
-    known = facts.get("roofs_known")
-    return "low" if isinstance(known, Measure) and known.value < TOLD_BY_SHAPES else confidence
+    if answer.regime in DEVICE_REGIMES:
+        known = facts.get("roofs_known")
+        return "low" if isinstance(known, Measure) and known.value < TOLD_BY_SHAPES else confidence
+    once = any(isinstance(facts.get(rhythm), Missing) for rhythm in RHYTHMS)
+    return "medium" if once and confidence == "high" else confidence

@@ -1,12 +1,18 @@
 """Copies between host and device: from which memory, how fast, and against what."""
 
+import json
+
 import pytest
+from draw import drawn
 from simulate.examine import measured
 from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording
 from simulate.workload import healthy
 
+from tb_bottleneck.diagnosis import diagnose
 from tb_bottleneck.measures.copying import (
+    bytes_copied_back,
+    copied_back,
     host_copies,
     link_bandwidth,
     pageable_bandwidth,
@@ -14,6 +20,9 @@ from tb_bottleneck.measures.copying import (
     pinned_bandwidth,
 )
 from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.recording import Recording as Measured
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
 
 PINNED = healthy(1).but(loader="workers", batch_bytes=8_000_000, pinned=True)
 PAGEABLE = PINNED.but(pinned=False)
@@ -60,3 +69,30 @@ def test_a_rate_that_no_link_has_is_not_taken_for_measured(value):
 def test_a_slow_link_is_well_below_it():
     recording = measured(ILLNESSES["a slow link"].make(1))
     assert pinned_bandwidth(recording).value < 0.6 * link_bandwidth(recording).value
+
+
+# Two kernels, then results of 3 ms on their way back to the host; the batch's own copy takes 1 ms.
+RESULTS = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ########################################
+    h2d     #.........#.........#.........#.........
+    gpu     .aabb......aabb......aabb......aabb.....
+    d2h     .....###.......###.......###.......###..
+"""
+
+
+def test_copies_of_results_are_not_cured_by_pinning_what_is_sent(tmp_path):
+    path = tmp_path / "results.pt.trace.json"
+    path.write_text(json.dumps(drawn(RESULTS, 1000)))
+    trace = load(str(path))
+    recording = Measured(trace, find_steps(trace))
+    # The first step begins behind its copy to the device, which makes 9 of 12 ms 9 of 11.
+    assert copied_back(recording).value == pytest.approx(9 / 11, abs=0.01)
+    assert bytes_copied_back(recording).value == 1 << 20
+    report = diagnose(str(path))
+    assert "large_results" in [finding.cause for finding in report.findings]
+    assert "pageable_copies" not in [finding.cause for finding in report.findings]
+
+
+def test_without_results_nothing_is_copied_back():
+    assert copied_back(measured(PINNED)).value == bytes_copied_back(measured(PINNED)).value == 0

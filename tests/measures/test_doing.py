@@ -44,7 +44,9 @@ def test_a_start_up_is_told_but_is_not_what_bounds_the_run(tmp_path):
     account(tmp_path, 0, 9_000)
     report = diagnose(str(tmp_path / "slow.pt.trace.json"))
     assert "starting" in [reason.code for reason in report.health.reasons]
-    assert "first_runs" in [finding.cause for finding in report.findings]
+    start = next(finding for finding in report.findings if finding.cause == "start_up")
+    assert start.speedup.basis == "none"
+    assert "start_up" not in [step.cause for step in report.plan]
     assert report.verdict.regime == "launch"
 
 

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from draw import drawn
 from simulate.examine import measured
 from simulate.illnesses import ILLNESSES
 from simulate.workload import healthy
 
+from tb_bottleneck.diagnosis import diagnose
 from tb_bottleneck.measures.fetching import reading, slowest_fetch, uneven_fetches, usual_fetch
 from tb_bottleneck.measures.measure import Missing
 from tb_bottleneck.measures.recording import Recording
@@ -75,3 +77,24 @@ def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
     assert reading(measured(files)).value == pytest.approx(0.8, abs=0.02)
     assert reading(measured(files.but(reading=0.0))).value == 0
     assert "with_stack" in reading(measured(files.but(stacks=False))).because
+
+
+OWN_LOADER = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      .....###.......###.......###.......###..
+    gpu     .....aaa.......bbb.......ccc.......ddd..
+"""
+
+
+@pytest.mark.parametrize("name", ["data_loading", "## load_batch ##", "get batch", "[Loop].train_dataloader_next"])
+def test_a_loader_that_is_not_torchs_is_known_by_its_block(tmp_path, name):
+    whole, path = drawn(OWN_LOADER, 1000), tmp_path / "own.pt.trace.json"
+    row = {"ph": "X", "cat": "user_annotation", "name": name, "pid": 100, "tid": 100, "dur": 4900}
+    whole["traceEvents"] += [row | {"ts": 10_000 * n} for n in range(4)]
+    kernels = [event for event in whole["traceEvents"] if event["cat"] == "kernel"]
+    whole["traceEvents"] += [kernel | {"dur": 5, "tid": 9} for kernel in kernels]
+    path.write_text(json.dumps(whole))
+    report = diagnose(str(path))
+    assert report.verdict.regime == "input"
+    assert report.findings[0].cause == "batches_in_the_loop"
+    assert report.findings[0].evidence[0].text == name

@@ -1,10 +1,14 @@
 """The user's own lines among Python frames."""
 
+import json
+
 import numpy as np
 import pytest
+from draw import drawn
 from simulate.examine import measured
 from simulate.workload import healthy
 
+from tb_bottleneck.diagnosis import diagnose
 from tb_bottleneck.intervals import EMPTY, Spans
 from tb_bottleneck.measures.frames import frames_of, is_users, lines_in
 
@@ -24,6 +28,8 @@ from tb_bottleneck.measures.frames import frames_of, is_users, lines_in
         ("<frozen runpy>(198): _run_module_as_main", False),
         ("nn.Module: Linear_0", False),
         ("", False),
+        ("tb_bottleneck/monitor/hooks/backward.py(19): backward", False),
+        ("/home/me/tb_bottleneck/tb_bottleneck/monitor/capture.py(200): _sign", False),
     ],
 )
 def test_which_frames_are_the_users(frame, users):
@@ -47,3 +53,24 @@ def test_without_frames_no_line_is_told():
     recording = measured(healthy(1).but(stacks=False))
     frames = frames_of(recording, recording.host.main_thread)
     assert frames.at(np.array([0, recording.steps.begin])).tolist() == [-1, -1]
+
+
+PAUSED = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ###.......###.......###.......###.......
+    gpu     .aa.......b.c.......d.e.......f.g......h
+"""
+
+
+@pytest.mark.parametrize("names", [["publish metrics"], ["publish metrics", "ProfilerStep#9"]])
+def test_without_frames_the_programs_own_blocks_tell_what_ran(tmp_path, names):
+    """The device waits for 7 ms in each step, and the program has marked 6 of them."""
+    whole, path = drawn(PAUSED, 1000), tmp_path / "marked.pt.trace.json"
+    row = {"ph": "X", "cat": "user_annotation", "pid": 100, "tid": 100, "dur": 6000}
+    whole["traceEvents"] += [row | {"name": name, "ts": 3500 + 10_000 * n} for name in names for n in range(4)]
+    path.write_text(json.dumps(whole))
+    report = diagnose(str(path))
+    assert report.verdict.regime == "host"
+    told = next(row.text for row in report.findings[0].evidence if row.label == "What runs then")
+    assert told.startswith("publish metrics (")
+    assert "ProfilerStep" not in told

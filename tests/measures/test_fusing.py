@@ -41,6 +41,14 @@ def test_pointwise_kernels_that_fill_the_step_are_worth_fusing(tmp_path):
     assert "unfused_pointwise" not in trained(tmp_path, FUSED, kernels_per_step=20, kernel_us=480, optimizer=False)
 
 
+def test_what_the_optimizer_does_is_not_fused_by_compiling_the_model(tmp_path):
+    found = trained(tmp_path, RELU, kernels_per_step=20, kernel_us=480)
+    assert found["optimizer_passes"].regime == "memory"
+    assert found["optimizer_passes"].cost_share == pytest.approx(0.96, abs=0.01)
+    assert "unfused_pointwise" not in found
+    assert found["optimizer_passes"].speedup.because.startswith("Not simulated: how many passes")
+
+
 def test_an_optimizer_that_loops_is_named_beside_the_small_kernels(tmp_path):
     found = trained(tmp_path, RELU, kernels_per_step=200, kernel_us=6)
     assert found["optimizer_for_loop"].evidence[0].value == 200

@@ -1,6 +1,7 @@
 """Interruptions: which kind they are of, how often they come, and what a step takes with and without one."""
 
 import pytest
+from draw import drawn_trace
 from simulate.examine import measured
 from simulate.workload import healthy
 
@@ -16,6 +17,8 @@ from tb_bottleneck.measures.interrupting import (
     what_interrupts,
 )
 from tb_bottleneck.measures.measure import Missing
+from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.trace.steps import find_steps
 
 # Two steps of about 2 ms without one, then one with a checkpoint of 9 ms.
 SAVING = healthy(1).but(steps=13, layers=5, kernel_ns=130_000, loader="", save_every=3, save_ns=9_000_000, stacks=True)
@@ -40,6 +43,23 @@ def test_one_alone_has_no_period():
 def test_every_step_interrupted_has_no_usual_step():
     recording = measured(SAVING.but(save_every=1))
     assert steps_between(recording).value == 1
+    assert isinstance(usual_step(recording), Missing)
+    assert isinstance(interrupted_step(recording), Missing), "a step with it tells nothing beside none without"
+
+
+# Every second step takes twice as long, and a checkpoint of 1 ms is written in each of the others.
+UNEVEN = """
+    step    aaaaaaaaaabbbbbbbbbbbbbbbbbbbbccccccccccddddddddddddddddddddeeeeeeeeeeffffffffffffffffffff
+    op      #########.############################.#############################.####################
+    save    .........#.............................#.............................#....................
+"""
+
+
+def test_steps_that_differ_by_more_than_an_interruption_takes_do_not_tell_its_cost():
+    trace = drawn_trace(UNEVEN, 1000, deviceProperties=[])
+    recording = Recording(trace, find_steps(trace))
+    assert steps_between(recording).value == 2
+    assert isinstance(interrupted_step(recording), Missing)
     assert isinstance(usual_step(recording), Missing)
 
 

@@ -23,8 +23,11 @@ from tb_bottleneck.measures.messages import (
     hidden_collectives,
     late_collectives,
     message_size,
+    others_turns,
+    paired_collectives,
     peer_link,
     ranks,
+    staged_collectives,
 )
 from tb_bottleneck.measures.recording import Recording as Measured
 from tb_bottleneck.trace.steps import find_steps
@@ -176,3 +179,70 @@ def test_one_process_that_drives_several_devices_is_seen_by_its_annotation():
         devices_driven(measured(healthy(1).but(devices=2))).value == 0
     )  # a model split over devices drives two as well
     assert devices_driven(measured(healthy(1).but(data_parallel=True))).value == 0
+
+
+SENDING = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ########################################
+    gpu     .aaaa......aaaa......aaaa......aaaa.....
+    nccl    .....####......####......####......####.
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [("nccl:send 0->1", "pipeline_bubble"), ("nccl:coalesced", "pipeline_bubble"), ("nccl:all_to_all", None)],
+)
+def test_stages_of_a_pipeline_are_told_from_exchanges_between_all(tmp_path, asked, named):
+    """Both run the same kernel; what asked for it differs."""
+    whole, path = drawn(SENDING, 1000), tmp_path / "sent.pt.trace.json"
+    mark = {"ph": "X", "cat": "user_annotation", "name": asked, "pid": 100, "tid": 100, "dur": 20}
+    for event in list(whole["traceEvents"]):
+        if "nccl" in event["name"]:
+            event["name"] = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+            whole["traceEvents"].append(mark | {"ts": event["ts"] - 10})
+    path.write_text(json.dumps(whole))
+    trace = load(str(path))
+    recording = Measured(trace, find_steps(trace))
+    assert paired_collectives(recording).value == 1
+    assert staged_collectives(recording).value == (1 if named else 0)
+    assert diagnose(str(path)).findings[0].cause == (named or "exposed_all_to_all")
+
+
+TWO_DEVICES = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ########################################
+    gpu     .aaaa......aaaa......aaaa......aaaa.....
+    small   .....{0}.....{0}.....{0}.....{0}
+"""
+
+
+@pytest.mark.parametrize(("other", "turns"), [("####.", 0.4), (".....", None)])
+def test_devices_that_take_turns_are_told_from_slow_launches(tmp_path, other, turns):
+    """The kernels of the row `small` run on a second device."""
+    recording, report = on_two_devices(tmp_path, TWO_DEVICES.format(other))
+    told = others_turns(recording)
+    assert (None if isinstance(told, Missing) else told.value) == (turns and pytest.approx(turns, abs=0.03))
+    assert report.findings[0].cause == ("devices_take_turns" if turns else "small_kernels")
+
+
+def test_devices_that_work_side_by_side_take_no_turns(tmp_path):
+    drawing = TWO_DEVICES.replace(".....{0}.....{0}.....{0}.....{0}", ".#####.....#####.....#####.....#####....")
+    recording, report = on_two_devices(tmp_path, drawing)
+    assert others_turns(recording).value == 0
+    assert report.findings[0].cause == "small_kernels"
+
+
+def on_two_devices(tmp_path, drawing):
+    """The drawing with the kernels of `small` on a second device."""
+    whole, path = drawn(drawing, 1000), tmp_path / "two.pt.trace.json"
+    for event in whole["traceEvents"]:
+        if event["args"].get("grid") == [1, 1, 1]:
+            event["pid"] = event["args"]["device"] = 1
+            event["args"]["grid"] = [1024, 1, 1]
+    # Three kernels to one on the first device: it is the one that is looked at.
+    kernels = [event for event in whole["traceEvents"] if event["cat"] == "kernel" and event["pid"] == 0]
+    whole["traceEvents"] += [kernel | {"dur": 5, "tid": 9} for kernel in kernels for _ in range(2)]
+    path.write_text(json.dumps(whole))
+    trace = load(str(path))
+    return Measured(trace, find_steps(trace)), diagnose(str(path))

@@ -54,6 +54,11 @@ def test_without_them_it_gets_no_verdict(tmp_path, without):
 def test_a_busy_device_needs_no_host_to_be_judged(tmp_path):
     report = recorded(tmp_path, BUSY, HOST)
     assert report.verdict.regime == "compute"
+    unseen = recorded(tmp_path, BUSY, (*HOST, "cuda_runtime"))
+    shares = {row.regime: row.share for row in unseen.account}
+    assert unseen.verdict.regime == "compute"
+    assert shares["host"] == 0, "nobody saw Python run"
+    assert shares["unexplained"] == pytest.approx(2 / 29, abs=0.001)
 
 
 def test_without_runtime_rows_operators_speak_for_the_launches_and_waits_are_not_judged(tmp_path):

@@ -1,7 +1,9 @@
 """Waits that cost something: what kind they are, how many, and which line of the program stands there."""
 
+import json
+
 import pytest
-from draw import drawn_trace
+from draw import drawn, drawn_trace
 from simulate.examine import measured
 from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
 from simulate.workload import healthy
@@ -19,6 +21,7 @@ from tb_bottleneck.measures.waiting import (
     waiting_operators,
 )
 from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
 
 UPLOADS = healthy(1).but(non_blocking=False, loader="workers", workers=8, load_ns=50_000, kernel_ns=60_000, layers=2)
 
@@ -87,3 +90,22 @@ def test_on_the_cpu_nothing_waits_for_a_device():
     recording = Recording(trace, find_steps(trace))
     for measure in (costly_waits, costly_reads, read_waits, waiting_operators, waiting_lines):
         assert not isinstance(measure(recording), Measure)
+
+
+READING = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ########################################
+    sync    ...##........##........##........##.....
+    gpu     .aaa......bbb.......ccc.......ddd.......
+"""
+
+
+def test_without_frames_the_block_that_waits_is_named_and_cut_where_it_is_long(tmp_path):
+    """A stranger's name may have any length, and a report is no place for all of it."""
+    whole, path = drawn(READING, 1000), tmp_path / "marked.pt.trace.json"
+    row = {"ph": "X", "cat": "user_annotation", "name": "read " * 2000, "pid": 100, "tid": 100, "ts": 10, "dur": 39_000}
+    path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
+    trace = load(str(path))
+    told = waiting_lines(Recording(trace, find_steps(trace)))
+    assert told.text.startswith("read read")
+    assert len(told.text) < 200

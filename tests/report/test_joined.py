@@ -62,3 +62,13 @@ def test_abstaining_is_no_disagreement():
     telemetry.regimes[0].status = "abstains"
     join([("a", trace), ("a", telemetry)])
     assert not trace.disagreements
+
+
+def test_of_a_cpu_telemetry_cannot_infer_what_bounds_it():
+    """A share of 0 that nobody measured was held against what the trace saw: "0 % from the device's counters"."""
+    trace, telemetry = told("trace", 100, compute=0.3), told("telemetry", 100, compute=0.0)
+    telemetry.regimes[0].status = "fires"  # for threads that wait, say
+    trace.regimes[0].status = "clear"
+    telemetry.device.kind = "cpu"
+    join([("a", trace), ("a", telemetry)])
+    assert not trace.disagreements

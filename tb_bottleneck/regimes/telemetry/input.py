@@ -5,7 +5,8 @@ Formula: min(loader wait, idle time) / the time of the steps, window by window.
 Threshold: as for traces; abstains where the loader's wait or the device's idle time was not recorded.
 Source: regimes/input.py. Workers below 60 % of a core each while storage holds threads up: slow storage (our reading of
 PSI, Linux documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no worker more would run.
-A fifth of one core's quota held back is where a quota counts: traceml's critical level for an overhead.
+A quota counts from a tenth of its periods, or of the core time that it allows, on: traceml's warning level for an
+overhead.
 """
 
 from tb_bottleneck.measures.measure import Missing

@@ -10,10 +10,10 @@ from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.measures.telemetry import testimony
 from tb_bottleneck.regimes import bench as traces
 from tb_bottleneck.regimes import telemetry
-from tb_bottleneck.regimes.rule import BROKEN
+from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN
 from tb_bottleneck.regimes.telemetry import bench
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tests.telemetry.simulated import simulate, stretch
+from tests.telemetry.simulated import HEALTHY, simulate, stretch
 
 MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("bench", "bands")]
 
@@ -36,3 +36,13 @@ def test_no_rule_breaks(illness):
     heard.add(simulate([stretch(illness, 40.0)]))
     verdicts = bench.judge_all(Measures(testimony.Testimony(heard)))
     assert BROKEN not in [verdict.judgement.status for verdict in verdicts]
+
+
+def test_on_a_cpu_telemetry_does_not_call_launching_clear():
+    """Operators' own work and what calling them costs are one there: a share of 0 was called measured."""
+    heard = Telemetry()
+    of_a_gpu = (*HEALTHY, "gpu_utilisation", "device_busy")
+    heard.add(simulate([stretch("on_cpu", 40.0)], facts={"device_kind": "cpu", "cores": 16}, without=of_a_gpu))
+    launch = next(one for one in bench.judge_all(Measures(testimony.Testimony(heard))) if one.regime == "launch")
+    assert launch.judgement.status == ABSTAINS
+    assert "only a trace tells" in launch.judgement.missing

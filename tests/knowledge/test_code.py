@@ -1,0 +1,105 @@
+"""Code that advice tells people to copy: it is Python or a shell's line, and names only what torch has."""
+
+import ast
+import importlib
+import inspect
+import re
+from string import Template
+
+import pytest
+
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.words import regime_advice
+from tb_bottleneck.measures.account import REGIMES
+
+torch = pytest.importorskip("torch")
+
+_SHELL = re.compile(r"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:python|torchrun|nvidia-smi|lspci|pip|tb-bottleneck)\b")
+_DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")
+# What people import to run these lines, by the names that the lines use.
+_CALLED = {
+    "DataLoader": "torch.utils.data.DataLoader",
+    "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+    "FullyShardedDataParallel": "torch.distributed.fsdp.FullyShardedDataParallel",
+    "fully_shard": "torch.distributed.fsdp.fully_shard",
+    "profile": "torch.profiler.profile",
+    "schedule": "torch.profiler.schedule",
+}
+
+
+def _texts():
+    """(where, code, prose) of every cause and defect."""
+    for regime in (*REGIMES, "gpu_unused"):
+        for name, cause in regime_advice(regime).causes.items():
+            yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
+    for name, entry in load("advice/telemetry.toml")["cause"].items():
+        yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
+    for name, entry in load("advice/health.toml").items():
+        yield f"health.{name}", entry["fix"], entry["detail"]
+
+
+ALL = list(_texts())
+
+
+def _tree(code: str) -> ast.Module:
+    filled = Template(code).safe_substitute(dict.fromkeys(re.findall(r"\$(\w+)", code), "4"))
+    return ast.parse("\n".join(line for line in filled.splitlines() if not _SHELL.match(line)))
+
+
+def _found(dotted: str):
+    """What a dotted name stands for; raises where torch has no such thing."""
+    value, path = torch, "torch"
+    for part in dotted.split(".")[1:]:
+        path = f"{path}.{part}"
+        value = getattr(value, part) if hasattr(value, part) else importlib.import_module(path)
+    return value
+
+
+@pytest.mark.parametrize(("where", "code"), [(where, code) for where, code, _ in ALL])
+def test_advised_code_can_be_parsed(where, code):
+    _tree(code)
+
+
+@pytest.mark.parametrize(("where", "text"), [(where, f"{code} {prose}") for where, code, prose in ALL])
+def test_torch_has_what_advice_names(where, text):
+    for dotted in _DOTTED.findall(text):
+        _found(dotted)
+
+
+@pytest.mark.parametrize(("where", "code"), [(where, code) for where, code, _ in ALL])
+def test_calls_have_the_arguments_that_they_are_given(where, code):
+    for call in (node for node in ast.walk(_tree(code)) if isinstance(node, ast.Call)):
+        name = ast.unparse(call.func)
+        called = _found(_CALLED.get(name, name)) if name in _CALLED or _DOTTED.fullmatch(name) else None
+        if called is None or inspect.isbuiltin(called):  # functions in C do not tell their arguments
+            continue
+        known = inspect.signature(called).parameters
+        takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        for keyword in call.keywords:
+            assert takes_any or keyword.arg in known, f"{name} takes no {keyword.arg}"
+
+
+def test_a_dataset_that_is_advised_can_be_loaded_from():
+    """The class as it stands, with what the loop did to a file in place of `prepare`."""
+    code = regime_advice("input").causes["batches_in_the_loop"].code.template
+    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=4, persistent_workers=True, ", "")
+    names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
+    exec(lines.replace("pin_memory=True", "pin_memory=False"), names)
+    assert [batch.tolist() for batch in names["loader"]] == [[1, 2], [3, 4]]
+
+
+def test_a_mean_that_is_advised_is_of_the_steps_that_it_names():
+    """Losses of 2 each: the mean of a hundred of them is printed as 2, again and again."""
+    code = regime_advice("sync").causes["scalar_reads"].code.template
+    printed = []
+    names = {"total_loss": torch.zeros(()), "loss": torch.tensor(2.0), "print": printed.append}
+    for step in range(300):
+        exec(code, names | {"step": step}, names)
+    assert printed == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(("cause", "named"), [("scalar_reads", True), ("explicit_waits", False)])
+def test_what_names_waiting_lines_is_promised_only_where_it_does(cause, named):
+    """torch.cuda.set_sync_debug_mode warns of reads and copies, not of synchronize() (c10/cuda/CUDAFunctions.cpp)."""
+    words = regime_advice("sync").causes[cause]
+    assert ("set_sync_debug_mode" in words.summary + words.confirm) == named
