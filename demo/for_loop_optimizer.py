@@ -14,7 +14,7 @@ from demo.models import perceptron
 
 CLASSES = 200
 WIDTH = 256
-BATCH = 256
+BATCH = 1536
 
 
 class Prototypes(nn.Module):

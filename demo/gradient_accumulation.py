@@ -1,6 +1,6 @@
-"""The illness: sixteen samples worked on one at a time, their gradients added up: as much work, in tiny portions.
+"""The illness: thirty-two samples worked on one at a time, their gradients added up: as much work, in tiny portions.
 
-The cure: one portion of sixteen, which the memory has room for. Accumulation saves memory; it never saves time.
+The cure: one portion of thirty-two, which the memory has room for. Accumulation saves memory; it never saves time.
 """
 # mypy: allow-untyped-calls
 
@@ -11,9 +11,9 @@ from torch.nn import functional
 
 from demo.models import Encoder
 
-BATCH = 16
-LENGTH = 32
-PORTION = {False: 1, True: 16}  # the value of the switch, and samples in each backward pass
+BATCH = 32
+LENGTH = 64
+PORTION = {False: 1, True: 32}  # the value of the switch, and samples in each backward pass
 
 
 def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 BATCH = 12
 SIDE = 832  # pixels of a stored image
-CROP = 160  # pixels that the model sees
+CROP = 224  # pixels that the model sees
 
 
 class Photos(Dataset[tuple[torch.Tensor, int]]):
@@ -47,7 +47,7 @@ def augment(picture: torch.Tensor) -> torch.Tensor:
 
 def make_model() -> nn.Sequential:
     """A small convolutional classifier."""
-    widths = [3, 32, 64, 128]
+    widths = [3, 24, 48, 96]
     convolutions: list[nn.Module] = []
     for narrow, wide in pairwise(widths):
         convolutions += [nn.Conv2d(narrow, wide, 3, stride=2, padding=1), nn.ReLU()]
@@ -55,18 +55,23 @@ def make_model() -> nn.Sequential:
 
 
 def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each. Both halves compute on one thread."""
+    """Train for `steps` steps and call `on_step` after each."""
+    train_with(2 if cured else 0, False, steps, on_step, device)
+
+
+def train_with(workers: int, pinned: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """The training with so many workers, its batches in pinned memory or not; it computes on one thread."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    if cured:
-        batches = DataLoader(Photos(steps * BATCH), BATCH, num_workers=2, persistent_workers=True)
-    else:
-        batches = DataLoader(Photos(steps * BATCH), BATCH)
+    batches = DataLoader(
+        Photos(steps * BATCH), BATCH, num_workers=workers, pin_memory=pinned, persistent_workers=workers > 0
+    )
     model = make_model().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for pictures, labels in batches:
         optimizer.zero_grad()
-        loss = functional.cross_entropy(model(pictures.to(device)), labels.to(device))
+        inputs, wanted = pictures.to(device, non_blocking=pinned), labels.to(device, non_blocking=pinned)
+        loss = functional.cross_entropy(model(inputs), wanted)
         loss.backward()
         optimizer.step()
         on_step()

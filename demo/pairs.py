@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 RECORDED = Path(__file__).parent / "recorded"
 HALVES = {"slow": False, "fixed": True}  # the folder of a half, and the value of its switch `cured`
@@ -14,7 +15,7 @@ TWO_GPUS = "two GPUs"
 
 @dataclass(frozen=True)
 class Pair:
-    """One illness and its cure: `demo/<name>.py` holds both."""
+    """One illness and its cure: `demo/<name>.py` holds both. Or a sweep: one training in several settings."""
 
     name: str
     shows: str  # what the training does wrong, and what cures it; words for people
@@ -22,14 +23,31 @@ class Pair:
     cures: str = ""  # the causes of findings that the fixed half cures, parted alike; "" where no replay tells its gain
     needs: str = GPU  # what a machine must have for the illness to mean something
     work: float = 1.0  # samples in a step of the fixed half, over samples in a step of the slow one
+    settling_steps: int = 9  # they start the workers, fill their queues (2 batches for each), and let torch allocate
     active_steps: int = 6
     with_stack: bool = False  # Python frames cost time and space: only where the illness is visible in nothing else
     on_cpu: bool = False  # it trains on the CPU where there is a GPU, too
+    sweep: tuple[tuple[str, Any], ...] = ()  # folders and settings, where it is no pair but a row of runs
+    script: str = ""  # where that is not demo/<name>.py
+
+    @property
+    def halves(self) -> dict[str, Any]:
+        """The folder of each half, or of each run of a sweep, and the value of the script's switch."""
+        return dict(self.sweep) or HALVES
+
+
+def workers_sweep(pinned: bool) -> tuple[tuple[str, tuple[int, bool]], ...]:
+    """The settings of the sweep over the loader's workers."""
+    return tuple((f"{workers}_workers", (workers, pinned)) for workers in (0, 2, 4, 8))
 
 
 _ALL = (
     Pair("loader_in_main_process", "batches made in the training process; cured by two workers", "input",
          "loader_in_main_process", CPU),
+    Pair("loader_workers", "a sweep: the same with 0, 2, 4 and 8 workers", "input",
+         "", CPU, settling_steps=20, sweep=workers_sweep(pinned=False)),
+    Pair("loader_workers_pinned", "the same sweep, its batches in pinned memory", "input",
+         settling_steps=20, sweep=workers_sweep(pinned=True), script="loader_workers"),
     Pair("slow_storage", "a file for each sample on slow storage; cured by packing", "input",
          "slow_storage", CPU, active_steps=12),
     Pair("heavy_augmentation", "pictures augmented by the workers; cured by the GPU's doing it", "input"),

@@ -14,11 +14,13 @@ from pathlib import Path
 from demo.deadline import Deadline
 from demo.index import Half, describe, exists, write_index
 from demo.needs import count_gpus, missing_for
-from demo.pairs import HALVES, PAIRS, RECORDED
+from demo.pairs import PAIRS, RECORDED
 from demo.scrub import scrub_file, words_of_this_machine
 
 STEPS = 24  # of each timed training; an even number, so that checkpoints are counted in whole periods
 REPEATS = 10
+# What the monitor watches: long enough for several of its windows, short enough for a file of some tens of kilobytes.
+MONITORED_SECONDS = 8.0
 PYTHON = sys.executable
 MONITORED = "tb_bottleneck"  # the folder that the monitor makes in a run's
 
@@ -37,8 +39,9 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 2
     wanted = _wanted(options)
-    due = [(name, half) for name in wanted for half in HALVES if options.again or not exists(options.out, name, half)]
-    print(f"{len(due)} of {len(wanted) * len(HALVES)} halves are to be recorded", file=sys.stderr)
+    halves = [(name, half) for name in wanted for half in PAIRS[name].halves]
+    due = [one for one in halves if options.again or not exists(options.out, *one)]
+    print(f"{len(due)} of {len(halves)} halves are to be recorded", file=sys.stderr)
     clock = Deadline(options.minutes)
     failed = 0
     for number, (name, half) in enumerate(due):
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
             )
             break
         try:
-            record(options.out, name, half, options.steps, options.repeats)
+            record(options.out, name, half, options.steps, options.repeats, options.monitored)
         except HalfFailed as failure:
             print(f"demo record: {failure}", file=sys.stderr)
             failed = 1
@@ -65,7 +68,7 @@ def _wanted(options: argparse.Namespace) -> list[str]:
     return [name for name, missing in lacking.items() if not missing]
 
 
-def record(out: Path, name: str, half: str, steps: int, repeats: int) -> None:
+def record(out: Path, name: str, half: str, steps: int, repeats: int, monitored: float = MONITORED_SECONDS) -> None:
     """Record one half into `out/<name>/<half>/` and `out/recorded.json`, in place of an older recording of it.
 
     Raises HalfFailed where its training process fails.
@@ -73,7 +76,7 @@ def record(out: Path, name: str, half: str, steps: int, repeats: int) -> None:
     target = out / name / half
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        *timed, last = run_half(name, half, Path(folder), steps, repeats)
+        *timed, last = run_half(name, half, Path(folder), steps, repeats, monitored)
         scrub_file(Path(folder) / last["trace"], target / last["trace"], words_of_this_machine())
         shutil.rmtree(target / MONITORED, ignore_errors=True)
         if (Path(folder) / MONITORED).is_dir():
@@ -84,9 +87,9 @@ def record(out: Path, name: str, half: str, steps: int, repeats: int) -> None:
             older.unlink()
 
 
-def run_half(name: str, half: str, folder: Path, steps: int, repeats: int) -> list[Half]:
+def run_half(name: str, half: str, folder: Path, steps: int, repeats: int, monitored: float) -> list[Half]:
     """What `demo.half` told in a process of its own: one entry per timed training, then one for the trace."""
-    command = [PYTHON, "-m", "demo.half", name, half, str(folder), str(steps), str(repeats)]
+    command = [PYTHON, "-m", "demo.half", name, half, str(folder), str(steps), str(repeats), str(monitored)]
     told: list[Half] = []
     # The profiler chats on stderr; it is kept aside and shown only where the training fails.
     with (
@@ -128,6 +131,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=RECORDED, metavar="DIR", help="where to (default: demo/recorded)")
     parser.add_argument("--steps", type=_whole(3), default=STEPS, metavar="N", help=f"timed steps ({STEPS})")
     parser.add_argument("--repeats", type=_whole(1), default=REPEATS, metavar="N", help=f"timed trainings ({REPEATS})")
+    parser.add_argument(
+        "--monitored",
+        type=float,
+        default=MONITORED_SECONDS,
+        metavar="S",
+        help="seconds under the monitor (%(default)s)",
+    )
     parser.add_argument("--again", action="store_true", help="record what is recorded already anew")
     return parser
 

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from demo.models import perceptron
 
-BATCH = 16
+BATCH = 32
 FEATURES = 1024
 SAMPLES = 256
 SHARD = 64  # samples in a packed file
@@ -54,7 +54,7 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
     with tempfile.TemporaryDirectory() as folder:
         files = Files(Path(folder), SHARD if cured else 1, steps * BATCH)
         batches = DataLoader(files, BATCH, num_workers=1, persistent_workers=True)
-        model = perceptron(FEATURES, 1024, 1024, 1024, 10).to(device)
+        model = perceptron(FEATURES, 2048, 1024, 1024, 10).to(device)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         for features, labels in batches:
             loss = functional.cross_entropy(model(features.to(device)), labels.to(device))

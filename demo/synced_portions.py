@@ -1,4 +1,4 @@
-"""The illness: gradients are accumulated over eight portions, and DDP sends all of them around after each portion.
+"""The illness: gradients are accumulated over sixteen portions, and DDP sends all of them around after each portion.
 
 The cure: `no_sync()` for all portions but the last, so that the ranks talk once for each optimizer step.
 """
@@ -17,7 +17,7 @@ from demo.models import perceptron
 from demo.workers import beside, group
 
 BATCH = 4
-PORTIONS = 8
+PORTIONS = 16
 FEATURES = 2048
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demo import sweeps
 from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED, Pair
+from demo.sweeps import ms
 from tb_bottleneck.diagnosis import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 
@@ -53,7 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--logdir", type=Path, default=RECORDED, metavar="DIR", help="other recordings of the pairs")
     parser.add_argument("--write", action="store_true", help="put it into README.md, in place of the older one")
     options = parser.parse_args(arguments)
-    text = "\n".join(lines_of(list(rows(options.logdir))))
+    swept = sweeps.lines_of(list(sweeps.runs(options.logdir)))
+    text = "\n".join([*lines_of(list(rows(options.logdir))), *(["", *swept] if swept else [])])
     if options.write:
         before, rest = README.read_text(encoding="utf-8").split(BEGIN)
         README.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
@@ -78,11 +81,11 @@ def lines_of(table: Iterable[Row]) -> list[str]:
     """The table in Markdown, and a line on the errors."""
     lines, errors = list(_HEAD), []
     for row in table:
-        predicted = "none replayed" if row.predicted_ns is None else _ms(row.predicted_ns)
+        predicted = "none replayed" if row.predicted_ns is None else ms(row.predicted_ns)
         error = "" if row.error is None else f"{row.error:+.0%}"
         errors += [abs(row.error)] if row.error is not None else []
         cells = (row.pair.name, row.device, row.pair.expected, _verdict(row.slow), _verdict(row.fixed))
-        lines.append(f"| {' | '.join(cells)} | {_ms(row.before_ns)} | {predicted} | {_ms(row.after_ns)} | {error} |")
+        lines.append(f"| {' | '.join(cells)} | {ms(row.before_ns)} | {predicted} | {ms(row.after_ns)} | {error} |")
     if errors:
         lines += [
             "",
@@ -95,7 +98,3 @@ def _verdict(report: Report) -> str:
     if not report.HasField("verdict"):
         return report.health.status
     return f"{report.verdict.regime} {report.verdict.share:.0%} ({report.verdict.severity})"
-
-
-def _ms(ns: float) -> str:
-    return f"{ns / 1e6:.1f} ms"

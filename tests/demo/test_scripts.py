@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from demo.pairs import COMPILER, CPU, HALVES, PAIRS
+from demo.pairs import COMPILER, CPU, PAIRS
 
 DEMO = Path(__file__).parents[2] / "demo"
 torch_is_here = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="training needs torch")
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [pair.name for pair in PAIRS.values() if not pair.sweep])
 def test_a_script_is_short_and_tells_of_illness_and_cure(name: str) -> None:
     text = (DEMO / f"{name}.py").read_text()
     assert len(text.splitlines()) <= 80
@@ -22,18 +22,29 @@ def test_a_script_is_short_and_tells_of_illness_and_cure(name: str) -> None:
 
 @pytest.mark.slow
 @torch_is_here
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("name", [pair.name for pair in PAIRS.values() if pair.needs == CPU])
+@pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")  # more than cores
+@pytest.mark.parametrize(
+    ("name", "half"), [(pair.name, half) for pair in PAIRS.values() if pair.needs == CPU for half in pair.halves]
+)
 def test_it_trains_as_many_steps_as_asked_for(name: str, half: str) -> None:
     import torch
 
     threads = torch.get_num_threads()
     done = []
+    pair = PAIRS[name]
+    script = importlib.import_module(f"demo.{pair.script or name}")
     try:
-        importlib.import_module(f"demo.{name}").train(HALVES[half], 2, lambda: done.append(1), torch.device("cpu"))
+        script.train(pair.halves[half], 2, lambda: done.append(1), torch.device("cpu"))
     finally:
         torch.set_num_threads(threads)
     assert len(done) == 2
+
+
+def test_a_sweep_has_a_script_of_another_switch() -> None:
+    swept = [pair for pair in PAIRS.values() if pair.sweep]
+    assert {pair.script or pair.name for pair in swept} == {"loader_workers"}
+    assert [workers for pair in swept for workers, pinned in pair.halves.values() if not pinned] == [0, 2, 4, 8]
+    assert [workers for pair in swept for workers, pinned in pair.halves.values() if pinned] == [0, 2, 4, 8]
 
 
 def test_the_others_say_what_they_need() -> None:

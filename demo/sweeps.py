@@ -1,0 +1,74 @@
+"""The recorded sweeps over the loader's workers: each run as measured, and as `what-if` expected it from the first."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from demo.index import read_index
+from demo.pairs import PAIRS
+from tb_bottleneck.commands.runs import open_run
+from tb_bottleneck.comparison.what_if import Asked, what_if
+from tb_bottleneck.schema.comparison_pb2 import Prediction
+
+_HEAD = (
+    "| sweep | workers | measured | expected from {first} | interval | error |",
+    "|---|---|---|---|---|---|",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a sweep. Times are in ns per step, without a profiler; `first_ns` is that of the first run."""
+
+    sweep: str
+    workers: int
+    measured_ns: float
+    first_ns: float
+    prediction: Prediction | None  # from the first run alone; None for itself, and where nothing could be predicted
+
+    @property
+    def expected_ns(self) -> float | None:
+        """The first run's time over the speed-up that was expected."""
+        return None if self.prediction is None else self.first_ns / self.prediction.speedup
+
+    @property
+    def error(self) -> float | None:
+        """Of the expected time: 0.1 where it is a tenth too long."""
+        return None if self.expected_ns is None else self.expected_ns / self.measured_ns - 1
+
+
+def runs(logdir: Path) -> Iterator[Run]:
+    """Those of each sweep that was recorded from its first setting on, in the order of their workers."""
+    index: dict[str, Any] = read_index(logdir)["pairs"]
+    for name, pair in PAIRS.items():
+        folders = [folder for folder in pair.halves if pair.sweep and folder in index.get(name, {})]
+        if not folders or folders[0] != next(iter(pair.halves)):
+            continue
+        times = [float(index[name][folder]["unprofiled"]["ns_per_step"]) for folder in folders]
+        first = open_run(str(logdir / name / folders[0]))
+        for folder, measured in zip(folders, times, strict=True):
+            workers = pair.halves[folder][0]
+            told = what_if(first, Asked(workers=workers)) if folder != folders[0] else None
+            known = told is not None and told.HasField("after")
+            yield Run(name, workers, measured, times[0], told.after if told is not None and known else None)
+
+
+def lines_of(swept: Sequence[Run]) -> list[str]:
+    """The table in Markdown; nothing where nothing was swept."""
+    if not swept:
+        return []
+    lines = [_HEAD[0].format(first=f"{swept[0].workers} workers"), _HEAD[1]]
+    for run in swept:
+        expected, interval, error = "", "", ""
+        if run.expected_ns is not None and run.prediction is not None and run.error is not None:
+            expected, error = ms(run.expected_ns), f"{run.error:+.0%}"
+            interval = f"{ms(run.first_ns / run.prediction.high)} to {ms(run.first_ns / run.prediction.low)}"
+        cells = (run.sweep, str(run.workers), ms(run.measured_ns), expected, interval, error)
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def ms(ns: float) -> str:
+    """A time in milliseconds, as the tables show it."""
+    return f"{ns / 1e6:.1f} ms"
