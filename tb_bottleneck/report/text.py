@@ -40,9 +40,8 @@ def render_job(job: pb.Job) -> str:
 def _without_stragglers(speedup: pb.Speedup) -> str:
     if speedup.basis == "none":
         return speedup.because
-    gain = (
-        f"{factor_text(speedup.expected)} faster ({bounds_text(speedup.low, speedup.high)}, from the ranks' accounts)"
-    )
+    bounds = bounds_text(speedup.low, speedup.high)
+    gain = f"{factor_text(speedup.expected)} the speed ({bounds}, from the ranks' accounts)"
     return f"Without stragglers: {gain}. This assumes that {speedup.assumes}."
 
 
@@ -170,9 +169,9 @@ def _plan(report: pb.Report) -> Iterator[str]:
 
 def _gain(speedup: pb.Speedup) -> str:
     if speedup.basis == "bound":
-        return f"; at best {factor_text(speedup.high)} faster (a bound, not simulated)"
+        return f"; at best {factor_text(speedup.high)} the speed (a bound, not simulated)"
     if speedup.basis == "replay":
-        return f"; {factor_text(speedup.expected)} faster ({bounds_text(speedup.low, speedup.high)}, simulated)"
+        return f"; {factor_text(speedup.expected)} the speed ({bounds_text(speedup.low, speedup.high)}, simulated)"
     return "; no gain is predicted"
 
 

@@ -29,7 +29,10 @@ SIDECAR_ENDING = ".bottlenecks.json"
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
+_NUMBER = re.compile("([0-9]{1,1000})")  # of more digits Python makes no number
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
+
+Natural = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Listing:
-    """What one walk found: recordings sorted by run, then source; problems as sentences."""
+    """What one walk found: recordings sorted by run, then source, as people count; problems as sentences."""
 
     recordings: tuple[Recording, ...]
     problems: tuple[str, ...]
@@ -118,8 +121,14 @@ def scan_all(roots: Sequence[Root]) -> Listing:
     return Listing(tuple(recordings), tuple(problem for listing in listings for problem in listing.problems))
 
 
-def _order(recording: Recording) -> tuple[str, str, str]:
-    return recording.run, recording.source, recording.path
+def _order(recording: Recording) -> tuple[Natural, str, Natural, str]:
+    return natural(recording.run), recording.run, natural(recording.source), recording.path
+
+
+def natural(text: str) -> Natural:
+    """A text's place among others as people count: "run2" before "run10"."""
+    parts = _NUMBER.split(text)
+    return tuple(zip(parts[::2], [*(int(number) for number in parts[1::2]), -1], strict=True))
 
 
 def _may_be_recording(path: str) -> bool:

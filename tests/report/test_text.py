@@ -27,7 +27,7 @@ def test_the_answer_comes_first_and_the_cure_is_code(tmp_path):
     assert lines[0] == "run.pt.trace.json"
     assert lines[2] == "The GPU waits for the next batch during 40 % of each step."
     assert "       DataLoader(dataset, batch_size=..., num_workers=1" in text
-    assert "at stake: 40 % of the time; 1.64x faster (" in text
+    assert "at stake: 40 % of the time; 1.64x the speed (" in text
     assert "What to change first" in text
     assert "  Waiting for data    40 %    4.00 ms  ████████████" in text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.sources import logdir
-from tb_bottleneck.sources.logdir import Listing, Root, parse_logdir_spec, scan, scan_all
+from tb_bottleneck.sources.logdir import Listing, Root, natural, parse_logdir_spec, scan, scan_all
 
 TRACE = '{"schemaVersion": 1, "traceEvents": []}'
 
@@ -241,3 +241,15 @@ def test_named_roots_put_their_name_before_the_run(tmp_path: Path) -> None:
     found = scan_all([Root(f"{tmp_path}/q", "b"), Root(f"{tmp_path}/p", "a"), Root("s3://x")])
     assert names(found) == ["a t.pt.trace.json", "b/deep t.pt.trace.json"]
     assert len(found.problems) == 1
+
+
+def test_runs_are_in_the_order_in_which_people_count(tmp_path: Path) -> None:
+    names = ["night2", "night10", "night10b", "night010", "a", "10", "9", "9" * 200]
+    for name in names:
+        put(tmp_path / name / "t.pt.trace.json")
+    found = [recording.run for recording in scan(tmp_path).recordings]
+    assert found == ["9", "10", "9" * 200, "a", "night2", "night010", "night10", "night10b"]
+
+
+def test_a_name_of_many_digits_has_a_place() -> None:
+    assert natural("a" + "9" * 5000) > natural("a1")
