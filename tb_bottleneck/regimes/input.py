@@ -6,8 +6,7 @@ Threshold: fires at 5 % of the window; abstains below it where no DataLoader was
 kind shows as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is named
 where frames that read take half of the loader's time, or fetches of three times the median and more (the method's rule
-for outliers) a third of it: then more of the same workers would wait for the same storage. Where a loader in the loop
-was seen to read for less than 5 % of its time (chosen), its uneven fetches are uneven samples.
+for outliers) a third of it: then more of the same workers would wait for the same storage.
 """
 
 from tb_bottleneck.measures.fetching import preparing_lines, reading, slowest_fetch, uneven_fetches, usual_fetch
@@ -24,8 +23,7 @@ from tb_bottleneck.measures.measures import Measures
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-READS, UNEVEN, LITTLE_READ = 0.5, 0.33, 0.05
-IN_THE_LOOP = "_SingleProcessDataLoaderIter"
+READS, UNEVEN = 0.5, 0.33
 
 
 def judge(measures: Measures) -> Judgement:
@@ -37,10 +35,10 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share("input")
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
-    if _waits_for_storage(measures, kind):
+    if _waits_for_storage(measures):
         evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, reading, loader_iterator)
         return (Cause("slow_storage", share, evidence),)
-    if kind == IN_THE_LOOP:
+    if kind == "_SingleProcessDataLoaderIter":
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, reading)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
@@ -51,13 +49,9 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
 
 
-def _waits_for_storage(measures: Measures, kind: str) -> bool:
+def _waits_for_storage(measures: Measures) -> bool:
     reads = measures.value(reading, otherwise=0.0)
-    if reads >= READS:
-        return True
-    # Frames of the training thread show what its own loader does, and nothing of what workers do.
-    reads_little = kind == IN_THE_LOOP and isinstance(measures(reading), Measure) and reads < LITTLE_READ
-    return not reads_little and measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
+    return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 
 
 RULE = Rule("input", judge, FIRES_AT)

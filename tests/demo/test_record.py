@@ -121,6 +121,6 @@ def test_what_is_recorded_is_published_with_the_truth(name: str) -> None:
     for half in PAIRS[name].halves:
         path, trace = trace_of(RECORDED / name / half)
         assert path.name == pair[half]["trace"]
-        assert path.stat().st_size < 800_000
+        assert path.stat().st_size < 1_500_000
         assert trace["tb_bottleneck"]["context"]["cores"] == pair[half]["cores"]
         assert "host_name" not in trace
