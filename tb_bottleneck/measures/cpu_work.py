@@ -1,10 +1,15 @@
-"""What bounds an operator that runs on the CPU: its kind tells it, unless its shapes rule arithmetic out."""
+"""The work of operators that run on the CPU: what bounds it, and how much of its time something else disturbed.
+
+What bounds an operator is told by its kind, unless its shapes rule arithmetic out.
+"""
 
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.roofline.traffic import bytes_moved
 from tb_bottleneck.measures.roofline.work import flops
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -26,6 +31,25 @@ def work_by_regime(trace: Trace, rows: Ints) -> dict[str, Bools]:
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     regimes = np.array([_regime(trace, name, signature) for name, signature in distinct.tolist()], dtype=object)
     return {regime: (regimes == regime)[which.reshape(-1)] for regime in sorted(set(regimes.tolist()))}
+
+
+def quickest_share(trace: Trace, thread: int | None) -> float:
+    """What a thread's operators would take, each as long as the quickest with its name and shapes, over what they took.
+
+    The rest is what disturbed them: other threads on the same cores, cold caches, the machine's other work. Operators
+    whose shapes were not recorded count as they were. 1 where nothing ran.
+    """
+    events, rows = trace.events, trace.rows(Kind.CPU_OP)
+    rows = rows[events.thread[rows] == thread]
+    own = nest(events.start[rows], events.end[rows]).self_times()
+    told = events.signature[rows] > 0
+    if not told.any():
+        return 1.0
+    keys = np.stack([events.name[rows[told]], events.signature[rows[told]]], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    quickest = np.full(len(distinct), np.iinfo(np.int64).max)
+    np.minimum.at(quickest, which.reshape(-1), own[told])
+    return float(quickest[which.reshape(-1)].sum() + own[~told].sum()) / max(float(own.sum()), 1.0)
 
 
 def _regime(trace: Trace, name: int, signature: int) -> str:

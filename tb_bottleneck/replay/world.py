@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.measures.cpu_work import quickest_share
 from tb_bottleneck.measures.doing import Doing
 from tb_bottleneck.measures.recording import Recording
 from tb_bottleneck.replay.blocks import Layout, layout_of
@@ -90,6 +91,11 @@ class Facts:
         # They come by begin, so each adds what of it lies beyond all before it.
         reach = np.maximum.accumulate(end)
         return int(np.maximum(reach - np.maximum(begin, np.append(steps.begin, reach[:-1])[: len(begin)]), 0).sum())
+
+    @cached_property
+    def quickest(self) -> float:
+        """On a CPU run: time of undisturbed operators over that of the recorded ones."""
+        return quickest_share(self.recording.trace, self.recording.host.main_thread)
 
     @cached_property
     def gap_length(self) -> Ints:

@@ -3,7 +3,9 @@
 Changes: host and device time inside interruptions of the kind that is cured shrinks to one SELDOM-th, as if they came
 that much less often.
 Assumes: the recorded cadence is that of the run, and nothing needs the interruption more often.
-Bounds: at worst they come a third as often; at best never, as if they were done beside the training.
+Bounds: at worst they come a third as often; at best never, as if they were done beside the training. On a CPU they slow
+the work between them too (a writer's own thread, cold caches): at best each operator takes as long as the quickest one
+with its shapes that was recorded.
 """
 
 from functools import partial
@@ -29,6 +31,8 @@ def cure(kind: str, world: World, case: Case) -> World:
     interrupting = world.items.gap[:, Doing.INTERRUPT]
     inside = np.minimum(world.gap_inside(spans) * world.facts.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = world.inside(spans)
+    if case is Case.HIGH and not world.facts.recording.on_device and (inside.any() or issued.any()):
+        world = world.but(gap=world.gap_scaled(Doing.DISPATCH, world.facts.quickest))
     return world.but(
         gap=world.gap_scaled(Doing.INTERRUPT, 1 - inside * (1 - left)),
         cost=np.where(issued, scaled(items.cost, left), items.cost),
