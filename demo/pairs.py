@@ -49,7 +49,7 @@ _ALL = (
     Pair("loader_workers_pinned", "the same sweep, its batches in pinned memory", "input",
          settling_steps=20, sweep=workers_sweep(pinned=True), script="loader_workers"),
     Pair("slow_storage", "a file for each sample on slow storage; cured by packing", "input",
-         "slow_storage", CPU, active_steps=12),
+         "slow_storage or too_few_workers", CPU, active_steps=12),
     Pair("heavy_augmentation", "pictures augmented by the workers; cured by the GPU's doing it", "input"),
     Pair("checkpointing", "a checkpoint every second step; cured by writing them seldom", "interruption",
          "checkpointing", CPU, with_stack=True),
