@@ -73,7 +73,8 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, default=scratch, help="for the traces (%(default)s)")
     options = parser.parse_args()
     scratch = options.scratch.resolve()
-    traces = list(traces_of(options.trace or a_source(), sorted(options.sizes), scratch))
+    # A trace larger than the smallest sizes stands for all of them.
+    traces = dict.fromkeys(traces_of(options.trace or a_source(), sorted(options.sizes), scratch))
     print(table([measured(trace, options.repeats, scratch / "linear.log") for trace in traces]))
 
 
