@@ -1,5 +1,5 @@
 // What the tab knows and has been asked to show, and how each event changes it. No clock, no network, no page.
-import { fileStem, runName, sourceName } from "./format";
+import { fileStem, runName, sourceName } from "./names";
 import type { Report, ReportAnswer, RunEntry, RunList } from "./report";
 
 /** The report's contract that this tab was written for; a newer one is drawn as far as it is understood. */

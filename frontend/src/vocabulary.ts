@@ -1,5 +1,5 @@
 // The contract's words as people say them, with a symbol each. A word that is not here is shown as it came.
-import { title, words } from "./format";
+import { title, words } from "./names";
 import type { IconName } from "./views/icon";
 
 export interface Said {

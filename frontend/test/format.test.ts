@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as format from "../src/format";
+import * as names from "../src/names";
 import type { Evidence, Speedup } from "../src/report";
 
 /** Numbers and units are kept together by a no-break space; the tests read better with a plain one. */
@@ -105,22 +106,22 @@ test("evidence is located from the window's beginning, or on the recording's clo
 });
 
 test("a recording's name loses the ending that all of them have, and nothing else", () => {
-  assert.equal(format.sourceName("host_42.1764.pt.trace.json.gz"), "host_42.1764");
-  assert.equal(format.sourceName("a.pt.trace.json"), "a");
-  assert.equal(format.sourceName("rank0.json"), "rank0.json");
-  assert.equal(format.sourceName(".trace.json"), ".trace.json");
+  assert.equal(names.sourceName("host_42.1764.pt.trace.json.gz"), "host_42.1764");
+  assert.equal(names.sourceName("a.pt.trace.json"), "a");
+  assert.equal(names.sourceName("rank0.json"), "rank0.json");
+  assert.equal(names.sourceName(".trace.json"), ".trace.json");
 });
 
 /** In a shared logdir all that tells recordings of one run apart is a number of 13 or 19 digits in their names. */
 test("a recording is named with the time at which its file was written, where the name tells it", () => {
   const written = new Date(2026, 10, 12, 14, 3, 12).getTime();
   for (const source of [`host_42.${written}000000.pt.trace.json.gz`, `host_42.${written}.pt.trace.json`]) {
-    assert.deepEqual(format.sourceParts(source), { name: "host_42", at: written });
-    assert.equal(format.sourceName(source), "host_42, 12 Nov 2026, 14:03:12");
+    assert.deepEqual(names.sourceParts(source), { name: "host_42", at: written });
+    assert.equal(names.sourceName(source), "host_42, 12 Nov 2026, 14:03:12");
   }
-  assert.equal(format.sourceName(`events.out.tfevents.${written / 1000}.host.7.0`), "telemetry, 12 Nov 2026, 14:03:12");
-  assert.deepEqual(format.sourceParts("host.9795271337621.pt.trace.json"), { name: "host.9795271337621" });
-  assert.equal(format.fileStem(`host_42.${written}.pt.trace.json`), `host_42.${written}`);
+  assert.equal(names.sourceName(`events.out.tfevents.${written / 1000}.host.7.0`), "telemetry, 12 Nov 2026, 14:03:12");
+  assert.deepEqual(names.sourceParts("host.9795271337621.pt.trace.json"), { name: "host.9795271337621" });
+  assert.equal(names.fileStem(`host_42.${written}.pt.trace.json`), `host_42.${written}`);
 });
 
 test("a time is told with its day, and a second day only where it is another", () => {
@@ -142,16 +143,16 @@ test("a gain has as many digits as a simulation is good for, and so have its bou
 });
 
 test("over its recordings a long run loses its first folders, since runs differ at the end", () => {
-  assert.equal(format.shortRun("demos/healthy_transformer/fixed/tb_bottleneck"), "…/healthy_transformer/fixed/tb_bottleneck");
-  assert.equal(format.shortRun("demo/small_batch/fixed/tb_bottleneck/20261121-142402_rank0_22152"), "demo/small_batch/fixed/tb_bottleneck");
-  assert.equal(format.shortRun("resnet/slow"), "resnet/slow");
-  assert.equal(format.shortRun(`a/${"b".repeat(60)}`), `…/${"b".repeat(60)}`);
-  assert.equal(format.shortRun("."), "(logdir)");
+  assert.equal(names.shortRun("demos/healthy_transformer/fixed/tb_bottleneck"), "…/healthy_transformer/fixed/tb_bottleneck");
+  assert.equal(names.shortRun("demo/small_batch/fixed/tb_bottleneck/20261121-142402_rank0_22152"), "demo/small_batch/fixed/tb_bottleneck");
+  assert.equal(names.shortRun("resnet/slow"), "resnet/slow");
+  assert.equal(names.shortRun(`a/${"b".repeat(60)}`), `…/${"b".repeat(60)}`);
+  assert.equal(names.shortRun("."), "(logdir)");
 });
 
 test("the logdir itself has a name", () => {
-  assert.equal(format.runName("."), "(logdir)");
-  assert.equal(format.runName("resnet/slow"), "resnet/slow");
+  assert.equal(names.runName("."), "(logdir)");
+  assert.equal(names.runName("resnet/slow"), "resnet/slow");
 });
 
 test("what the new views read is written as everywhere else", () => {
@@ -165,9 +166,9 @@ test("what the new views read is written as everywhere else", () => {
   assert.equal(plain(format.reading(71.6, "celsius")), "72 °C");
   assert.equal(format.reading(null, "W"), "–");
   assert.equal(format.between(1.5, 1.5), "");
-  assert.equal(format.kernelName("void at::native::(anonymous namespace)::cunn_SoftMax<8>"), "cunn_SoftMax<8>");
-  assert.equal(format.kernelName("at::"), "at::");
-  assert.equal(format.sourceName("events.out.tfevents.1795.host.0"), "telemetry");
+  assert.equal(names.kernelName("void at::native::(anonymous namespace)::cunn_SoftMax<8>"), "cunn_SoftMax<8>");
+  assert.equal(names.kernelName("at::"), "at::");
+  assert.equal(names.sourceName("events.out.tfevents.1795.host.0"), "telemetry");
 });
 
 test("time since the beginning is written like a clock", () => {

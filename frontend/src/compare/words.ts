@@ -1,5 +1,6 @@
 // How a comparison is said in short: the same words on the page and in Markdown.
-import { factor, title } from "../format";
+import { factor } from "../format";
+import { title } from "../names";
 import type { Comparison, Finding, Report } from "../report";
 import type { Said } from "../vocabulary";
 

@@ -2,7 +2,8 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { colourOf } from "../colours";
-import { axisTimes, reading, words } from "../format";
+import { axisTimes, reading } from "../format";
+import { words } from "../names";
 import { onThemeChange } from "../host";
 import { ceiling, type Panel } from "./panels";
 

@@ -1,6 +1,7 @@
 // A report as Markdown, for an issue or a chat: the same words and numbers as on the page. Names are kept from being markup.
 import { folded } from "../account";
-import { between, count, duration, elapsed, evidence, fileStem, runName, share, speedup, spread, times, title } from "../format";
+import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../format";
+import { fileStem, runName, title } from "../names";
 import type { Finding, Report, Window } from "../report";
 import { listed } from "../stretches";
 import { basis, confidence, noVerdict, severity, status } from "../vocabulary";

@@ -1,5 +1,5 @@
 // Where each lane of the timeline is drawn: tracks under one another, their lanes by depth.
-import { words } from "../format";
+import { words } from "../names";
 import type { Lane } from "../report";
 
 export interface Row {

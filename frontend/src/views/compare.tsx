@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { settled } from "../asking";
 import { counterpart } from "../compare/candidates";
 import { seekCause } from "../compare/seek";
-import { runName, sourceName } from "../format";
+import { runName, sourceName } from "../names";
 import type { Comparison, Report, RunEntry } from "../report";
 import { membersOf } from "../series/members";
 import { FEWEST } from "../series/row";

@@ -2,7 +2,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { candidates } from "../compare/candidates";
 import { colourOf } from "../colours";
-import { count, duration, runName, shortShare, sourceName } from "../format";
+import { count, duration, shortShare } from "../format";
+import { runName, sourceName } from "../names";
 import { moved } from "../listkeys";
 import type { RunEntry } from "../report";
 import { inOrder } from "../series/members";

@@ -1,10 +1,10 @@
 // What a comparison says in words: its two sides, its answer, what differs around them, what to keep in mind.
 import { comparisonMarkdown } from "../compare/markdown";
-import { outcome, parted, testBeside } from "../compare/words";
+import { outcome, testBeside } from "../compare/words";
 import { count, duration, share } from "../format";
 import type { BatchSize, Comparison, ContextRow, Report, RunEntry } from "../report";
 import { health } from "../vocabulary";
-import { CopyButton } from "./copybutton";
+import { Answer } from "./answer";
 import { Health } from "./health";
 import { Icon } from "./icon";
 import { RecordingName } from "./recordingname";
@@ -74,25 +74,12 @@ function Side({ letter, entry, told, ns, steps, batch, device, show }: SideProps
 }
 
 export function Outcome({ told, before, after }: BothProps) {
-  const { text, icon, tone } = outcome(told);
-  const [first, more] = parted(told.headline);
   const test = testBeside(told);
+  const noise = told.noise > 0 && <li class="badge">± {share(told.noise)}</li>;
   return (
-    <section class="outcome-of-both">
-      <h2 class="answer">{first}</h2>
-      {more && <p class="measure more">{more}</p>}
-      <ul class="badges">
-        <li class={`badge tone-${tone}`}>
-          <Icon name={icon} />
-          {text}
-        </li>
-        {told.noise > 0 && <li class="badge">± {share(told.noise)}</li>}
-        <li>
-          <CopyButton text={() => comparisonMarkdown(told, before, after)} words="Copy as Markdown" />
-        </li>
-      </ul>
+    <Answer headline={told.headline} badge={outcome(told)} markdown={() => comparisonMarkdown(told, before, after)} badges={noise}>
       {test && <p class="muted footnote">{test}</p>}
-    </section>
+    </Answer>
   );
 }
 

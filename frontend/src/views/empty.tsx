@@ -43,7 +43,7 @@ function recipe(logdir: string): string {
 
 steps = schedule(wait=2, warmup=2, active=6, repeat=1)
 handler = tensorboard_trace_handler(${JSON.stringify(logdir)})
-with profile(schedule=steps, on_trace_ready=handler) as prof:
+with profile(schedule=steps, on_trace_ready=handler, record_shapes=True) as prof:
     for batch in loader:
         train_step(batch)
         prof.step()`;

@@ -1,6 +1,7 @@
 // The causes, dearest first: what each costs, what its fix would bring, the evidence, the fix.
 import { colourOf } from "../colours";
-import { evidence as valueOf, occurrence, share, speedup, title } from "../format";
+import { evidence as valueOf, occurrence, share, speedup } from "../format";
+import { title } from "../names";
 import type { Evidence, Finding } from "../report";
 import type { Focus } from "../state";
 import { Code } from "./code";

@@ -1,6 +1,6 @@
 // What is wrong with the recording, and the line that mends each.
 import type { Health as Words } from "../report";
-import { title } from "../format";
+import { title } from "../names";
 import { reason } from "../vocabulary";
 import { Code } from "./code";
 

@@ -1,5 +1,6 @@
 // What the monitor could not measure, and what was lost on the way.
-import { count, epochMs, moment, words } from "../format";
+import { count, epochMs, moment } from "../format";
+import { words } from "../names";
 import type { TelemetryAnswer } from "../report";
 
 export function Losses({ answer: { context, notes, lost_packets, dropped } }: { answer: TelemetryAnswer }) {

@@ -1,6 +1,7 @@
 // One panel of telemetry: what its lines read, the chart, what its shading means.
 import { colourOf } from "../colours";
-import { duration, fromSeconds, reading, words } from "../format";
+import { duration, fromSeconds, reading } from "../format";
+import { words } from "../names";
 import { Chart, DASHES, HUES, shadeColour } from "../live/chart";
 import { ceiling, summary, type Panel, type Shade } from "../live/panels";
 

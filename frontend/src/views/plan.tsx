@@ -1,5 +1,6 @@
 // The fixes in the order in which they pay, each on top of those before it: as steps that grow shorter.
-import { between, duration, shortShare, times, title } from "../format";
+import { between, duration, shortShare, times } from "../format";
+import { title } from "../names";
 import type { Finding, PlanStep } from "../report";
 
 interface Props {

@@ -1,6 +1,7 @@
 // The ranks of a job side by side: who waits for whom, and each rank's own account.
 import { colourOf, isLost } from "../colours";
-import { count, duration, share, shortShare, sourceName, speedup } from "../format";
+import { count, duration, share, shortShare, speedup } from "../format";
+import { sourceName } from "../names";
 import type { AccountRow, Job as JobMessage, RankRow, RanksAnswer, Speedup } from "../report";
 import { addStyle } from "../sheet";
 import type { Key } from "../state";

@@ -1,5 +1,5 @@
 // A recording's name: its run and its file, each of which may be written from right to left without turning the two around.
-import { runName, sourceName } from "../format";
+import { runName, sourceName } from "../names";
 
 export function RecordingName({ of: { run, source } }: { of: { readonly run: string; readonly source: string } }) {
   return (

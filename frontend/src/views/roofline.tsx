@@ -2,7 +2,8 @@
 import { useRef, useState } from "preact/hooks";
 import { settled } from "../asking";
 import { colourOf } from "../colours";
-import { count, duration, flops, intensity, rate, roundFlops, share, words } from "../format";
+import { count, duration, flops, intensity, rate, roundFlops, share } from "../format";
+import { words } from "../names";
 import { useWidth } from "../media";
 import type { Roofline as Message, RoofPoint } from "../report";
 import { addStyle } from "../sheet";

@@ -1,6 +1,7 @@
 // One recording in the list: its name, its step times, its verdict or why there is none.
 import { colourOf } from "../colours";
-import { duration, shortMoment, shortShare, sourceParts } from "../format";
+import { duration, shortMoment, shortShare } from "../format";
+import { sourceParts } from "../names";
 import type { RunEntry } from "../report";
 import { health, severity, withoutVerdict } from "../vocabulary";
 import { Icon } from "./icon";

@@ -1,6 +1,7 @@
 // The recordings, grouped by run directory: a listbox that is walked with the arrow keys and chosen from with Enter.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { count, duration, runName, shortRun, shortShare, sourceName } from "../format";
+import { count, duration, shortShare } from "../format";
+import { runName, shortRun, sourceName } from "../names";
 import { moved } from "../listkeys";
 import type { RunEntry, RunList as List } from "../report";
 import { near, rowsOf, scrolledTo } from "../rows";

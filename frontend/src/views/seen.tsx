@@ -1,6 +1,7 @@
 // What the timeline shows, in words: under the pointer, selected, and all of it as a table.
 import { useMemo } from "preact/hooks";
-import { count, duration, kernelName, share, title } from "../format";
+import { count, duration, share } from "../format";
+import { kernelName, title } from "../names";
 import { most, type Seen, type Thing } from "../timeline/hit";
 import type { Track } from "../timeline/layout";
 import { lengthOf, type Span } from "../timeline/viewport";

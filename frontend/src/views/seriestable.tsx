@@ -1,6 +1,7 @@
 // A series as a table: what each point is, how long it takes, what is at stake there; with a bar where that can be held against others.
 import { Fragment } from "preact";
-import { count, duration, factor, runName, sourceName } from "../format";
+import { count, duration, factor } from "../format";
+import { runName, sourceName } from "../names";
 import type { RunEntry, RunPoint, RunSeries, Turn } from "../report";
 import { partsOf, regimeTitle } from "../series/areas";
 import { named } from "../series/members";

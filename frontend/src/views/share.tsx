@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { copyText } from "../clipboard";
 import { save } from "../files";
-import { fileStem, runName } from "../format";
+import { fileStem, runName } from "../names";
 import { address } from "../host";
 import type { Report } from "../report";
 import { useSaying } from "../saying";

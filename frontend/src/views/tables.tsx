@@ -1,6 +1,7 @@
 // What ran in the judged window: the account step by step, kernels, operators, waits, copies.
 import { settled } from "../asking";
-import { bytes, count, duration, kernelName, rate, share } from "../format";
+import { bytes, count, duration, rate, share } from "../format";
+import { kernelName } from "../names";
 import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, WaitRow } from "../report";
 import { addStyle } from "../sheet";
 import type { Focus } from "../state";

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Client } from "../api";
 import { save } from "../files";
-import { fileStem } from "../format";
+import { fileStem } from "../names";
 import { handOver, openViewer } from "../perfetto";
 import type { RunEntry } from "../report";
 import type { Span } from "../timeline/viewport";

@@ -1,15 +1,14 @@
 // What is foretold of a recording under other conditions: the sentence, now and then, the way from one to the other, what to mend first.
 import { colourOf } from "../colours";
-import { findingOf, parted } from "../compare/words";
+import { findingOf } from "../compare/words";
 import { duration, factor } from "../format";
 import type { FirstFix, Prediction, Report, WhatIf } from "../report";
 import { whatIfMarkdown } from "../whatif/markdown";
 import { cost, foretold, interval, intervalOfTime, outlook } from "../whatif/words";
+import { Answer } from "./answer";
 import { Fact } from "./fact";
 import { Listed } from "./comparesaid";
 import { WaterfallTable } from "./comparewaterfall";
-import { CopyButton } from "./copybutton";
-import { Icon } from "./icon";
 
 interface Props {
   readonly told: WhatIf;
@@ -22,7 +21,7 @@ export function Foretold({ told, report, show }: Props) {
   const { after, assumptions } = told;
   return (
     <>
-      <Outlook told={told} />
+      <Answer headline={told.headline} badge={outlook(told)} markdown={() => whatIfMarkdown(told)} />
       {after && <Figures told={told} after={after} />}
       {after && <First told={told} report={report} show={show} />}
       {after && <WaterfallTable told={{ by_regime: told.by_regime, a_ns: told.step_ns, b_ns: after.step_ns, per: told.per }} sides={SIDES} />}
@@ -33,26 +32,6 @@ export function Foretold({ told, report, show }: Props) {
 }
 
 const SIDES = { a: "Now", b: "Then", title: "From now to then", all: ["As it is now", "As it would be"], then: "then" } as const;
-
-function Outlook({ told }: { told: WhatIf }) {
-  const [first, more] = parted(told.headline);
-  const { text, icon, tone } = outlook(told);
-  return (
-    <section class="outcome-of-both">
-      <h2 class="answer">{first}</h2>
-      {more && <p class="measure more">{more}</p>}
-      <ul class="badges">
-        <li class={`badge tone-${tone}`}>
-          <Icon name={icon} />
-          {text}
-        </li>
-        <li>
-          <CopyButton text={() => whatIfMarkdown(told)} words="Copy as Markdown" />
-        </li>
-      </ul>
-    </section>
-  );
-}
 
 function Figures({ told, after }: { told: WhatIf; after: Prediction }) {
   return (
