@@ -135,7 +135,7 @@ class SourceDistribution(sdist):
 
 def version():
     """The version, which is kept in the package alone."""
-    return re.search(r'^__version__ = "(.+)"$', (PACKAGE / "__init__.py").read_text(), re.MULTILINE)[1]
+    return re.search(r'^__version__ = "(.+)"$', (PACKAGE / "version.py").read_text(), re.MULTILINE)[1]
 
 
 def readme():

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from demo.models import perceptron
 from demo.workers import SPAWN, beside
-from tb_bottleneck.monitor.context import usable_cores
+from tb_bottleneck.monitor.facts.cpu import usable_cores
 
 PROCESSES = 3
 THREADS_PER_CORE = 4  # what a container with a quota of sixteen cores sees on a machine with sixty-four

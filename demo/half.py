@@ -19,7 +19,7 @@ from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trac
 
 from demo.pairs import PAIRS, Pair
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.context import SCHEMA, collect
+from tb_bottleneck.monitor.facts.process import SCHEMA, collect
 
 Train = Callable[[Any, int, Callable[[], None], torch.device], None]
 

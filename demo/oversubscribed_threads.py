@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tb_bottleneck.monitor.context import usable_cores
+from tb_bottleneck.monitor.facts.cpu import usable_cores
 
 BATCH = 16
 TOKENS = 64

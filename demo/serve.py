@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from demo.pairs import PAIRS, RECORDED
-from tb_bottleneck.plugin.static_files import DIRECTORY, ENTRY
+from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY
 
 PLUGIN = "tb_bottleneck"
 HIGHEST_PORT = 65535

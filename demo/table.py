@@ -11,7 +11,7 @@ from demo import sweeps
 from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED, Pair
 from demo.sweeps import ms
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 
 README = Path(__file__).parents[1] / "README.md"

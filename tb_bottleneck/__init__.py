@@ -5,22 +5,23 @@ Importing this package imports neither torch nor tensorboard; the names below lo
 
 from typing import TYPE_CHECKING, Any
 
+from tb_bottleneck.version import __version__
+
 if TYPE_CHECKING:
-    from tb_bottleneck.comparison.comparing import compare
-    from tb_bottleneck.diagnosis import diagnose
+    from tb_bottleneck.comparison.compare import compare
+    from tb_bottleneck.diagnosis.trace import diagnose
     from tb_bottleneck.monitor.monitor import Monitor
 
-__version__ = "0.1.0"
 __all__ = ["Monitor", "__version__", "compare", "diagnose"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "diagnose":
-        from tb_bottleneck.diagnosis import diagnose
+        from tb_bottleneck.diagnosis.trace import diagnose
 
         return diagnose
     if name == "compare":
-        from tb_bottleneck.comparison.comparing import compare
+        from tb_bottleneck.comparison.compare import compare
 
         return compare
     if name == "Monitor":

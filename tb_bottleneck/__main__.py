@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tb_bottleneck import __version__
 from tb_bottleneck.commands import calibrate, capture, compare, diagnose, run, sweep_loader, what_if
 from tb_bottleneck.errors import NotFound, Unusable
+from tb_bottleneck.version import __version__
 
 _COMMANDS = (diagnose, compare, what_if, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130

@@ -23,7 +23,7 @@ from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.illnesses import HARD_NEGATIVES, ILLNESSES  # noqa: E402
 
-from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 
 REGIMES = (*RECOVERABLE, *BOUNDS)
 

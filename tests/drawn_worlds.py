@@ -2,9 +2,9 @@
 
 from draw import drawn_trace
 
-from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.replay.modified_graph import Case, Facts, World, recorded_world
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, Facts, World, recorded_world
 from tb_bottleneck.trace.steps import find_steps
 
 UNIT_US = 100.0

@@ -27,10 +27,10 @@ from simulate.machine import Machine  # noqa: E402
 from simulate.training import program_of  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
-from tb_bottleneck.commands.runs import open_run  # noqa: E402
-from tb_bottleneck.comparison.comparing import compare, unprofiled_of  # noqa: E402
-from tb_bottleneck.comparison.side import Side, open_side  # noqa: E402
-from tb_bottleneck.comparison.what_if import Asked, what_if  # noqa: E402
+from tb_bottleneck.commands.run_argument import open_run  # noqa: E402
+from tb_bottleneck.comparison.compare import compare, unprofiled_of  # noqa: E402
+from tb_bottleneck.comparison.runs.compared_run import Side, open_side  # noqa: E402
+from tb_bottleneck.comparison.what_if.prediction import Asked, what_if  # noqa: E402
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
 
 # Held out: defects were looked for with other seeds. Where a miss of the page is mended, move on.

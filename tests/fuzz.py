@@ -22,14 +22,14 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
-from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
+from tb_bottleneck.drilldown.inspection import Case  # noqa: E402
+from tb_bottleneck.drilldown.tables import tables_of  # noqa: E402
+from tb_bottleneck.drilldown.timeline import stretch_of, timeline_of  # noqa: E402
+from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402
 from tb_bottleneck.errors import BottleneckError  # noqa: E402
-from tb_bottleneck.evidence.case import Case  # noqa: E402
-from tb_bottleneck.evidence.cutting import slice_of  # noqa: E402
-from tb_bottleneck.evidence.tables import tables_of  # noqa: E402
-from tb_bottleneck.evidence.timeline import stretch_of, timeline_of  # noqa: E402
-from tb_bottleneck.replay.assumptions import word  # noqa: E402
-from tb_bottleneck.report.jsonform import as_json  # noqa: E402
+from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
+from tb_bottleneck.report.rendering.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
 
 LARGEST = 60_000  # bytes of an input: a larger one takes time and shows nothing more

@@ -21,7 +21,7 @@ from simulate.cures import CURES  # noqa: E402
 from simulate.pairs import Pair, finding_of, pair_of, planned, simulated  # noqa: E402
 
 from demo.pairs import PAIRS  # noqa: E402
-from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 
 # Held out: the simulator's cures were looked at with other seeds while the scenarios were written.
 FIRST_SEED = 70_000

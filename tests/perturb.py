@@ -25,7 +25,7 @@ from pages import progress, publish  # noqa: E402
 from perturbations import PERTURBATIONS, Perturbation  # noqa: E402
 from simulate.cases import answer_of  # noqa: E402
 
-from tb_bottleneck.diagnosis import diagnose  # noqa: E402
+from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 
 # What an answer is, from the best to the worst.
 SAME, RIGHT, ABSTAINS, OTHER, NEVER = "same", "right", "cannot tell", "another", "never"

@@ -4,7 +4,7 @@ from simulate.examine import measured
 from simulate.kineto import DIALECTS, Recording
 from simulate.workload import Workload
 
-from tb_bottleneck.replay.world import Facts, World, recorded_world
+from tb_bottleneck.replay.modified_graph import Facts, World, recorded_world
 
 
 def world_of(workload: Workload) -> World:

@@ -1,9 +1,9 @@
-"""The simulator again, item by item and word by word of replay/graph.py's drawing: slow, and without blocks."""
+"""The simulator again, item by item and word by word of replay/graph/graph.py's drawing: slow, and without blocks."""
 
 import numpy as np
 
-from tb_bottleneck.replay.graph import HOSTLESS, Graph
-from tb_bottleneck.replay.links import LONG_AGO
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
+from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph
 
 
 def slow_edges(graph: Graph) -> list[int]:

@@ -7,8 +7,8 @@ from simulate.kineto import DIALECTS, Recording
 from simulate.workload import healthy, launch_bound
 
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measures.copying import pageable_copies
-from tb_bottleneck.measures.working import busy_share
+from tb_bottleneck.measures.trace.copies import pageable_copies
+from tb_bottleneck.measures.trace.kernels import busy_share
 
 
 def causes(workload, recording=None):

@@ -1,49 +1,75 @@
-"""Imports point one way: each room may import only the rooms named here, whatever form the import takes."""
+"""Imports point one way: each layer imports only the layers listed here, and no two modules import each other."""
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tb_bottleneck"
-ROOT = {"errors", "units", "intervals"}
+BASE = {"errors", "units", "intervals", "regime", "measure", "version"}
+"""Modules that every layer may import, and that import only each other."""
 
 ALLOWED = {
     "schema": set(),
     "knowledge": set(),
     "monitor": {"schema"},
+    "tools": {"schema", "monitor"},
     "sources": {"schema"},
     "trace": {"sources", "knowledge"},
     "telemetry": {"schema"},
-    "measures": {"trace", "telemetry", "knowledge"},
+    "roofline": {"trace", "knowledge"},
+    "attribution": {"trace", "telemetry", "knowledge", "roofline"},
+    "measures": {"trace", "telemetry", "knowledge", "roofline", "attribution"},
+    "quality": {"trace", "telemetry", "knowledge", "attribution", "measures"},
     "regimes": {"measures"},
-    "replay": {"trace", "measures", "knowledge"},
-    "report": {"schema", "sources", "knowledge", "trace", "measures", "regimes", "replay"},
-    "diagnosis": {"schema", "trace", "measures", "regimes", "replay", "report"},
-    "live": {"schema", "sources", "telemetry", "measures", "regimes", "report"},
-    "comparison": {"schema", "knowledge", "trace", "measures", "replay", "report", "diagnosis"},
-    "evidence": {"schema", "knowledge", "trace", "measures", "report"},
-    "plugin": {
+    "replay": {"trace", "knowledge", "roofline", "attribution", "measures"},
+    "report": {
         "schema",
         "sources",
         "knowledge",
-        "report",
-        "comparison",
-        "evidence",
-        "live",
-        "telemetry",
+        "trace",
+        "roofline",
+        "attribution",
+        "measures",
+        "quality",
+        "regimes",
+        "replay",
     },
-    "commands": {"schema", "sources", "report", "diagnosis", "comparison", "monitor", "live"},
+    "diagnosis": {
+        "schema",
+        "sources",
+        "trace",
+        "telemetry",
+        "attribution",
+        "measures",
+        "quality",
+        "regimes",
+        "replay",
+        "report",
+    },
+    "comparison": {
+        "schema",
+        "knowledge",
+        "trace",
+        "roofline",
+        "attribution",
+        "measures",
+        "replay",
+        "report",
+        "diagnosis",
+    },
+    "drilldown": {"schema", "knowledge", "trace", "roofline", "attribution", "measures", "report"},
+    "plugin": {"schema", "sources", "knowledge", "report", "comparison", "drilldown", "diagnosis", "telemetry"},
+    "commands": {"schema", "sources", "report", "diagnosis", "comparison", "monitor", "tools"},
     "__main__": {"commands"},
     "__init__": {"diagnosis", "comparison", "monitor"},
-    "errors": set(),
-    "units": set(),
-    "intervals": set(),
+    **{name: set() for name in BASE},
 }
-# Heavy or optional packages, and the only rooms that may import them.
-DOORS = {
-    "torch": {"monitor"},
+# Heavy or optional packages, and the only layers that may import them.
+THIRD_PARTY = {
+    "torch": {"monitor", "tools"},
     "pynvml": {"monitor"},
     "psutil": {"monitor"},
     "amdsmi": {"monitor"},
@@ -58,49 +84,73 @@ DOORS = {
     "fsspec": {"sources"},
     "platformdirs": {"report", "monitor"},
 }
+EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.endswith("_pb2.py"))
+MOST_MODULES = 16
+"""Loose modules in one folder. Folders of equals, which have one module per item of a list, may have more."""
+EQUALS = {"regimes", "replay/scenarios", "monitor/samplers", "measures/trace"}
 
 
-def room_of(module: str) -> str:
+def layer_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
-def imported(tree: ast.AST) -> list[str]:
-    found = []
-    for node in ast.walk(tree):
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "relative imports hide which way an arrow points"
+            assert node.level == 0, "relative imports hide the direction of a dependency"
             found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return found
+    return tuple(found)
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_room_imports_only_what_lies_before_it(path):
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    room = parts[0]
-    assert room in ALLOWED, f"{room} is not a room of the house"
-    for name in imported(ast.parse(path.read_text())):
+def test_a_layer_imports_only_the_layers_below_it(path):
+    layer = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    assert layer in ALLOWED, f"{layer} is not a known layer"
+    for name in imported(path):
         top = name.split(".")[0]
         if top == "tb_bottleneck":
-            target = room_of(name)
-            if name in ("tb_bottleneck", "tb_bottleneck.__version__") or target == room or target in ROOT:
-                continue
-            assert target in ALLOWED[room], f"{room} imports {name}"
-        elif top in DOORS:
-            assert room in DOORS[top], f"{room} imports {top}"
+            target = layer_of(name)
+            assert target in ALLOWED[layer] | BASE | {layer}, f"{layer} imports {name}"
+        elif top in THIRD_PARTY:
+            assert layer in THIRD_PARTY[top], f"{layer} imports {top}"
         else:
-            assert top in sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}, f"{room} imports {top}"
+            assert top in EVERYWHERE, f"{layer} imports {top}"
 
 
-def test_no_arrow_leads_back():
-    """The table itself has no circle."""
-    done: set[str] = set()
-    rest = {room: set(targets) for room, targets in ALLOWED.items()}
+def test_the_layers_have_no_cycle():
+    assert_no_cycle(ALLOWED)
+
+
+def test_the_modules_have_no_cycle():
+    names = {name_of(path): path for path in MODULES}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        targets = {target if target in names else target.rpartition(".")[0] for target in imported(path)}
+        graph[name] = {target for target in targets if target in names and target != name}
+    assert_no_cycle(graph)
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES}), ids=lambda path: path.name)
+def test_a_folder_has_few_loose_modules(folder):
+    loose = [path for path in MODULES if path.parent == folder and path.name != "__init__.py"]
+    assert len(loose) <= MOST_MODULES or folder.relative_to(PACKAGE).as_posix() in EQUALS, len(loose)
+
+
+def assert_no_cycle(graph: dict[str, set[str]]) -> None:
+    rest = {name: set(targets) for name, targets in graph.items()}
     while rest:
-        free = {room for room, targets in rest.items() if targets <= done}
-        assert free, f"a circle among {sorted(rest)}"
-        done |= free
-        rest = {room: targets for room, targets in rest.items() if room not in free}
+        imported_by_rest = set().union(*rest.values())
+        free = {name for name, targets in rest.items() if not targets or name not in imported_by_rest}
+        assert free, f"a cycle among {sorted(rest)}"
+        rest = {name: targets - free for name, targets in rest.items() if name not in free}

@@ -8,7 +8,7 @@ import sys
 import pytest
 from draw import drawn
 
-import tb_bottleneck.diagnosis
+import tb_bottleneck.diagnosis.trace
 from tb_bottleneck.__main__ import main
 
 TRACE = drawn("step aaaabbbbcccc\nloader ##..##..##..\ngpu ..ab..ab..ab", 1000)
@@ -74,13 +74,13 @@ def test_importing_the_package_imports_neither_torch_nor_tensorboard():
 def judged(monkeypatch):
     """The paths that are really judged, from now on."""
     paths = []
-    real = tb_bottleneck.diagnosis.diagnose
+    real = tb_bottleneck.diagnosis.trace.diagnose
 
     def counting(path, **options):
         paths.append(path)
         return real(path, **options)
 
-    monkeypatch.setattr(tb_bottleneck.diagnosis, "diagnose", counting)
+    monkeypatch.setattr(tb_bottleneck.diagnosis.trace, "diagnose", counting)
     return paths
 
 

@@ -16,7 +16,15 @@ import tb_bottleneck
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tb_bottleneck"
 
-HEAVY = ("numpy", "torch", "msgspec", "google.protobuf", "werkzeug", "tb_bottleneck.plugin.tab", "tb_bottleneck.schema")
+HEAVY = (
+    "numpy",
+    "torch",
+    "msgspec",
+    "google.protobuf",
+    "werkzeug",
+    "tb_bottleneck.plugin.plugin",
+    "tb_bottleneck.schema",
+)
 
 
 def imported_by(module: str, suspects: tuple[str, ...]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from draw import drawn
 
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 
 # Each drawn kernel stands for so many, launched together: a recording of fewer kernels than eight is not judged.
 PARTS = 4

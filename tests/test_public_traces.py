@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from simulate.cases import answer_of
 
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 
 FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 LABELS = json.loads((FOLDER / "labels.json").read_text()) if (FOLDER / "labels.json").exists() else []

@@ -29,7 +29,7 @@ from simulate.training import program_of
 from simulate.truth import truth_of
 from simulate.workload import Workload, healthy, random_workload
 
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 
 SEEDS = st.integers(0, 2**20)
 # A smaller seed is no simpler training, so there is nothing to shrink to.
@@ -242,7 +242,7 @@ def test_python_between_two_kernels_is_the_hosts_and_a_graph_is_one_call():
 
 
 def test_what_is_worth_recovering_is_what_the_rules_say():
-    from tb_bottleneck.regimes import bench, launch
+    from tb_bottleneck.regimes import judge, launch
 
-    assert WORTH_RECOVERING == bench.WORTH_RECOVERING
+    assert WORTH_RECOVERING == judge.WORTH_RECOVERING
     assert RECOVERABLE["launch"] == launch.RECOVERABLE

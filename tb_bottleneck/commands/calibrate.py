@@ -5,11 +5,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from tb_bottleneck.commands.declaring import declared
+from tb_bottleneck.commands.subparser import declared
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.monitor.calibrate import Measured
+    from tb_bottleneck.tools.calibration import Measured
 
 _TITLES = {
     "bf16_flops": "products in bf16",
@@ -54,14 +54,14 @@ def add(commands: "Subparsers") -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    from tb_bottleneck.monitor import calibrations
+    from tb_bottleneck.monitor.facts import calibration_store
 
     measured = _measured(options.device)
     if options.json:
         print(
             json.dumps(
                 {
-                    "schema": calibrations.SCHEMA,
+                    "schema": calibration_store.SCHEMA,
                     "device": measured.device,
                     "driver": measured.driver,
                     "calibration": measured.figures,
@@ -78,7 +78,7 @@ def _measured(device: str | None) -> "Measured":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    from tb_bottleneck.monitor.calibrate import calibrate
+    from tb_bottleneck.tools.calibration import calibrate
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn())
@@ -106,18 +106,18 @@ def _print(measured: "Measured") -> None:
 
 
 def _keep(measured: "Measured", told: TextIO) -> int:
-    from tb_bottleneck.monitor import calibrations
+    from tb_bottleneck.monitor.facts import calibration_store
 
     try:
-        kept = calibrations.keep(measured.device, measured.driver, measured.figures)
+        kept = calibration_store.keep(measured.device, measured.driver, measured.figures)
     except OSError as error:
         print(
-            f"tb-bottleneck: the figures could not be kept in {calibrations.directory()}: {error.strerror}",
+            f"tb-bottleneck: the figures could not be kept in {calibration_store.directory()}: {error.strerror}",
             file=sys.stderr,
         )
         return 1
     if kept is None:
-        words = f"Not kept: {calibrations.VARIABLE} switches the cache off."
+        words = f"Not kept: {calibration_store.VARIABLE} switches the cache off."
     else:
         words = f"Kept in {kept}: runs that are monitored from now on record it."
     print(words, file=told)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.declaring import declared
+from tb_bottleneck.commands.subparser import declared
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add(commands: "Subparsers") -> None:
 
 
 def _capture(options: argparse.Namespace) -> int:
-    from tb_bottleneck.monitor.directory import ask, living
+    from tb_bottleneck.monitor.writer.run_directory import ask, living
 
     logdir = Path(options.logdir)
     if not logdir.is_dir():

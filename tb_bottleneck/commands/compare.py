@@ -4,9 +4,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.bar import progress_bar
-from tb_bottleneck.commands.declaring import declared
-from tb_bottleneck.commands.runs import open_run
+from tb_bottleneck.commands.progress_bar import progress_bar
+from tb_bottleneck.commands.run_argument import open_run
+from tb_bottleneck.commands.subparser import declared
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -52,16 +52,16 @@ def add(commands: "Subparsers") -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from tb_bottleneck.comparison import budgets
-    from tb_bottleneck.comparison.comparing import compare_sides
-    from tb_bottleneck.comparison.series import series_of
-    from tb_bottleneck.comparison.text import render_comparison, render_series
+    from tb_bottleneck.comparison import ci_gates
+    from tb_bottleneck.comparison.compare import compare_sides
+    from tb_bottleneck.comparison.series.run_series import series_of
+    from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series
 
     if len(options.runs) < 2:
         print("tb-bottleneck: compare needs two runs or more", file=sys.stderr)
         return 2
     try:
-        most = budgets.share_of(options.fail_slower) if options.fail_slower else None
+        most = ci_gates.share_of(options.fail_slower) if options.fail_slower else None
     except ValueError as error:
         print(f"tb-bottleneck: --fail-slower: {error}", file=sys.stderr)
         return 2
@@ -73,13 +73,13 @@ def _compare(options: argparse.Namespace) -> int:
     else:
         series = series_of(sides)
         _show(series, render_series(series), options.json)
-    said = budgets.slower(told, most) if most is not None else None
+    said = ci_gates.slower(told, most) if most is not None else None
     if said is not None:
         print(f"tb-bottleneck: {said}", file=sys.stderr)
     return int(said is not None)
 
 
 def _show(message: "Message", text: str, as_object: bool) -> None:
-    from tb_bottleneck.report.jsonform import as_json
+    from tb_bottleneck.report.rendering.json_form import as_json
 
     print(as_json(message) if as_object else text, end="\n" if as_object else "")

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.bar import progress_bar
-from tb_bottleneck.commands.declaring import declared
+from tb_bottleneck.commands.progress_bar import progress_bar
+from tb_bottleneck.commands.subparser import declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,7 +89,7 @@ def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
     """What says where these budgets are not kept. Raises ValueError."""
     if not texts:
         return lambda reports: []
-    from tb_bottleneck.comparison.budgets import budget_of, overspent
+    from tb_bottleneck.comparison.ci_gates import budget_of, overspent
 
     budgets = [budget_of(text) for text in texts]
     return lambda reports: overspent(reports, budgets)
@@ -99,8 +99,8 @@ def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "list[Job]
     """Joins in place the reports that are about one process; returns the jobs that several are about."""
     if len(reports) < 2:
         return []
+    from tb_bottleneck.report.cross_check import join
     from tb_bottleneck.report.jobs import jobs_of
-    from tb_bottleneck.report.joined import join
 
     join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
     return jobs_of(reports)
@@ -108,12 +108,12 @@ def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "list[Job]
 
 def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespace) -> None:
     if options.json:
-        from tb_bottleneck.report.jsonform import as_json
+        from tb_bottleneck.report.rendering.json_form import as_json
         from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
         print(as_json(Reports(reports=reports, jobs=jobs)))
         return
-    from tb_bottleneck.report.text import render, render_job
+    from tb_bottleneck.report.rendering.text import render, render_job
 
     if not reports:
         where = ", ".join(options.paths)
@@ -124,7 +124,7 @@ def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespac
 
 def _recordings(path: str) -> list[tuple[str, str]]:
     """(file, run) of every recording at a path. Raises NotFound."""
-    from tb_bottleneck.sources.places import status_of
+    from tb_bottleneck.sources.filesystem import status_of
 
     if status_of(path).kind == "file":
         return [(path, ".")]
@@ -138,14 +138,14 @@ def _recordings(path: str) -> list[tuple[str, str]]:
 
 def _reports(found: list[tuple[str, str]], options: argparse.Namespace, problems: list[str]) -> "Iterator[Report]":
     """One report per recording, with a progress bar where a person is watching; adds what could not be written."""
-    from tb_bottleneck.sources.eventfiles import is_event_file
+    from tb_bottleneck.sources.event_files import is_event_file
 
     judge = _judge(options)
     with progress_bar() as begin:
         for path, run in found:
             tell = begin(Path(path).name)
             if is_event_file(path):
-                from tb_bottleneck.live import diagnose_telemetry
+                from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 
                 yield diagnose_telemetry(path, run=run, progress=tell)
             elif options.write:
@@ -156,21 +156,21 @@ def _reports(found: list[tuple[str, str]], options: argparse.Namespace, problems
 
 def _judge(options: argparse.Namespace) -> "Callable[..., Report]":
     """What makes the report of a trace, or remembers it."""
-    from tb_bottleneck.diagnosis import diagnose
+    from tb_bottleneck.diagnosis.trace import diagnose
 
     if options.no_cache:
         return diagnose
-    from tb_bottleneck.report.remembered import remembered
-    from tb_bottleneck.report.stored import Store
+    from tb_bottleneck.report.cache.cached_diagnosis import remembered
+    from tb_bottleneck.report.cache.report_store import Store
 
     return partial(remembered, diagnose, Store.from_environment(os.environ))
 
 
 def _written(path: str, judge: "Callable[[], Report]", problems: list[str]) -> "Report":
     """The report, which is put beside its trace too, unless that cannot be read or changed meanwhile."""
-    from tb_bottleneck.report import sidecar
-    from tb_bottleneck.report.identity import identity_of
-    from tb_bottleneck.report.remembered import is_worth_keeping
+    from tb_bottleneck.report.cache import sidecar
+    from tb_bottleneck.report.cache.cached_diagnosis import is_worth_keeping
+    from tb_bottleneck.report.cache.file_identity import identity_of
 
     identity = identity_of(path)
     report = judge()

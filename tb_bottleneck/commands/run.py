@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.declaring import declared
+from tb_bottleneck.commands.subparser import declared
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:

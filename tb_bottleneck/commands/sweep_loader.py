@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.declaring import declared
+from tb_bottleneck.commands.subparser import declared
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.monitor.feeding import Feed, Setting
-    from tb_bottleneck.monitor.sweep import Failed, Measured, Sweep
+    from tb_bottleneck.tools.loader_sweep.endless_loaders import Feed, Setting
+    from tb_bottleneck.tools.loader_sweep.sweep import Failed, Measured, Sweep
 
 EXAMPLES = """\
 examples:
@@ -66,9 +66,9 @@ def add(commands: "Subparsers") -> None:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from tb_bottleneck.monitor import sweep
-    from tb_bottleneck.monitor.factory import made_by
-    from tb_bottleneck.monitor.feeding import feed_of
+    from tb_bottleneck.tools.loader_sweep import sweep
+    from tb_bottleneck.tools.loader_sweep.endless_loaders import feed_of
+    from tb_bottleneck.tools.loader_sweep.user_factory import made_by
 
     feed = feed_of(made_by(options.factory))
     tried = _settings(options, pinnings=(False, True) if feed.device else (False,), given=feed.given)
@@ -86,8 +86,8 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, pinnings: Sequence[bool], given: "Setting | None") -> list["Setting"]:
-    from tb_bottleneck.monitor import sweep
-    from tb_bottleneck.monitor.context import usable_cores
+    from tb_bottleneck.monitor.facts.cpu import usable_cores
+    from tb_bottleneck.tools.loader_sweep import sweep
 
     prefetches = options.prefetch or sweep.PREFETCHES
     if options.workers is not None:
@@ -101,8 +101,8 @@ def _results(sweep: "Sweep", tried: Sequence["Setting"], goes_on: bool) -> list[
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from tb_bottleneck.monitor.context import usable_cores
-    from tb_bottleneck.monitor.sweep import beyond, is_hopeless
+    from tb_bottleneck.monitor.facts.cpu import usable_cores
+    from tb_bottleneck.tools.loader_sweep.sweep import beyond, is_hopeless
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
@@ -129,8 +129,8 @@ def _results(sweep: "Sweep", tried: Sequence["Setting"], goes_on: bool) -> list[
 
 
 def _as_json(results: Sequence["Measured | Failed"], best: "Measured | None", feed: "Feed") -> dict[str, object]:
-    from tb_bottleneck.monitor import sweep
-    from tb_bottleneck.monitor.context import usable_cores
+    from tb_bottleneck.monitor.facts.cpu import usable_cores
+    from tb_bottleneck.tools.loader_sweep import sweep
 
     rows: list[dict[str, object]] = []
     for one in results:
@@ -157,7 +157,7 @@ def _columns(setting: "Setting") -> dict[str, object]:
 
 
 def _print(results: Sequence["Measured | Failed"], best: "Measured | None", feed: "Feed") -> None:
-    from tb_bottleneck.monitor import sweep
+    from tb_bottleneck.tools.loader_sweep import sweep
 
     print("workers  pinned  prefetch   samples/s    ±    first batch")
     for one in results:

@@ -3,9 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.bar import progress_bar
-from tb_bottleneck.commands.declaring import declared
-from tb_bottleneck.commands.runs import open_run
+from tb_bottleneck.commands.progress_bar import progress_bar
+from tb_bottleneck.commands.run_argument import open_run
+from tb_bottleneck.commands.subparser import declared
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -51,9 +51,9 @@ def _count(text: str) -> int:
 
 
 def _what_if(options: argparse.Namespace) -> int:
-    from tb_bottleneck.comparison.text import render_what_if
-    from tb_bottleneck.comparison.what_if import Asked, what_if
-    from tb_bottleneck.report.jsonform import as_json
+    from tb_bottleneck.comparison.texts.terminal import render_what_if
+    from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+    from tb_bottleneck.report.rendering.json_form import as_json
 
     asked = Asked(options.device, options.workers, options.batch, options.precision, options.link)
     with progress_bar() as begin:

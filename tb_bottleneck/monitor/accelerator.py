@@ -7,7 +7,7 @@ loader workers which use one.
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from tb_bottleneck.monitor.device import Event
+from tb_bottleneck.monitor.steps.device_timing import Event
 
 COUNTED = {
     "device_allocations": "num_device_alloc",

@@ -4,7 +4,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from tb_bottleneck.monitor.owned import OwnedMonitor
+from tb_bottleneck.monitor.callback import OwnedMonitor
 
 
 class MonitorCallback(TrainerCallback):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tb_bottleneck.monitor.owned import OwnedMonitor
+from tb_bottleneck.monitor.callback import OwnedMonitor
 
 try:
     from lightning.pytorch import Callback

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from tb_bottleneck.errors import BottleneckError, Unusable
-from tb_bottleneck.monitor.pump import PACKET_S
 from tb_bottleneck.monitor.session import Options, Session
+from tb_bottleneck.monitor.writer.writer_thread import PACKET_S
 
 LEAST_S, MOST_S = 0.05, 3600.0
 """Bounds on the time between two packets: less would take a core, more would lose too much of a killed training."""

@@ -11,24 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tb_bottleneck.monitor import accelerator, context, settings
-from tb_bottleneck.monitor.capture import Allowed, Captures, Recorded
-from tb_bottleneck.monitor.clock import StepClock
-from tb_bottleneck.monitor.cost import cost_of_a_step
-from tb_bottleneck.monitor.device import DeviceSpans
-from tb_bottleneck.monitor.directory import for_traces, new_directory, place
+from tb_bottleneck.monitor import accelerator
+from tb_bottleneck.monitor.capture.torch_profiler import StandAside, is_profiling, new_profiler
+from tb_bottleneck.monitor.capture.trace_capture import Allowed, Captures, Recorded
+from tb_bottleneck.monitor.capture.trace_files import Traces
+from tb_bottleneck.monitor.facts import process, torch_settings
+from tb_bottleneck.monitor.facts.loader import Loaders
+from tb_bottleneck.monitor.facts.model import Seen
+from tb_bottleneck.monitor.facts.pcie_link import Link
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.hooks import backward, forward, loader, moves, optimizer
-from tb_bottleneck.monitor.hooks.hook import Workplace
-from tb_bottleneck.monitor.link import Link
-from tb_bottleneck.monitor.loaders import Loaders
+from tb_bottleneck.monitor.hooks import backward, forward, loader, optimizer, tensor_transfers
+from tb_bottleneck.monitor.hooks.hook_context import Workplace
 from tb_bottleneck.monitor.patches import Patches
-from tb_bottleneck.monitor.profiling import StandAside, is_profiling, new_profiler
-from tb_bottleneck.monitor.pump import PACKET_S, Pump, Sources
-from tb_bottleneck.monitor.readings import Sampler
-from tb_bottleneck.monitor.rows import Row, Waiting
-from tb_bottleneck.monitor.seen import Seen
-from tb_bottleneck.monitor.traces import Traces
+from tb_bottleneck.monitor.samplers.sampler import Sampler
+from tb_bottleneck.monitor.steps.clock_cost import cost_of_a_step
+from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
+from tb_bottleneck.monitor.steps.step_clock import StepClock
+from tb_bottleneck.monitor.steps.step_rows import Row, Waiting
+from tb_bottleneck.monitor.writer.run_directory import for_traces, new_directory, place
+from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, Pump, Sources
 
 RANKS_THAT_RECORD = 8
 """Ranks beyond these record on request only: the first node's show what differs between ranks."""
@@ -135,12 +136,14 @@ class Session:
         self._on_device = self.spans.on = bool(self.guard.call("accelerator", accelerator.is_there))
         if self._on_device:
             install |= {
-                moves.TRANSFER: lambda: moves.install_transfer(self._at),
-                moves.SYNCS: lambda: moves.install_syncs(self._at),
+                tensor_transfers.TRANSFER: lambda: tensor_transfers.install_transfer(self._at),
+                tensor_transfers.SYNCS: lambda: tensor_transfers.install_syncs(self._at),
             }
         else:
             no_device = "torch sees no accelerator"
-            self._missing |= dict.fromkeys((moves.TRANSFER, moves.SYNCS, "device_busy"), no_device)
+            self._missing |= dict.fromkeys(
+                (tensor_transfers.TRANSFER, tensor_transfers.SYNCS, "device_busy"), no_device
+            )
         if self._options.model is None:
             self._missing[forward.SIGNAL] = "the monitor was not given the model: Monitor(logdir, model=model)"
         else:
@@ -191,7 +194,7 @@ class Session:
         )
 
         def metadata(more: dict[str, object]) -> str:
-            return context.as_metadata({**self._facts(), **more})
+            return process.as_metadata({**self._facts(), **more})
 
         return Captures(
             new_profiler, self._aside.busy, metadata, self._recorded, self.guard, allowed, time.perf_counter_ns
@@ -205,7 +208,7 @@ class Session:
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._place.rank, "world_size": self._place.world_size}
         seen = {**self._loaders.facts(self.clock.trained_on()), **self._seen.facts}
-        return {**ranks, **context.collect(), **settings.collect(), **seen, **self._blas(), **self._link.facts()}
+        return {**ranks, **process.collect(), **torch_settings.collect(), **seen, **self._blas(), **self._link.facts()}
 
     def _blas(self) -> dict[str, object]:
         """Asked once, after torch has been seen: it walks over all loaded libraries."""
@@ -221,6 +224,6 @@ def _samplers() -> list[Sampler]:
 
 
 def _blas_facts() -> dict[str, object]:
-    from tb_bottleneck.monitor.samplers.blas import facts
+    from tb_bottleneck.monitor.samplers.thread_pools import facts
 
     return facts()

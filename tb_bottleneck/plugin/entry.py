@@ -17,7 +17,7 @@ class BottleneckLoader(base_plugin.TBLoader):
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
         """The plugin, or None where it could not be loaded."""
         try:
-            from tb_bottleneck.plugin.tab import BottleneckPlugin
+            from tb_bottleneck.plugin.plugin import BottleneckPlugin
 
             return BottleneckPlugin(context)
         except ValueError as error:  # of an environment variable of ours: its message says what to give

@@ -9,9 +9,10 @@ tells why: torch.cuda.empty_cache() does so outside of any operator, the allocat
 request has failed (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
-from tb_bottleneck.measures.allocating import cache_frees, driver_allocations, pinned_allocations, pressed_frees
-from tb_bottleneck.measures.hosting import runtime_calls
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.allocator import cache_frees, driver_allocations, pinned_allocations, pressed_frees
+from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.03
@@ -22,12 +23,12 @@ RETURNED = 0.25
 def judge(measures: Measures) -> Judgement:
     """An emptied cache, a card that is too full, pinned memory that is not kept, or sizes that keep growing."""
     return idle_judgement(
-        measures, "allocator", FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
+        measures, Regime.ALLOCATOR, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("allocator")
+    share = measures.account.share(Regime.ALLOCATOR)
     emptied, pressed, pinned, asked = (
         measures.value(measure, otherwise=0.0)
         for measure in (cache_frees, pressed_frees, pinned_allocations, driver_allocations)
@@ -41,4 +42,4 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return (Cause("growing_memory", share, (driver_allocations, cache_frees)),)
 
 
-RULE = Rule("allocator", judge, FIRES_AT)
+RULE = Rule(Regime.ALLOCATOR, judge, FIRES_AT)

@@ -8,9 +8,9 @@ as small below 1 MB: DistributedDataParallel's own first bucket is of that size,
 as slow below half of what the device's own PCIe slot carries: within one machine there is none slower.
 """
 
-from tb_bottleneck.measures.measure import Measure
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.messages import (
+from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.collectives import (
     backend,
     bus_bandwidth,
     bytes_exchanged,
@@ -26,6 +26,7 @@ from tb_bottleneck.measures.messages import (
     shard_collectives,
     staged_collectives,
 )
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
@@ -39,11 +40,11 @@ HOST_BACKENDS = ("gloo", "mpi")
 
 def judge(measures: Measures) -> Judgement:
     """One rank alone cannot tell a slow peer from a slow link, unless even its best message was slow."""
-    return idle_judgement(measures, "communication", FIRES_AT, _causes)
+    return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes)
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("communication")
+    share = measures.account.share(Regime.COMMUNICATION)
     sizes = (collectives, message_size, bytes_exchanged, ranks)
     evidence = (dearest_collective, hidden_collectives, bus_bandwidth, *sizes)
     if measures.value(staged_collectives, otherwise=0.0) >= MOSTLY:
@@ -92,4 +93,4 @@ def _small(measures: Measures) -> bool:
     return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY
 
 
-RULE = Rule("communication", judge, FIRES_AT)
+RULE = Rule(Regime.COMMUNICATION, judge, FIRES_AT)

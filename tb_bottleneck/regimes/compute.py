@@ -9,8 +9,8 @@ Source: more than half of the window is where a device regime bounds the run; wh
 knowledge/kernels.toml. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.products import (
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
     misaligned_kernel,
@@ -21,7 +21,8 @@ from tb_bottleneck.measures.products import (
     tf32_offered,
     types_multiplied,
 )
-from tb_bottleneck.measures.working import cores, dearest_kernel, threads_per_core, torch_threads
+from tb_bottleneck.measures.trace.kernels import cores, dearest_kernel, threads_per_core, torch_threads
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
@@ -35,9 +36,9 @@ RECOVERABLE = 0.5
 def judge(measures: Measures) -> Judgement:
     """On the CPU, threads beyond the cores slow every operator: then the operators' own time is what is at stake."""
     account = measures.account
-    share = account.share("compute")
+    share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:
-        at_stake = share + account.share("memory")
+        at_stake = share + account.share(Regime.MEMORY)
         cause = Cause("oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores), bounded=False)
         return Judgement(FIRES, share, at_stake, (cause,))
     causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
@@ -63,4 +64,4 @@ def _misaligned(measures: Measures) -> Cause | None:
     )
 
 
-RULE = Rule("compute", judge, FIRES_AT)
+RULE = Rule(Regime.COMPUTE, judge, FIRES_AT)

@@ -6,14 +6,15 @@ Threshold: fires at 1 operator on the CPU without any launch in a recording that
 Source: a zero utilisation with work going on is the first thing that guides on slow training tell to check.
 """
 
-from tb_bottleneck.measures.hosting import operators
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.host_dispatch import operators
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 
-REGIME = "gpu_unused"
+REGIME = Regime.GPU_UNUSED
 
 
 def verdict_of(measures: Measures) -> Verdict:
-    """The verdict for a recording whose work was proved to have run on the CPU (trace/health.py)."""
+    """The verdict for a recording whose work was proved to have run on the CPU (quality/trace_defects.py)."""
     judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, (operators,), bounded=False),))
     return Verdict(REGIME, judgement, {operators.__name__: measures(operators)})

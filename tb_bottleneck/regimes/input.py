@@ -9,8 +9,9 @@ where frames that read take half of the loader's time, or fetches of three times
 for outliers) a third of it: then more of the same workers would wait for the same storage.
 """
 
-from tb_bottleneck.measures.fetching import preparing_lines, reading, slowest_fetch, uneven_fetches, usual_fetch
-from tb_bottleneck.measures.loading import (
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.loader import (
     cores_available,
     loader_fetch,
     loader_idle,
@@ -18,8 +19,14 @@ from tb_bottleneck.measures.loading import (
     workers_factor,
     workers_needed,
 )
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measures.trace.loader_fetches import (
+    preparing_lines,
+    reading,
+    slowest_fetch,
+    uneven_fetches,
+    usual_fetch,
+)
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
@@ -28,11 +35,11 @@ READS, UNEVEN = 0.5, 0.33
 
 def judge(measures: Measures) -> Judgement:
     """Names the cause by what fetches do, then by the iterator: one process loads in the training thread."""
-    return idle_judgement(measures, "input", FIRES_AT, _causes, seen_by=loader_fetch)
+    return idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, seen_by=loader_fetch)
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("input")
+    share = measures.account.share(Regime.INPUT)
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
     if _waits_for_storage(measures):
@@ -54,4 +61,4 @@ def _waits_for_storage(measures: Measures) -> bool:
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 
 
-RULE = Rule("input", judge, FIRES_AT)
+RULE = Rule(Regime.INPUT, judge, FIRES_AT)

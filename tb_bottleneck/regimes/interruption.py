@@ -10,7 +10,8 @@ Source: half of traceml's warning level for overheads, 10 % of the step (diagnos
 interruption is one call, and worth naming earlier.
 """
 
-from tb_bottleneck.measures.interrupting import (
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.trace.interruptions import (
     checkpoints,
     collections,
     evaluations,
@@ -23,7 +24,7 @@ from tb_bottleneck.measures.interrupting import (
     usual_step,
     what_interrupts,
 )
-from tb_bottleneck.measures.measures import MeasureFunction, Measures
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
@@ -44,17 +45,17 @@ def judge(measures: Measures) -> Judgement:
 
     The account says what it owns, and the steps how often it comes.
     """
-    return idle_judgement(measures, "interruption", FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
+    return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
 def _recoverable(measures: Measures) -> float:
     """The part of the regime's share that a run may meet again: a start-up is over when the recording is read."""
-    share = measures.account.share("interruption")
+    share = measures.account.share(Regime.INTERRUPTION)
     return 1 - min(measures.value(first_runs_once, otherwise=0.0) / share, 1.0) if share else 1.0
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("interruption")
+    share = measures.account.share(Regime.INTERRUPTION)
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
     rhythm = (what_interrupts, steps_between, usual_step, interrupted_step)
@@ -66,4 +67,4 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return (Cause(name, share, (SUSPECTS[name], *rhythm)),)
 
 
-RULE = Rule("interruption", judge, FIRES_AT)
+RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT)

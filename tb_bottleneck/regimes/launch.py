@@ -12,14 +12,15 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 
 from dataclasses import replace
 
-from tb_bottleneck.measures.compiling import compiled_kernels, graph_breaks, graph_launches
-from tb_bottleneck.measures.fusing import optimizer_launches, optimizer_share
-from tb_bottleneck.measures.hosting import operators, time_per_launch
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.messages import devices_driven, devices_used, others_turns
-from tb_bottleneck.measures.overhead import profiler_overhead
-from tb_bottleneck.measures.working import kernel_time, kernels
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.collectives import devices_driven, devices_used, others_turns
+from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
+from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share
+from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
+from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
+from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
@@ -35,15 +36,15 @@ MOSTLY = 0.5
 
 def judge(measures: Measures) -> Judgement:
     """Small kernels: the device finishes each one before the host has launched the next. On a CPU run, operators."""
-    share, own = measures.account.share("launch"), _recoverable(measures)
+    share, own = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * own < FIRES_AT:
         return Judgement(CLEAR, share, share * own)
-    return idle_judgement(measures, "launch", FIRES_AT, _causes, own)
+    return idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, own)
 
 
 def _recoverable(measures: Measures) -> float:
     """The part of the regime's share that is not the profiler's own."""
-    share, overhead = measures.account.share("launch"), measures(profiler_overhead)
+    share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
         return RECOVERABLE
     all_here = max(share - overhead.value, 0.0) / (1 - overhead.value) / share
@@ -51,7 +52,7 @@ def _recoverable(measures: Measures) -> float:
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("launch")
+    share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         # No bounds: fewer and larger operators do their own work faster, too.
         loop = tuple(replace(cause, bounded=False) for cause in _loop(measures))
@@ -74,8 +75,8 @@ def _loop(measures: Measures) -> tuple[Cause, ...]:
     """The optimizer, where it takes one parameter after the other."""
     if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
         return ()
-    part = measures.account.share("launch") * measures.value(optimizer_share, otherwise=0.0)
+    part = measures.account.share(Regime.LAUNCH) * measures.value(optimizer_share, otherwise=0.0)
     return (Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share)),)
 
 
-RULE = Rule("launch", judge, FIRES_AT)
+RULE = Rule(Regime.LAUNCH, judge, FIRES_AT)

@@ -10,15 +10,16 @@ Source: more than half of the window is where a device regime bounds the run; wh
 knowledge/kernels.toml.
 """
 
-from tb_bottleneck.measures.fusing import (
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
     pointwise_kernels,
     pointwise_share,
 )
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.products import memory_reached, roofs_known
-from tb_bottleneck.measures.working import dearest_kernel
+from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
+from tb_bottleneck.measures.trace.kernels import dearest_kernel
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
@@ -29,7 +30,7 @@ RECOVERABLE = 0.5
 
 def judge(measures: Measures) -> Judgement:
     """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
-    share = measures.account.share("memory")
+    share = measures.account.share(Regime.MEMORY)
     evidence = (dearest_kernel, memory_reached, roofs_known)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= WORTH_NAMING)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
@@ -46,4 +47,4 @@ def _causes(measures: Measures, share: float) -> tuple[Cause, ...]:
     )
 
 
-RULE = Rule("memory", judge, FIRES_AT)
+RULE = Rule(Regime.MEMORY, judge, FIRES_AT)

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import MeasureFunction, Measures
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.regime import Regime
 
 FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 
@@ -42,7 +43,7 @@ class Judgement:
 class Rule:
     """A regime, how it is judged, and from which share of the window on it fires."""
 
-    regime: str
+    regime: Regime
     judge: Callable[[Measures], Judgement]
     fires_at: float
 
@@ -51,14 +52,14 @@ class Rule:
 class Verdict:
     """A judged regime with the measures it rests on, by key."""
 
-    regime: str
+    regime: Regime
     judgement: Judgement
     facts: dict[str, Measure | Missing] = field(default_factory=dict)
 
 
 def idle_judgement(
     measures: Measures,
-    regime: str,
+    regime: Regime,
     fires_at: float,
     causes: Callable[[Measures], tuple[Cause, ...]],
     recoverable: float = 1.0,

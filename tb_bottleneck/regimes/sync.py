@@ -5,13 +5,14 @@ Formula: that time, behind each call at most as much idle time as the call waite
 device costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
-one line of code, and worth naming earlier. What waits is in measures/waits.py; the kind that costs most is the cause.
+one line of code, and worth naming earlier. What waits is in measures/trace/costly_syncs.py;
+the kind that costs most is the cause.
 """
 
-from tb_bottleneck.measures.hosting import runtime_calls
-from tb_bottleneck.measures.measures import MeasureFunction, Measures
-from tb_bottleneck.measures.messages import devices_driven, devices_used, others_turns
-from tb_bottleneck.measures.waiting import (
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.trace.collectives import devices_driven, devices_used, others_turns
+from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
+from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
     costly_waits,
     explicit_waits,
@@ -22,6 +23,7 @@ from tb_bottleneck.measures.waiting import (
     waiting_lines,
     waiting_operators,
 )
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
@@ -42,11 +44,13 @@ KINDS: dict[str, MeasureFunction] = {
 
 def judge(measures: Measures) -> Judgement:
     """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
-    return idle_judgement(measures, "sync", FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None)
+    return idle_judgement(
+        measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
+    )
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("sync")
+    share = measures.account.share(Regime.SYNC)
     in_turns = measures.value(others_turns, otherwise=0.0) >= MOSTLY * share
     if in_turns and not measures.value(devices_driven, otherwise=0.0):
         return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
@@ -63,4 +67,4 @@ def _cause(measures: Measures, name: str, share: float) -> Cause:
     return Cause(name, share, (waits, waiting_operators, waiting_lines, idle_in_waits))
 
 
-RULE = Rule("sync", judge, FIRES_AT)
+RULE = Rule(Regime.SYNC, judge, FIRES_AT)

@@ -9,7 +9,9 @@ and more from pinned memory stay below 80 % of what such copies reach over the d
 copied to the device does not help them.
 """
 
-from tb_bottleneck.measures.copying import (
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
     copied_back,
     copies_made,
@@ -19,8 +21,7 @@ from tb_bottleneck.measures.copying import (
     pageable_copies,
     pinned_bandwidth,
 )
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
@@ -32,11 +33,11 @@ MOSTLY, WORTH_NAMING = 0.5, 0.25
 
 def judge(measures: Measures) -> Judgement:
     """Pageable memory is the first suspect: its copies are staged by the host. ROCm does not tell it from pinned."""
-    return idle_judgement(measures, "transfer", FIRES_AT, _causes)
+    return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
-    share = measures.account.share("transfer")
+    share = measures.account.share(Regime.TRANSFER)
     pageable = measures(pageable_copies)
     if measures.value(copied_back, otherwise=0.0) >= MOSTLY:
         causes = [Cause("large_results", share, (copied_back, bytes_copied_back, host_copies))]
@@ -57,4 +58,4 @@ def _slow_link(measures: Measures) -> bool:
     return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
 
 
-RULE = Rule("transfer", judge, FIRES_AT)
+RULE = Rule(Regime.TRANSFER, judge, FIRES_AT)

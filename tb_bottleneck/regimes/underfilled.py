@@ -8,9 +8,10 @@ Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks 
 window such kernels outweigh what a device-bound run loses elsewhere.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.working import kernel_time, kernels, multiprocessors, underfilled_share
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.30
@@ -18,7 +19,7 @@ FIRES_AT = 0.30
 
 def judge(measures: Measures) -> Judgement:
     """A bigger batch or fused kernels would fill the device; by how much takes a replay, so no gain is stated."""
-    share = measures.account.share("underfilled")
+    share = measures.account.share(Regime.UNDERFILLED)
     if share < FIRES_AT:
         known = measures(multiprocessors)
         if measures.on_device and isinstance(known, Missing):
@@ -28,4 +29,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(FIRES, share, causes=(cause,))
 
 
-RULE = Rule("underfilled", judge, FIRES_AT)
+RULE = Rule(Regime.UNDERFILLED, judge, FIRES_AT)

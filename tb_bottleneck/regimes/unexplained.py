@@ -6,8 +6,9 @@ Threshold: fires at 20 % of the window.
 Source: above a fifth of the window every other share is in doubt by as much as traceml's critical level, 20 %.
 """
 
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.working import unknown_kernels
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.kernels import unknown_kernels
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule
 
 FIRES_AT = 0.20
@@ -15,8 +16,8 @@ FIRES_AT = 0.20
 
 def judge(measures: Measures) -> Judgement:
     """It has no cause and no cure: it lowers the confidence in the rest."""
-    share = measures.account.share("unexplained")
+    share = measures.account.share(Regime.UNEXPLAINED)
     return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=(unknown_kernels,))
 
 
-RULE = Rule("unexplained", judge, FIRES_AT)
+RULE = Rule(Regime.UNEXPLAINED, judge, FIRES_AT)

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_bottleneck.measures.gaps import LONGEST_LATENCY_NS
-from tb_bottleneck.replay.blocks import Layout
-from tb_bottleneck.replay.graph import Graph, Items
-from tb_bottleneck.replay.links import LONG_AGO, LONGEST_PAUSE_NS
-from tb_bottleneck.replay.run import replay
+from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS
+from tb_bottleneck.replay.graph.blocks import Layout
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, LONGEST_PAUSE_NS
+from tb_bottleneck.replay.graph.graph import Graph, Items
+from tb_bottleneck.replay.simulator import replay
 from tb_bottleneck.trace.table import Bools, Ints
 
 # A prediction cannot be better than the replay it starts from, and predictions are meant to be right within 5 % at the
 # median. Unmodified replays of 29 public traces miss by 0.4 % at most.
 MOST_ERROR = 0.05
 # Frozen time stays as it was whatever is cured. More of it than the smallest gain that a verdict is given for (10 % of
-# the window, regimes/bench.py) could hide what the cure would bring.
+# the window, regimes/judge.py) could hide what the cure would bring.
 MOST_FROZEN = 0.10
 
 

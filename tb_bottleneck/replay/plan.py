@@ -7,13 +7,13 @@ same time do not add up. The plan ends where the next cure would bring less than
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.check import Check
-from tb_bottleneck.replay.noise import NOISE
-from tb_bottleneck.replay.profiled import HostScales, host_scaled, scales_of
+from tb_bottleneck.replay.host_scale import HostScales, host_scaled, scales_of
+from tb_bottleneck.replay.modified_graph import Case, Facts, World, recorded_world
+from tb_bottleneck.replay.run_to_run_noise import NOISE
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.scenarios.table import SCENARIO_OF
-from tb_bottleneck.replay.world import Case, Facts, World, recorded_world
 
 # A cure that brings less than this share of the step that is left is lost in the noise between two runs of one training
 # (a few percent from run to run).

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from statistics import fmean, median
 
-from tb_bottleneck.replay.assumptions import word
-from tb_bottleneck.replay.noise import NOISE
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.replay.run_to_run_noise import NOISE
+from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -37,7 +38,7 @@ def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
 
 
 def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
-    waits = {rank: _share(report, "communication") for rank, report in ranks.items()}
+    waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in ranks.items()}
     usual = median(waits.values())
     stragglers = sorted((wait - usual, rank) for rank, wait in waits.items() if usual - wait >= BEHIND)
     pace = stragglers[0][1] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - usual), rank))
@@ -48,7 +49,7 @@ def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
             f"The other ranks wait for rank {pace}, which waits {share} less of each step than they do. "
             f"There: {ranks[pace].verdict.headline}"
         )
-    elif job.verdict.regime == "communication":
+    elif job.verdict.regime == Regime.COMMUNICATION:
         least = min(waits.values())
         job.verdict.headline += (
             f" The rank that spends least in collectives spends {share_text(least)} there: no more than that is the "

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
-from tb_bottleneck.sources.bounds import BOUNDS, Bounds
-from tb_bottleneck.sources.places import Status, place_of
+from tb_bottleneck.sources.filesystem import place_of
+from tb_bottleneck.sources.limits import BOUNDS, Bounds
+from tb_bottleneck.sources.place import Status
 from tb_bottleneck.units import NS_PER_S
 
 try:

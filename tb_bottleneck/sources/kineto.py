@@ -16,10 +16,10 @@ import msgspec
 
 from tb_bottleneck.errors import NotATrace, TooLarge
 from tb_bottleneck.sources.blocks import Blocks
-from tb_bottleneck.sources.bounds import BOUNDS, Bounds
-from tb_bottleneck.sources.event import Event, ExactEvent
+from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.lenient import FIRST_KEYS, LenientReader
-from tb_bottleneck.sources.repair import DECODER, repaired
+from tb_bottleneck.sources.limits import BOUNDS, Bounds
+from tb_bottleneck.sources.trace_event import Event, ExactEvent
 
 Progress = Callable[[int, int], None]
 Batch = list[Event] | list[ExactEvent]

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from tb_bottleneck.sources.event import RAW_ARGUMENTS, Event
-from tb_bottleneck.sources.repair import DECODER, repaired
+from tb_bottleneck.sources.json_repair import DECODER, repaired
+from tb_bottleneck.sources.trace_event import RAW_ARGUMENTS, Event
 
 # Every top-level key of the Trace Event Format: an event begins with one of them.
 FIRST_KEYS = (

@@ -15,9 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
-from tb_bottleneck.sources.eventfiles import holds_telemetry, is_event_file
-from tb_bottleneck.sources.local import LOCAL
-from tb_bottleneck.sources.places import Place, Status, is_url, place_of, shown
+from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
+from tb_bottleneck.sources.filesystem import is_url, place_of
+from tb_bottleneck.sources.local_files import LOCAL
+from tb_bottleneck.sources.place import Place, Status, shown
 
 SNIFFED_BYTES = 64 * 1024
 """How much of an unknown JSON file is inflated to learn whether it is a trace: headers of Kineto traces with a long

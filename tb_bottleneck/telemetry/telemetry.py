@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from google.protobuf.json_format import MessageToDict, SerializeToJsonError
 
-from tb_bottleneck.schema.series import ENDED, HOST, SERIES, STEP_COLUMNS
+from tb_bottleneck.schema.signals import ENDED, HOST, SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepRows
-from tb_bottleneck.telemetry.rows import Bools, Floats, Rows, Times
+from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Rows, Times
 
 SERIES_ROWS = 1 << 16
 """Rows of one series: nine hours at one reading a second as they were taken, and more in buckets."""

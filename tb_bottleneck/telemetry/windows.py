@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.schema.series import HOST
-from tb_bottleneck.telemetry.rows import Bools, Floats, Times
+from tb_bottleneck.schema.signals import HOST
+from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.units import NS_PER_S
 

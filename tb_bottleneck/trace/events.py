@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.sources.event import Event, ExactEvent
-from tb_bottleneck.trace.arguments import Signature, Signatures, argument_columns, signature_rows
-from tb_bottleneck.trace.labels import Labels, Thread, clean, id_text, kinds_of
-from tb_bottleneck.trace.numbers import narrow, times
+from tb_bottleneck.sources.trace_event import Event, ExactEvent
+from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, signature_rows
+from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
+from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.trace.calls import Role
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.period import find_period
+from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 

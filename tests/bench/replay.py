@@ -17,16 +17,16 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
+from tb_bottleneck.attribution.recording import Recording  # noqa: E402
 from tb_bottleneck.errors import BottleneckError  # noqa: E402
-from tb_bottleneck.measures.measures import Measures  # noqa: E402
-from tb_bottleneck.measures.recording import Recording  # noqa: E402
-from tb_bottleneck.regimes.bench import judge_all  # noqa: E402
-from tb_bottleneck.replay.blocks import layout_of  # noqa: E402
-from tb_bottleneck.replay.graph import graph_of  # noqa: E402
+from tb_bottleneck.measures.measure_set import Measures  # noqa: E402
+from tb_bottleneck.regimes.judge import judge_all  # noqa: E402
+from tb_bottleneck.replay.graph.blocks import layout_of  # noqa: E402
+from tb_bottleneck.replay.graph.graph import graph_of  # noqa: E402
+from tb_bottleneck.replay.modified_graph import Facts  # noqa: E402
 from tb_bottleneck.replay.plan import predict  # noqa: E402
-from tb_bottleneck.replay.run import replay  # noqa: E402
-from tb_bottleneck.replay.scenarios.table import SCENARIO_OF  # noqa: E402
-from tb_bottleneck.replay.world import Facts  # noqa: E402
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF  # noqa: E402
+from tb_bottleneck.replay.simulator import replay  # noqa: E402
 from tb_bottleneck.trace.steps import find_steps  # noqa: E402
 from tb_bottleneck.trace.trace import load  # noqa: E402
 

@@ -12,8 +12,8 @@ import time
 
 import psutil
 
-from tb_bottleneck.monitor.readings import Sampler
 from tb_bottleneck.monitor.samplers import all_samplers
+from tb_bottleneck.monitor.samplers.sampler import Sampler
 
 READINGS = 60
 

@@ -22,10 +22,10 @@ from statistics import median
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT))
 
-from tb_bottleneck.diagnosis import diagnose  # noqa: E402
-from tb_bottleneck.plugin.tab import ANALYSE  # noqa: E402
-from tb_bottleneck.report.identity import identity_of  # noqa: E402
-from tb_bottleneck.report.stored import VARIABLE, Store  # noqa: E402
+from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
+from tb_bottleneck.plugin.plugin import ANALYSE  # noqa: E402
+from tb_bottleneck.report.cache.file_identity import identity_of  # noqa: E402
+from tb_bottleneck.report.cache.report_store import VARIABLE, Store  # noqa: E402
 from tb_bottleneck.sources.logdir import scan  # noqa: E402
 from tests.plugin.tenant import Tenant  # noqa: E402
 

@@ -33,7 +33,7 @@ from simulate.machine import Machine  # noqa: E402
 from simulate.training import program_of  # noqa: E402
 from tile import tile  # noqa: E402
 
-from tb_bottleneck.plugin.static_files import DIRECTORY, ENTRY  # noqa: E402
+from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY  # noqa: E402
 from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
 from tests.telemetry.simulated import simulate, stretch  # noqa: E402
 from tests.telemetry.written import NAME, write  # noqa: E402

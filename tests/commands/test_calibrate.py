@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.monitor import calibrate, calibrations
-from tb_bottleneck.monitor.calibrate import Measured
+from tb_bottleneck.monitor.facts import calibration_store
+from tb_bottleneck.tools import calibration
+from tb_bottleneck.tools.calibration import Measured
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +16,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
     found = Measured("NVIDIA H200", "570.86.15", {"bf16_flops": 7.9e14, "fp32_flops": 9e11, "launch_ns": 4100.0})
     found.figures["copy_bytes_per_s"] = 4.1e12
     found.left_out["tf32_flops"] = "this device has no TF32"
-    monkeypatch.setattr(calibrate, "calibrate", lambda device, progress: found)
+    monkeypatch.setattr(calibration, "calibrate", lambda device, progress: found)
     return found
 
 
@@ -42,7 +43,7 @@ def test_for_programs_and_for_later_runs(measured: Measured, capsys: pytest.Capt
         "calibration": measured.figures,
         "left_out": measured.left_out,
     }
-    assert calibrations.recall("NVIDIA H200", "570.86.15") == measured.figures
+    assert calibration_store.recall("NVIDIA H200", "570.86.15") == measured.figures
 
 
 def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
@@ -56,6 +57,6 @@ def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
 
 
 def test_a_cache_that_is_off_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(calibrations.VARIABLE, "off")
+    monkeypatch.setenv(calibration_store.VARIABLE, "off")
     assert main(["calibrate"]) == 0
     assert "Not kept" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from typing import Any
 
 from draw import drawn
 
-from tb_bottleneck.comparison.side import Side, Unjudged, open_side
+from tb_bottleneck.comparison.runs.compared_run import Side, Unjudged, open_side
 
 A100 = {"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}
 H200 = {"id": 0, "name": "NVIDIA H200", "numSms": 132}

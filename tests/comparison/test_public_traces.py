@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.comparison.comparing import compare
-from tb_bottleneck.comparison.series import series_of
-from tb_bottleneck.comparison.side import Side, open_side
-from tb_bottleneck.comparison.what_if import Asked, what_if
+from tb_bottleneck.comparison.compare import compare
+from tb_bottleneck.comparison.runs.compared_run import Side, open_side
+from tb_bottleneck.comparison.series.run_series import series_of
+from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
 
 TRACES = Path(os.environ.get("TB_BOTTLENECK_TRACES", ""))
 pytestmark = pytest.mark.skipif(

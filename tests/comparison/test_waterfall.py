@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_bottleneck.comparison.waterfall import largest, waterfall
-from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.regime import REGIMES
 
 NS = st.fixed_dictionaries({regime: st.floats(0, 1e12) for regime in REGIMES})
 

@@ -6,7 +6,7 @@ import pytest
 
 from demo import table
 from demo.pairs import PAIRS
-from tb_bottleneck.replay.scenarios.table import SCENARIO_OF
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -8,9 +8,9 @@ from string import Template
 
 import pytest
 
+from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.knowledge.words import regime_advice
-from tb_bottleneck.measures.account import REGIMES
+from tb_bottleneck.regime import REGIMES
 
 torch = pytest.importorskip("torch")
 

@@ -13,17 +13,17 @@ from simulate.kineto import DIALECTS
 from simulate.kineto import Recording as Written
 from simulate.workload import random_workload
 
-from tb_bottleneck import measures
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures import trace
 from tb_bottleneck.trace.steps import find_steps
 
 UNITS = {"ns", "share", "count", "bytes", "bytes_per_s", "text"}
 
 
 def all_measures():
-    for found in pkgutil.iter_modules(measures.__path__):
-        module = importlib.import_module(f"{measures.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(trace.__path__):
+        module = importlib.import_module(f"{trace.__name__}.{found.name}")
         for name, function in inspect.getmembers(module, inspect.isfunction):
             signature = inspect.signature(function)
             takes = [parameter.annotation for parameter in signature.parameters.values()]

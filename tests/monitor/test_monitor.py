@@ -23,7 +23,7 @@ from torch.utils.data import dataloader as torch_dataloader
 
 from tb_bottleneck import Monitor
 from tb_bottleneck.monitor import monitor as module
-from tb_bottleneck.monitor.readings import Reading
+from tb_bottleneck.monitor.samplers.sampler import Reading
 
 PATCHED = {
     "DataLoader.__iter__": lambda: DataLoader.__iter__,
@@ -175,7 +175,7 @@ def test_a_trace_with_the_unprofiled_step_time_beside_it(tmp_path: Path) -> None
 
 
 def test_a_trace_on_request(tmp_path: Path) -> None:
-    from tb_bottleneck.monitor.directory import ask, living
+    from tb_bottleneck.monitor.writer.run_directory import ask, living
 
     training = Training()
     with quick(tmp_path):

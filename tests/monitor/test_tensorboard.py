@@ -13,7 +13,7 @@ from tensorboard.context import RequestContext
 from tensorboard.data import provider as provider_api
 
 from tb_bottleneck import Monitor
-from tb_bottleneck.schema.series import CONTEXT_TAG, PACKET_TAG, PLUGIN_NAME
+from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG, PLUGIN_NAME
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 
 USERS = [10.0, 20.0, 30.0]
@@ -24,7 +24,7 @@ def logdir(tmp_path: Path) -> Path:
     """A run of a user who logs a loss with TensorBoard's own writer, monitored into the same directory."""
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    from tb_bottleneck.monitor.packing import scalars_event
+    from tb_bottleneck.monitor.writer.encode import scalars_event
 
     writer = EventFileWriter(str(tmp_path / "mine"))
     with Monitor(tmp_path / "mine", captures=0, every_s=0.1):

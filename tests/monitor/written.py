@@ -6,7 +6,7 @@ from pathlib import Path
 from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 from tensorboard.compat.proto.event_pb2 import Event
 
-from tb_bottleneck.schema.series import CONTEXT_TAG, PACKET_TAG
+from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 
 

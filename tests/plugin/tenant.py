@@ -12,8 +12,8 @@ from tensorboard.backend import application
 from tensorboard.plugins.base_plugin import TBContext
 from werkzeug.test import Client, TestResponse
 
-from tb_bottleneck.plugin.limits import Limits
-from tb_bottleneck.plugin.tab import BottleneckPlugin
+from tb_bottleneck.plugin.plugin import BottleneckPlugin
+from tb_bottleneck.plugin.workers.limits import Limits
 
 FAKE = "tests.plugin.fake_analysis:analyse"
 DATA = "/data/plugin/tb_bottleneck/"

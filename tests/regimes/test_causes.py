@@ -2,10 +2,10 @@
 
 import pytest
 
-from tb_bottleneck.knowledge.words import regime_advice
-from tb_bottleneck.measures.account import REGIMES
-from tb_bottleneck.measures.measure import Measure, Missing, words
-from tb_bottleneck.regimes.bench import RULES
+from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regimes.judge import RULES
 
 
 class Told:

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from tb_bottleneck import regimes
-from tb_bottleneck.measures.account import REGIMES
-from tb_bottleneck.regimes.bench import RULES
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regimes.judge import RULES
 
 MODULES = [
-    name for _, name, package in pkgutil.iter_modules(regimes.__path__) if not package and name not in ("rule", "bench")
+    name for _, name, package in pkgutil.iter_modules(regimes.__path__) if not package and name not in ("rule", "judge")
 ]
 
 

@@ -5,7 +5,7 @@ from drawn_worlds import drawn_recording
 from simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.check import MOST_ERROR, MOST_FROZEN, Check
-from tb_bottleneck.replay.world import Facts
+from tb_bottleneck.replay.modified_graph import Facts
 
 EXPLAINED = """
     step    aaaaaaaaaabbbbbbbbbb

@@ -5,8 +5,8 @@ from drawn_worlds import drawn_recording
 from simulate.workload import healthy
 from simulated_worlds import world_of
 
-from tb_bottleneck.replay.noise import NOISE
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
+from tb_bottleneck.replay.run_to_run_noise import NOISE
 
 # The loader and the save each keep the device waiting; a step of twenty columns has nine of one and six of the other.
 TWICE_ILL = """

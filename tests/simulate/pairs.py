@@ -18,7 +18,7 @@ from simulate.run import Run
 from simulate.training import program_of
 from simulate.truth import window_of
 from simulate.workload import Workload, healthy
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 
 # Workers deliver in bursts, so what they come to shows only over many steps.

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.trace.trace import load
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.errors import NotATrace, StillGrowing, TooLarge
-from tb_bottleneck.sources.bounds import Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
+from tb_bottleneck.sources.limits import Bounds
 
 TRACES = Path(__file__).parent.parent / "traces"
 MEGABYTE = 1 << 20

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.diagnosis import diagnose
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.errors import NotATrace
 from tb_bottleneck.trace.trace import load
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.live import Listener, judge_telemetry
-from tb_bottleneck.schema.series import SERIES, STEP_COLUMNS
+from tb_bottleneck.diagnosis.telemetry import Listener, judge_telemetry
+from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tb_bottleneck.telemetry.telemetry import MOST_DEVICES, Telemetry
 from tests.telemetry.written import context

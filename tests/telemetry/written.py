@@ -8,7 +8,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tb_bottleneck.schema.series import CONTEXT_TAG, PACKET_TAG, PLUGIN_NAME
+from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG, PLUGIN_NAME
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 
 NAME = "events.out.tfevents.1700000000.host.42.0"

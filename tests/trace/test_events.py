@@ -6,11 +6,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tb_bottleneck.sources.event import Args, Event
+from tb_bottleneck.sources.trace_event import Args, Event
 from tb_bottleneck.trace import events
+from tb_bottleneck.trace.columns.labels import MAX_NAME
 from tb_bottleneck.trace.events import EventsBuilder
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.labels import MAX_NAME
 from tb_bottleneck.trace.trace import load
 
 

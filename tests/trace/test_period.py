@@ -5,10 +5,10 @@ from collections import Counter
 
 import numpy as np
 
+from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.header import read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.labels import Thread
 from tb_bottleneck.trace.period import find_period
 from tb_bottleneck.trace.trace import Trace
 

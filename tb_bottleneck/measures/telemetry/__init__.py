@@ -1,1 +1,1 @@
-"""Measures whose witness is the telemetry: each takes the testimony of one process, as others take a recording."""
+"""Measures taken from the telemetry of one process."""

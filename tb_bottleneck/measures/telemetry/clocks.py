@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.measures.measure import Measure, Missing, words
-from tb_bottleneck.measures.telemetry.testimony import WITNESS, Testimony
-from tb_bottleneck.telemetry.rows import Floats
+from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Testimony
+from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.telemetry.bounded_columns import Floats
 
 # nvmlClocksEventReasons (nvml.h).
 IDLE, SOFTWARE_POWER_CAP, HARDWARE_SLOWDOWN = 0x1, 0x4, 0x8

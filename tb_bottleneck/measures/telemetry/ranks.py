@@ -1,7 +1,7 @@
 """Which process of how many this is."""
 
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.telemetry.testimony import WITNESS, Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Testimony
+from tb_bottleneck.measure import Measure, Missing
 
 
 def processes(testimony: Testimony) -> Measure | Missing:

@@ -3,7 +3,7 @@
 import functools
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import Workplace
 
 SIGNAL = "backward"
 

@@ -8,7 +8,7 @@ the method would become part of what is compiled.
 import functools
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import Workplace
 
 SIGNAL = "forward"
 

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tb_bottleneck.monitor.batch import samples_in
-from tb_bottleneck.monitor.hooks.hook import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.steps.batch_size import samples_in
 
 SIGNAL = "loader_wait"
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook import Workplace
-from tb_bottleneck.monitor.seen import MOST_LOOKED_AT
+from tb_bottleneck.monitor.facts.model import MOST_LOOKED_AT
+from tb_bottleneck.monitor.hooks.hook_context import Workplace
 
 SIGNAL = "optimizer"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import psutil
 
-from tb_bottleneck.monitor.context import usable_cores
-from tb_bottleneck.monitor.readings import Reading
+from tb_bottleneck.monitor.facts.cpu import usable_cores
+from tb_bottleneck.monitor.samplers.sampler import Reading
 
 # What a core's time is made of. Time of guests lies within user and nice; time that was stolen went to other machines
 # under the same hypervisor, so this machine's core did not work in it.

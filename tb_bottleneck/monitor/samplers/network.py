@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-from tb_bottleneck.monitor.readings import Reading
 from tb_bottleneck.monitor.samplers.rates import Clock, Rates
+from tb_bottleneck.monitor.samplers.sampler import Reading
 
 _RECEIVED, _SENT = "network_received", "network_sent"
 _INFINIBAND = {_RECEIVED: "port_rcv_data", _SENT: "port_xmit_data"}

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tb_bottleneck.monitor.readings import Reading
 from tb_bottleneck.monitor.samplers.rates import Clock, Rates
+from tb_bottleneck.monitor.samplers.sampler import Reading
 
 _FILES = {"cpu_pressure": "cpu", "io_pressure": "io", "memory_pressure": "memory"}
 _TOTAL_US = re.compile(r"^some .*\btotal=(\d+)$", re.MULTILINE)

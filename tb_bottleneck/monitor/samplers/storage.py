@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psutil
 
-from tb_bottleneck.monitor.readings import Reading
 from tb_bottleneck.monitor.samplers.rates import Clock, Rates
+from tb_bottleneck.monitor.samplers.sampler import Reading
 
 _SECTOR_BYTES = 512  # whatever the device's own sectors are
 _MS_PER_S = 1e3

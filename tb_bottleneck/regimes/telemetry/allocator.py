@@ -7,15 +7,16 @@ Source: regimes/allocator.py; pytorch docs, torch.cuda.memory_stats: num_alloc_r
 that result in a cache flush and a retry.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.hosting import (
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.step_phases import (
     allocations_retried,
     blocks_allocated,
     blocks_freed,
     idle_inside_phases,
     memory_filled,
 )
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.allocator import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -25,7 +26,7 @@ RETRIES = 0.01  # per step: one in a hundred steps is not warm-up any more
 
 def judge(measures: Measures) -> Judgement:
     """Retries tell a full card from an emptied cache."""
-    share = measures.account.share("allocator")
+    share = measures.account.share(Regime.ALLOCATOR)
     seen = measures(blocks_allocated)
     if isinstance(seen, Missing):
         return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=seen.because)
@@ -38,4 +39,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(FIRES, share, share, (emptied,))
 
 
-RULE = Rule("allocator", judge, FIRES_AT)
+RULE = Rule(Regime.ALLOCATOR, judge, FIRES_AT)

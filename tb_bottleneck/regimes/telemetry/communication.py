@@ -6,9 +6,10 @@ Threshold: as for traces, never reached.
 Source: regimes/communication.py; collectives run on the device beside other kernels, and only a trace tells them apart.
 """
 
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.ranks import processes
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.communication import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 
@@ -23,4 +24,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(CLEAR, 0.0)
 
 
-RULE = Rule("communication", judge, FIRES_AT)
+RULE = Rule(Regime.COMMUNICATION, judge, FIRES_AT)

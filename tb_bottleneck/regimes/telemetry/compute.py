@@ -9,8 +9,8 @@ they cost the work what does not run meanwhile, 1 - 1 / (threads for each core).
 Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default one is the owner's choice, and said.
 """
 
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import Measures
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.clocks import (
     clock_lost,
     heat_loss,
@@ -22,16 +22,7 @@ from tb_bottleneck.measures.telemetry.clocks import (
     power_drawn,
     power_loss,
 )
-from tb_bottleneck.measures.telemetry.feeding import cores_usable
-from tb_bottleneck.measures.telemetry.hosting import (
-    blas_library,
-    cores_waited_for,
-    quota_held,
-    threads_queued,
-    threads_wanted,
-    torch_threads_told,
-)
-from tb_bottleneck.measures.telemetry.working import (
+from tb_bottleneck.measures.telemetry.device_utilisation import (
     bound_told,
     bound_told_by,
     fp32_used,
@@ -39,6 +30,16 @@ from tb_bottleneck.measures.telemetry.working import (
     power_of_limit,
     tensor_cores_used,
 )
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable
+from tb_bottleneck.measures.telemetry.step_phases import (
+    blas_library,
+    cores_waited_for,
+    quota_held,
+    threads_queued,
+    threads_wanted,
+    torch_threads_told,
+)
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -53,7 +54,7 @@ SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 def judge(measures: Measures) -> Judgement:
     """What slows the work is named even where nothing tells what bounds it."""
-    share = measures.account.share("compute")
+    share = measures.account.share(Regime.COMPUTE)
     causes = _throttles(measures) if measures.on_device else _crowding(measures)
     told = measures(bound_told)
     if causes:
@@ -99,4 +100,4 @@ def _crowding(measures: Measures) -> tuple[Cause, ...]:
     return ()
 
 
-RULE = Rule("compute", judge, FIRES_AT)
+RULE = Rule(Regime.COMPUTE, judge, FIRES_AT)

@@ -6,11 +6,11 @@ Threshold: utilisation below 2 % of the judged time, with steps or with half of 
 Source: regimes/gpu_unused.py; a desktop that draws its screen stays at a few percent only while something moves.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import cores_busy
-from tb_bottleneck.measures.telemetry.hosting import step_time
-from tb_bottleneck.measures.telemetry.working import process_cores, utilisation
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_busy
+from tb_bottleneck.measures.telemetry.step_phases import step_time
 from tb_bottleneck.regimes.gpu_unused import REGIME
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 

@@ -7,17 +7,18 @@ Source: regimes/host.py. Threads that want a core: PSI some over 20 %, or more t
 core (our reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import cores_usable, device_idle
-from tb_bottleneck.measures.telemetry.hosting import (
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle
+from tb_bottleneck.measures.telemetry.step_phases import (
     cores_waited_for,
     outside_phases,
     phases_told,
     quota_held,
     threads_queued,
 )
-from tb_bottleneck.measures.telemetry.working import process_cores
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.host import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -27,13 +28,13 @@ CORES_WANTED, QUEUED = 0.20, 1.2
 
 def judge(measures: Measures) -> Judgement:
     """A host that is short of cores is late everywhere: then the cores are the cause, not the Python."""
-    share = measures.account.share("host")
+    share = measures.account.share(Regime.HOST)
     for needed in (phases_told, device_idle):
         seen = measures(needed)
         if isinstance(seen, Missing):
             return Judgement(ABSTAINS, share, missing=seen.because)
     short = _short_of_cores(measures)
-    late = share + measures.account.share("launch")
+    late = share + measures.account.share(Regime.LAUNCH)
     if short is not None and late >= FIRES_AT:
         return Judgement(FIRES, share, late, (Cause(short.name, late, short.evidence),))
     if share < FIRES_AT:
@@ -49,4 +50,4 @@ def _short_of_cores(measures: Measures) -> Cause | None:
     return None
 
 
-RULE = Rule("host", judge, FIRES_AT)
+RULE = Rule(Regime.HOST, judge, FIRES_AT)

@@ -9,9 +9,9 @@ A quota counts from a tenth of its periods, or of the core time that it allows, 
 overhead.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import (
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
     cores_usable,
     device_idle,
@@ -24,7 +24,8 @@ from tb_bottleneck.measures.telemetry.feeding import (
     worker_busy,
     workers,
 )
-from tb_bottleneck.measures.telemetry.hosting import quota_held
+from tb_bottleneck.measures.telemetry.step_phases import quota_held
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -36,7 +37,7 @@ QUOTA_HOLDS = 0.10
 
 def judge(measures: Measures) -> Judgement:
     """The wait proves it; the workers and the storage tell why."""
-    share = measures.account.share("input")
+    share = measures.account.share(Regime.INPUT)
     for needed in (loader_waited, device_idle):
         seen = measures(needed)
         if isinstance(seen, Missing):
@@ -67,4 +68,4 @@ def _cause(measures: Measures, share: float) -> Cause:
     return Cause("too_few_workers", share, (workers, worker_busy, cores_busy, *seen))
 
 
-RULE = Rule("input", judge, FIRES_AT)
+RULE = Rule(Regime.INPUT, judge, FIRES_AT)

@@ -8,13 +8,14 @@ Source: regimes/interruption.py; three times the median is where steps are judge
 traceml's minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.hosting import (
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.step_phases import (
     interruption_period,
     interruption_time,
     interruptions,
     step_time,
 )
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.interruption import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -23,7 +24,7 @@ ENOUGH_STEPS = 20
 
 def judge(measures: Measures) -> Judgement:
     """What interrupts is not known; a steady period speaks for checkpoints, evaluation or logging."""
-    share = measures.account.share("interruption")
+    share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < ENOUGH_STEPS:
         return Judgement(ABSTAINS, share, missing=f"{ENOUGH_STEPS} steps, to hold a long one against")
     if share < FIRES_AT:
@@ -32,4 +33,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(FIRES, share, share, (Cause("periodic_pauses", share, evidence),))
 
 
-RULE = Rule("interruption", judge, FIRES_AT)
+RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT)

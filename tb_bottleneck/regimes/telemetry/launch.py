@@ -6,18 +6,19 @@ Threshold: as for traces; all of it counts as recoverable, because no profiler s
 Source: regimes/launch.py.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import device_idle
-from tb_bottleneck.measures.telemetry.hosting import idle_inside_phases, phase_time, phases_told, waits
-from tb_bottleneck.measures.telemetry.working import process_cores, utilisation
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
+from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
+from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases, phase_time, phases_told, waits
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.launch import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 
 def judge(measures: Measures) -> Judgement:
     """Gaps between kernels show in the utilisation only: the device's span goes from the first to the last event."""
-    share = measures.account.share("launch")
+    share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         return Judgement(ABSTAINS, share, missing="on a CPU only a trace tells operators' own work from calling them")
     for needed in (phases_told, device_idle, *((utilisation,) if measures.on_device else ())):
@@ -32,4 +33,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(CLEAR, share, share)
 
 
-RULE = Rule("launch", judge, FIRES_AT)
+RULE = Rule(Regime.LAUNCH, judge, FIRES_AT)

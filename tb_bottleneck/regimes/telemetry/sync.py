@@ -6,11 +6,12 @@ Threshold: as for traces, for the idle time that waits and launches share; below
 Source: regimes/sync.py.
 """
 
-from tb_bottleneck.measures.measure import Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import device_idle
-from tb_bottleneck.measures.telemetry.hosting import idle_inside_phases
-from tb_bottleneck.measures.telemetry.working import utilisation
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import utilisation
+from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
+from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 from tb_bottleneck.regimes.sync import FIRES_AT
 
@@ -26,4 +27,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(CLEAR, 0.0)
 
 
-RULE = Rule("sync", judge, FIRES_AT)
+RULE = Rule(Regime.SYNC, judge, FIRES_AT)

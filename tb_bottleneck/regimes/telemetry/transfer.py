@@ -8,10 +8,11 @@ Source: regimes/transfer.py; NVML's documentation of MaxPcieLinkGeneration: an i
 loaded readings count. A link has steps of a half at the least, so 10 % is no more than rounding.
 """
 
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import device_idle
-from tb_bottleneck.measures.telemetry.linking import link_reached, link_traffic, link_words, transferred
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
+from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_traffic, link_words, transferred
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.transfer import FIRES_AT
 
@@ -20,7 +21,7 @@ DEGRADED = 0.10
 
 def judge(measures: Measures) -> Judgement:
     """A degraded link is named even where copies cost little now: it is a defect of the machine."""
-    share = measures.account.share("transfer")
+    share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED
     causes = []
@@ -35,4 +36,4 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(FIRES if causes else CLEAR, share, share, tuple(causes))
 
 
-RULE = Rule("transfer", judge, FIRES_AT)
+RULE = Rule(Regime.TRANSFER, judge, FIRES_AT)

@@ -6,11 +6,12 @@ Threshold: as for traces; a cause is named from 10 % of the time on.
 Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead of the step.
 """
 
-from tb_bottleneck.measures.measure import Measure
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry.feeding import device_idle, utilisation_swings
-from tb_bottleneck.measures.telemetry.hosting import idle_inside_phases, phase_time, waits
-from tb_bottleneck.measures.telemetry.working import other_processes, others_worked, own_work, utilisation
+from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import other_processes, others_worked, own_work, utilisation
+from tb_bottleneck.measures.telemetry.input_pipeline import device_idle, utilisation_swings
+from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases, phase_time, waits
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.unexplained import FIRES_AT
 
@@ -19,7 +20,7 @@ WORTH_NAMING = 0.10
 
 def judge(measures: Measures) -> Judgement:
     """Idle time and other tenants' time could be had back; work whose bound is not known is no loss."""
-    share = measures.account.share("unexplained")
+    share = measures.account.share(Regime.UNEXPLAINED)
     causes = []
     others = measures.value(others_worked, 0.0)
     if others >= WORTH_NAMING:
@@ -40,8 +41,8 @@ def judge(measures: Measures) -> Judgement:
 
 def _told_idle(measures: Measures) -> float:
     """Idle time that has an owner."""
-    owners = ("input", "transfer", "launch", "host", "allocator", "interruption")
+    owners = (Regime.INPUT, Regime.TRANSFER, Regime.LAUNCH, Regime.HOST, Regime.ALLOCATOR, Regime.INTERRUPTION)
     return sum(measures.account.share(regime) for regime in owners)
 
 
-RULE = Rule("unexplained", judge, FIRES_AT)
+RULE = Rule(Regime.UNEXPLAINED, judge, FIRES_AT)

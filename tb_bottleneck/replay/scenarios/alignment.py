@@ -9,11 +9,11 @@ best they reach what the best tenth of the aligned products' time reaches.
 import numpy as np
 
 from tb_bottleneck.knowledge.precisions import misaligned, precision_of
-from tb_bottleneck.measures.roofs import Roof
-from tb_bottleneck.replay.naming import named
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.name_filter import named
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BEST = 0.9

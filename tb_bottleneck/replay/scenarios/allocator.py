@@ -7,10 +7,10 @@ Bounds: at worst half of the calls stay, as where sizes change every step; at be
 
 import numpy as np
 
-from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
-from tb_bottleneck.trace.calls import Role
+from tb_bottleneck.trace.runtime_calls import Role
 
 STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
 

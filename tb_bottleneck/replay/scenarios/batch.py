@@ -8,11 +8,11 @@ Bounds: at worst small kernels take half as long again; at best as expected.
 
 import numpy as np
 
-from tb_bottleneck.measures.doing import Doing
-from tb_bottleneck.measures.smallness import underfilled
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import COMPUTING, Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import COMPUTING, Case, World, scaled
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.trace.device_ops import Work
 
 TIMES = 2
 GROWING = {Case.EXPECTED: 1.0, Case.LOW: 1.5, Case.HIGH: 1.0}

@@ -7,10 +7,10 @@ Bounds: at worst they take SLOWER of their time, as where much of it is waiting;
 
 import numpy as np
 
-from tb_bottleneck.replay.rows import NONE
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.trace.device_ops import Work
 
 HALVED, SLOWER = 0.5, 0.8
 

@@ -9,12 +9,12 @@ at SLOWER_LINK of that. At best they also run on a stream of their own, beside t
 
 import numpy as np
 
-from tb_bottleneck.replay.link import link_rate, named_copies
-from tb_bottleneck.replay.rows import NONE
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.pcie_link import link_rate, named_copies
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.scenarios.waits import waiting
-from tb_bottleneck.replay.world import Case, World
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.replay.scenarios.syncs import waiting
+from tb_bottleneck.trace.device_ops import Work
 
 SLOWER_LINK = 0.7
 # A copy smaller than this takes its latency, not its bytes' time.

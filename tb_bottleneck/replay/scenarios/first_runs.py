@@ -5,9 +5,9 @@ Assumes: it does not come back, as it does where shapes change from step to step
 Bounds: at worst half of it comes back; at best none does, which is what is expected.
 """
 
-from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
 
 STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
 

@@ -5,9 +5,9 @@ Assumes: nothing of it has to happen where it does.
 Bounds: at worst half of it stays; at best none.
 """
 
-from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
 
 STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
 

@@ -12,19 +12,19 @@ from functools import partial
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Doing
 from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measures.doing import Doing
-from tb_bottleneck.measures.interrupting import KINDS, interruptions
-from tb_bottleneck.replay.rows import NONE
+from tb_bottleneck.measures.trace.interruptions import KINDS, interruptions
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
 
 # The advice is to go from every few steps to every hundredth or thousandth.
 SELDOM = {Case.EXPECTED: 100.0, Case.LOW: 3.0, Case.HIGH: np.inf}
 
 
 def cure(kind: str, world: World, case: Case) -> World:
-    """Shrinks those of one kind (measures/interrupting.py); of every kind where it is empty."""
+    """Shrinks those of one kind (measures/trace/interruptions.py); of every kind where it is empty."""
     items, left = world.items, 1 / SELDOM[case]
     spans = _spans(world, kind)
     # A gap may hold an interruption, and what the host did besides: only the former shrinks.

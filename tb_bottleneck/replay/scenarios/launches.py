@@ -7,10 +7,10 @@ Bounds: at worst compiling halves the dispatching and no graph can be captured; 
 
 import numpy as np
 
-from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.trace.device_ops import Work
 
 # What is left of the dispatching: one call per graph instead of one per kernel.
 REPLAYED = 0.05

@@ -11,12 +11,12 @@ nobody waits, and they slow nobody down.
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Doing
 from tb_bottleneck.intervals import Spans
-from tb_bottleneck.measures.doing import Doing
-from tb_bottleneck.measures.loading import SINGLE, loader_iterator, workers_factor, workers_needed
-from tb_bottleneck.measures.measure import Measure
+from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.trace.loader import SINGLE, loader_iterator, workers_factor, workers_needed
+from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
 
 # Taking a ready batch off the queue, and handing its memory over: 0.06 to 0.2 ms.
 HANDOVER_NS = {Case.EXPECTED: 100_000, Case.LOW: 200_000, Case.HIGH: 60_000}

@@ -8,9 +8,9 @@ Bounds: at worst a third of the dispatching stays; at best none.
 
 import numpy as np
 
-from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
 
 FEWER = {Case.EXPECTED: 0.1, Case.LOW: 0.33, Case.HIGH: 0.0}
 FUSED_PAUSE_NS = 1_000

@@ -7,9 +7,9 @@ Bounds: what exceeds the backward pass stays; at worst half of what could be hid
 
 import numpy as np
 
+from tb_bottleneck.replay.modified_graph import COMPUTING, Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import COMPUTING, Case, World, scaled
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats, Rows
 
 HIDDEN = {Case.EXPECTED: 0.8, Case.LOW: 0.5, Case.HIGH: 1.0}

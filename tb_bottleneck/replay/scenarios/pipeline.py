@@ -9,10 +9,10 @@ one, since nothing tells that batches are not made beside the training already.
 
 import numpy as np
 
-from tb_bottleneck.measures.doing import Doing
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios import loader, storage
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
 
 
 def cure_loop(world: World, case: Case) -> World:

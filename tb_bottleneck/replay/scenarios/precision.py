@@ -9,11 +9,11 @@ half of what is expected, at best the same share of the higher peak as of the lo
 import numpy as np
 
 from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.measures.peaks import Peaks, peaks_of
-from tb_bottleneck.measures.roofs import Roof
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World, scaled
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
+from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
 # Matrix units are harder to feed: a kernel that reached half of the ordinary peak reaches about a quarter of theirs.

@@ -8,10 +8,10 @@ copies only return at once, and still run between the kernels.
 
 import numpy as np
 
+from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios.copies import freed
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
-from tb_bottleneck.trace.device import Work
+from tb_bottleneck.trace.device_ops import Work
 
 
 def cure(world: World, case: Case) -> World:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tb_bottleneck.replay.world import Case, World
+from tb_bottleneck.replay.modified_graph import Case, World
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ Bounds: at worst half of the rest stays; at best nobody waits for a batch at all
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Doing
 from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measures.doing import Doing
-from tb_bottleneck.measures.fetching import uneven_fetches
-from tb_bottleneck.measures.measure import Measure
+from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.trace.loader_fetches import uneven_fetches
+from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios import loader
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.world import Case, World
 
 STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
 

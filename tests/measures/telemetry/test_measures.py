@@ -2,18 +2,19 @@
 
 import pytest
 
-from tb_bottleneck.measures.measure import Measure, Missing
-from tb_bottleneck.measures.telemetry import clocks, feeding, hosting, linking, testimony, working
+from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.telemetry import clocks, device_utilisation, input_pipeline, pcie_link, step_phases
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tests.telemetry.simulated import FACTS, HEALTHY, HOST, S, Stretch, simulate, stretch
 
 EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
 
 
-def heard(*stretches: Stretch, facts=None, without=()) -> testimony.Testimony:
+def heard(*stretches: Stretch, facts=None, without=()) -> telemetry_recording.Testimony:
     telemetry = Telemetry()
     telemetry.add(simulate(stretches, 0, facts, without))
-    return testimony.Testimony(telemetry)
+    return telemetry_recording.Testimony(telemetry)
 
 
 def value(measure, *stretches: Stretch, **options) -> float:
@@ -25,20 +26,20 @@ def value(measure, *stretches: Stretch, **options) -> float:
 @pytest.mark.parametrize(
     ("measure", "made", "expected"),
     [
-        (working.utilisation, Stretch(), 1.0),
-        (feeding.loader_waited, Stretch(load=158.5), 158.5e6),
-        (feeding.worker_busy, stretch("storage"), 0.15),
-        (feeding.storage_waited, stretch("storage"), 0.6),
+        (device_utilisation.utilisation, Stretch(), 1.0),
+        (input_pipeline.loader_waited, Stretch(load=158.5), 158.5e6),
+        (input_pipeline.worker_busy, stretch("storage"), 0.15),
+        (input_pipeline.storage_waited, stretch("storage"), 0.6),
         (clocks.heat_throttled, stretch("hot"), 1.0),
         (clocks.clock_lost, stretch("hot"), 0.4),
         (clocks.power_drawn, stretch("capped"), 1.0),
-        (linking.link_reached, stretch("link"), 0.25),
-        (hosting.waits, stretch("waits"), 3.0),
-        (hosting.blocks_allocated, stretch("emptied"), 6.0),
-        (hosting.interruption_time, stretch("paused"), 20 * 66.7e6),
-        (hosting.quota_held, stretch("quota"), 0.25),
-        (hosting.threads_wanted, Stretch(), 0.5),
-        (hosting.threads_queued, Stretch(), 5 / 16),
+        (pcie_link.link_reached, stretch("link"), 0.25),
+        (step_phases.waits, stretch("waits"), 3.0),
+        (step_phases.blocks_allocated, stretch("emptied"), 6.0),
+        (step_phases.interruption_time, stretch("paused"), 20 * 66.7e6),
+        (step_phases.quota_held, stretch("quota"), 0.25),
+        (step_phases.threads_wanted, Stretch(), 0.5),
+        (step_phases.threads_queued, Stretch(), 5 / 16),
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
@@ -48,32 +49,32 @@ def test_a_measure_is_what_was_simulated(measure, made, expected):
 
 def test_workers_and_storage_are_looked_at_while_the_device_starves():
     calm = stretch("healthy", 300.0)
-    assert value(feeding.storage_waited, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
+    assert value(input_pipeline.storage_waited, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
 
 
 def test_a_period_is_told_in_steps():
-    found = hosting.interruption_period(heard(stretch("paused")))
+    found = step_phases.interruption_period(heard(stretch("paused")))
     assert isinstance(found, Measure)
     assert found.text == "every 20 steps"
 
 
 def test_a_link_is_told_in_words():
-    found = linking.link_words(heard(stretch("link")))
+    found = pcie_link.link_words(heard(stretch("link")))
     assert isinstance(found, Measure)
     assert found.text == "generation 5 x4, could be generation 5 x16"
 
 
 def test_blas_is_told_by_name_whatever_the_facts_hold():
     pools = [{"api": "blas", "library": "openblas"}, {"api": "openmp", "library": "gomp"}, "nonsense", 3]
-    found = hosting.blas_library(heard(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
+    found = step_phases.blas_library(heard(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
     assert isinstance(found, Measure)
     assert found.text == "mkl, openblas"
-    assert isinstance(hosting.blas_library(heard(facts={**FACTS, "blas_pools": 7})), Missing)
+    assert isinstance(step_phases.blas_library(heard(facts={**FACTS, "blas_pools": 7})), Missing)
 
 
 ALL = [
     measure
-    for module in (clocks, feeding, hosting, linking, working)
+    for module in (clocks, input_pipeline, step_phases, pcie_link, device_utilisation)
     for name, measure in vars(module).items()
     if callable(measure) and getattr(measure, "__module__", "") == module.__name__ and not name.startswith("_")
     and name not in ("lost_by_window",)
@@ -83,7 +84,7 @@ ALL = [
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
     found = measure(heard(stretch("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
-    if measure in (hosting.interruptions, working.bound_told_by):
+    if measure in (step_phases.interruptions, device_utilisation.bound_told_by):
         return  # no step, no interruption; who tells is known where nobody does
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
     assert found.because

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_bottleneck.monitor.samplers.gpu import Gpu, Refused
-from tb_bottleneck.monitor.samplers.gpus import Gpus
+from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
 from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
-from tb_bottleneck.monitor.samplers.nvml.questions import questions
+from tb_bottleneck.monitor.samplers.nvml.queries import questions
 
 
 class Recorder:

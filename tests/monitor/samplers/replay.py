@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_bottleneck.monitor.samplers.gpu import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
 
 RECORDINGS = Path(__file__).parent / "nvml"
 

@@ -7,18 +7,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.readings import Reading, Sampler
 from tb_bottleneck.monitor.samplers import all_samplers
 from tb_bottleneck.monitor.samplers.cores import Cores, UsableCores
-from tb_bottleneck.monitor.samplers.family import AnyFamily
-from tb_bottleneck.monitor.samplers.memory import HostMemory
+from tb_bottleneck.monitor.samplers.cpu_quota import Quota
+from tb_bottleneck.monitor.samplers.host_memory import HostMemory
+from tb_bottleneck.monitor.samplers.loader_workers import Workers
 from tb_bottleneck.monitor.samplers.network import Network
+from tb_bottleneck.monitor.samplers.own_process import OwnProcess
 from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
-from tb_bottleneck.monitor.samplers.process import OwnProcess
-from tb_bottleneck.monitor.samplers.quota import Quota
+from tb_bottleneck.monitor.samplers.process_tree import AnyFamily
+from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
 from tb_bottleneck.monitor.samplers.storage import Disks
-from tb_bottleneck.monitor.samplers.workers import Workers
-from tb_bottleneck.schema.series import HOST, SERIES
+from tb_bottleneck.schema.signals import HOST, SERIES
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from monitor.samplers import replay
 from monitor.samplers.record import Recorder
 from monitor.samplers.replay import Replay
 
-from tb_bottleneck.monitor.samplers.gpus import Gpus
-from tb_bottleneck.monitor.samplers.nvml.questions import questions
+from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
+from tb_bottleneck.monitor.samplers.nvml.queries import questions
 
 
 def test_a_recording_of_a_replay_is_the_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,17 +5,17 @@ import pkgutil
 
 import pytest
 
-from tb_bottleneck.measures.account import REGIMES
-from tb_bottleneck.measures.measures import Measures
-from tb_bottleneck.measures.telemetry import testimony
-from tb_bottleneck.regimes import bench as traces
+from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regimes import judge as traces
 from tb_bottleneck.regimes import telemetry
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN
-from tb_bottleneck.regimes.telemetry import bench
+from tb_bottleneck.regimes.telemetry import judge
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tests.telemetry.simulated import HEALTHY, simulate, stretch
 
-MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("bench", "bands")]
+MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("judge", "phases")]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -26,15 +26,15 @@ def test_a_rule_tells_signal_formula_threshold_and_source(name):
 
 
 def test_both_benches_judge_the_same_regimes_by_the_same_thresholds():
-    assert tuple(rule.regime for rule in bench.RULES) == REGIMES
-    assert [rule.fires_at for rule in bench.RULES] == [rule.fires_at for rule in traces.RULES]
+    assert tuple(rule.regime for rule in judge.RULES) == REGIMES
+    assert [rule.fires_at for rule in judge.RULES] == [rule.fires_at for rule in traces.RULES]
 
 
 @pytest.mark.parametrize("illness", ["healthy", "starved", "hot", "link"])
 def test_no_rule_breaks(illness):
     heard = Telemetry()
     heard.add(simulate([stretch(illness, 40.0)]))
-    verdicts = bench.judge_all(Measures(testimony.Testimony(heard)))
+    verdicts = judge.judge_all(Measures(telemetry_recording.Testimony(heard)))
     assert BROKEN not in [verdict.judgement.status for verdict in verdicts]
 
 
@@ -43,6 +43,8 @@ def test_on_a_cpu_telemetry_does_not_call_launching_clear():
     heard = Telemetry()
     of_a_gpu = (*HEALTHY, "gpu_utilisation", "device_busy")
     heard.add(simulate([stretch("on_cpu", 40.0)], facts={"device_kind": "cpu", "cores": 16}, without=of_a_gpu))
-    launch = next(one for one in bench.judge_all(Measures(testimony.Testimony(heard))) if one.regime == "launch")
+    launch = next(
+        one for one in judge.judge_all(Measures(telemetry_recording.Testimony(heard))) if one.regime == "launch"
+    )
     assert launch.judgement.status == ABSTAINS
     assert "only a trace tells" in launch.judgement.missing

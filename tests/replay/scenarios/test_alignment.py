@@ -5,9 +5,9 @@ import json
 import pytest
 from draw import drawn
 
-from tb_bottleneck.measures.recording import Recording
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.replay.modified_graph import Case, Facts, World, recorded_world
 from tb_bottleneck.replay.scenarios.alignment import SCENARIO
-from tb_bottleneck.replay.world import Case, Facts, World, recorded_world
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

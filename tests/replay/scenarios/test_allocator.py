@@ -2,8 +2,8 @@
 
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.allocator import SCENARIO
-from tb_bottleneck.replay.world import Case
 
 ALLOCATING = """
     step    aaaaaaaaaabbbbbbbbbb

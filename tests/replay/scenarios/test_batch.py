@@ -3,8 +3,8 @@
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.batch import SCENARIO
-from tb_bottleneck.replay.world import Case
 
 
 def test_kernels_too_small_to_fill_the_device_take_no_longer_for_twice_the_samples():

@@ -3,8 +3,8 @@
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.collectives import SCENARIO
-from tb_bottleneck.replay.world import Case
 
 # The second kernel of a step waits for the collective, which begins with the first one's end.
 EXPOSED = """

@@ -6,8 +6,8 @@ A drawn copy moves 2^20 bytes in a column of 100 us or more; an A100's link move
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
-from tb_bottleneck.replay.scenarios import copies, link, prefetch
-from tb_bottleneck.replay.world import Case
+from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.scenarios import copies, pcie_link, prefetch
 
 # The host is far ahead: all is launched in four columns.
 COPIED = """
@@ -51,9 +51,9 @@ def test_prefetched_copies_still_share_the_link():
 
 
 def test_a_healthy_link_shortens_every_large_copy():
-    assert cured(drawn_world(COPIED), link.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+    assert cured(drawn_world(COPIED), pcie_link.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
 
 
 def test_what_a_link_reaches_is_not_guessed_of_an_unknown_device():
     world = drawn_world(COPIED, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
-    assert link.SCENARIO.cure(world, Case.EXPECTED) is None
+    assert pcie_link.SCENARIO.cure(world, Case.EXPECTED) is None

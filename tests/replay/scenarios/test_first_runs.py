@@ -4,8 +4,8 @@ import draw
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.first_runs import SCENARIO
-from tb_bottleneck.replay.world import Case
 
 LOADING = """
     step    aaaaaaaaaabbbbbbbbbb

@@ -2,8 +2,8 @@
 
 from drawn_worlds import drawn_recording
 
+from tb_bottleneck.replay.modified_graph import Case, Facts, recorded_world
 from tb_bottleneck.replay.scenarios.host_python import SCENARIO
-from tb_bottleneck.replay.world import Case, Facts, recorded_world
 
 PYTHON = """
     step    aaaaaaaaaabbbbbbbbbb

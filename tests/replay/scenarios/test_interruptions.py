@@ -3,8 +3,8 @@
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.interruptions import CHECKPOINTS, COLLECTION
-from tb_bottleneck.replay.world import Case
 
 SAVING = """
     step    aaaaaaaaaabbbbbbbbbb

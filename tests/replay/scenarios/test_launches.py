@@ -3,8 +3,8 @@
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.launches import HALVED, REPLAYED, SCENARIO
-from tb_bottleneck.replay.world import Case
 
 LATE = """
     step    aaaaaaaaaabbbbbbbbbb

@@ -4,8 +4,8 @@ import numpy as np
 from drawn_worlds import UNIT_NS, columns, cured, drawn_world
 
 from tb_bottleneck.intervals import union
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches
-from tb_bottleneck.replay.world import Case
 
 IN_MAIN = """
     step    aaaaaaaaaabbbbbbbbbb

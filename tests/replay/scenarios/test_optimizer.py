@@ -4,8 +4,8 @@ from drawn_worlds import columns, cured, drawn_world
 from simulate.workload import launch_bound
 from simulated_worlds import world_of
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.optimizer import SCENARIO
-from tb_bottleneck.replay.world import Case
 
 
 def test_the_optimizers_dispatching_goes_and_its_kernels_stay():

@@ -5,8 +5,8 @@ from drawn_worlds import drawn_world
 from simulate.illnesses import ILLNESSES
 from simulated_worlds import world_of
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.overlap import SCENARIO
-from tb_bottleneck.replay.world import Case
 
 
 def test_what_the_backward_pass_can_hide_goes():

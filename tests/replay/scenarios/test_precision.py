@@ -5,8 +5,8 @@ import pytest
 from draw import drawn
 from drawn_worlds import columns, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios.precision import REACHES, SCENARIO
-from tb_bottleneck.replay.world import Case
 
 FP32 = "ampere_sgemm_128x64_tn"
 BUSY = """

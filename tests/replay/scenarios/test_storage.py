@@ -3,9 +3,9 @@
 import pytest
 from drawn_worlds import columns, cured, drawn_world
 
+from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.replay.scenarios import loader
 from tb_bottleneck.replay.scenarios.storage import SCENARIO, evened
-from tb_bottleneck.replay.world import Case
 
 # Eight fetches of two columns, but for two of twelve: unlike a usual one, and not in the rhythm of workers.
 UNEVEN = """

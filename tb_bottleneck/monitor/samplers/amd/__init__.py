@@ -1,9 +1,9 @@
 """AMD's GPUs, through AMD SMI."""
 
 from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi
-from tb_bottleneck.monitor.samplers.amd.questions import questions
-from tb_bottleneck.monitor.samplers.gpus import Gpus
-from tb_bottleneck.monitor.samplers.ours import by_bus
+from tb_bottleneck.monitor.samplers.amd.queries import questions
+from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
+from tb_bottleneck.monitor.samplers.own_gpus import by_bus
 
 
 def sampler() -> Gpus[AmdSmi]:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from tb_bottleneck.monitor.samplers.gpu import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
 
 _LASTING = ("NOT_SUPPORTED", "NOT_YET_IMPLEMENTED", "NO_PERM", "FAIL_LOAD_SYMBOL", "INVAL")
 _LOST = ("NOT_INIT", "DRIVER_NOT_LOADED", "NO_SLOT", "FAIL_LOAD_MODULE")

@@ -1,10 +1,10 @@
 """NVIDIA's GPUs, through NVML."""
 
-from tb_bottleneck.monitor.samplers.gpus import Gpus
+from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
 from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
 from tb_bottleneck.monitor.samplers.nvml.driver import NvmlDriver
-from tb_bottleneck.monitor.samplers.nvml.questions import questions
-from tb_bottleneck.monitor.samplers.ours import by_uuid
+from tb_bottleneck.monitor.samplers.nvml.queries import questions
+from tb_bottleneck.monitor.samplers.own_gpus import by_uuid
 
 
 def sampler() -> "Gpus[NvmlDriver]":

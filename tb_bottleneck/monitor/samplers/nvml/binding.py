@@ -7,9 +7,9 @@ from typing import Any
 
 import pynvml
 
-from tb_bottleneck.monitor.samplers.gpu import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
 from tb_bottleneck.monitor.samplers.nvml.driver import Answer
-from tb_bottleneck.monitor.samplers.nvml.performance import Samples
+from tb_bottleneck.monitor.samplers.nvml.gpm import Samples
 
 _LASTING = {
     pynvml.NVML_ERROR_NOT_SUPPORTED,

@@ -7,7 +7,7 @@ fields, an array a list. So a reading can be held against the documentation, and
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from tb_bottleneck.monitor.samplers.gpu import Driver, Gpu
+from tb_bottleneck.monitor.samplers.gpu_driver import Driver, Gpu
 
 Answer = int | str | Mapping[str, int] | Sequence[Mapping[str, int]]
 

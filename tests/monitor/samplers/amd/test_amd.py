@@ -5,12 +5,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.link import Link
+from tb_bottleneck.monitor.facts.pcie_link import Link
 from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi
-from tb_bottleneck.monitor.samplers.amd.questions import questions
-from tb_bottleneck.monitor.samplers.gpu import Refused
-from tb_bottleneck.monitor.samplers.gpus import Gpus
-from tb_bottleneck.schema.series import SERIES
+from tb_bottleneck.monitor.samplers.amd.queries import questions
+from tb_bottleneck.monitor.samplers.gpu_driver import Refused
+from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
+from tb_bottleneck.schema.signals import SERIES
 
 
 class AmdSmiException(Exception):

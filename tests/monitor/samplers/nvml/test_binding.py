@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from tb_bottleneck.monitor.samplers.gpu import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
 from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
 
 UUID = "GPU-aaaaaaaa-0000"

@@ -1,0 +1,1 @@
+"""Attributes every nanosecond of the judged window to one regime."""

@@ -1,0 +1,70 @@
+"""The account of a run on the CPU: there the CPU is the device, and its timeline is that of the main thread.
+
+An operator's own time, without that of the operators it calls, is the work itself where it is long; where it is short,
+it is the price of being called. Pauses between operators belong to dispatching while they are short, and to Python
+beyond that (attribution/host_activity.py).
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.cpu_operators import work_by_regime
+from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
+from tb_bottleneck.intervals import Spans, clip, merge, subtract
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.trace import Trace
+
+# An operator whose own time is shorter than this spends most of it on being called: dispatching one costs 1 to 5 us.
+DISPATCH_SIZED_NS = 5_000
+
+# Setting gradients to None gives their memory back, which takes milliseconds for large models and records no operator.
+FREES_GRADIENTS = "Optimizer.zero_grad"
+
+REGIME_OF_DOING = {
+    Doing.LOAD: Regime.INPUT,
+    Doing.INTERRUPT: Regime.INTERRUPTION,
+    Doing.START: Regime.INTERRUPTION,
+    Doing.ALLOCATE: Regime.ALLOCATOR,
+    Doing.WAIT: Regime.SYNC,
+    Doing.COPY: Regime.TRANSFER,
+    Doing.DISPATCH: Regime.LAUNCH,
+    Doing.OTHER: Regime.HOST,
+}
+
+
+def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[Regime, int]:
+    """Nanoseconds of the window by regime; they sum to the window."""
+    window = Spans(np.array([steps.begin]), np.array([steps.end]))
+    thread = host.main_thread
+    if thread is None:
+        return {Regime.UNEXPLAINED: window.total()}
+    doings = {doing: clip(spans, steps.begin, steps.end) for doing, spans in host.doings(thread).items()}
+    known = merge(*doings.values())
+    doings[Doing.OTHER] = merge(doings[Doing.OTHER], subtract(window, known))
+    ns = _work(trace, thread, doings[Doing.DISPATCH])
+    worked_in_all = sum(ns.values())
+    for doing, spans in doings.items():
+        regime = REGIME_OF_DOING[doing]
+        dispatched_only = spans.total() - (worked_in_all if doing is Doing.DISPATCH else 0)
+        ns[regime] = ns.get(regime, 0) + dispatched_only
+    return ns
+
+
+def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[Regime, int]:
+    """Own time of the operators that begin in `dispatching`, by regime, in ns."""
+    events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(FREES_GRADIENTS)))
+    rows = rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))]
+    own = nest(events.start[rows], events.end[rows]).self_times()
+    worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)
+    rows, own = rows[worked], own[worked]
+    ns = {regime: int(own[mine].sum()) for regime, mine in work_by_regime(trace, rows).items()}
+    return _fitted(ns, dispatching.total())
+
+
+def _fitted(ns: dict[Regime, int], limit: int) -> dict[Regime, int]:
+    """The parts, scaled down where rows that cross the window's edge make them exceed what they are part of."""
+    total = sum(ns.values())
+    return ns if total <= limit else {regime: part * limit // total for regime, part in ns.items()}

@@ -1,0 +1,82 @@
+"""What the measures are taken from: a trace, its steps, and the facts that several measures share."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.attribution.account import Account, account_of, device_time_by_regime
+from tb_bottleneck.attribution.cpu_account import cpu_time_by_regime
+from tb_bottleneck.attribution.cpu_collectives import python_time, told_apart
+from tb_bottleneck.attribution.device_busy import busy_by_owner
+from tb_bottleneck.attribution.host_activity import HostTimeline
+from tb_bottleneck.attribution.idle_gaps import Gaps, find_gaps
+from tb_bottleneck.intervals import Spans, complement, merge, union
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.roofline.kernel_bounds import Roofs, roofs_of
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One trace with a window to judge. Everything is computed on first use and kept."""
+
+    trace: Trace
+    steps: Steps
+
+    @cached_property
+    def on_device(self) -> bool:
+        """Whether an accelerator worked; else the CPU is the device."""
+        return len(self.trace.device_ops) > 0
+
+    @cached_property
+    def host(self) -> HostTimeline:
+        """What the host threads did."""
+        return HostTimeline(self.trace)
+
+    @cached_property
+    def roofs(self) -> Roofs:
+        """The roof of each device operation, where shapes tell it."""
+        return roofs_of(self.trace)
+
+    @cached_property
+    def busy(self) -> dict[Regime, Spans]:
+        """The accelerator's busy time in the window, by owner."""
+        trace, steps = self.trace, self.steps
+        return busy_by_owner(trace.device_ops, self.roofs, trace.multiprocessors, steps.begin, steps.end)
+
+    @cached_property
+    def idle(self) -> Spans:
+        """The accelerator's idle time in the window."""
+        return complement(merge(*self.busy.values()), self.steps.begin, self.steps.end)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """The idle time of the window, split by owner."""
+        # What lies before the window is looked at too: a wait there may be why the window begins with idle time.
+        ops = self.trace.device_ops
+        before = complement(union(ops.start, ops.end), min(int(ops.start[0]), self.steps.begin), self.steps.begin)
+        starts, ends = (
+            np.concatenate(pair) for pair in ((before.starts, self.idle.starts), (before.ends, self.idle.ends))
+        )
+        return find_gaps(self.trace, Spans(starts, ends), self.host).since(self.steps.begin)
+
+    @cached_property
+    def account(self) -> Account:
+        """Every nanosecond of the window with its owner."""
+        if self.on_device:
+            ns = device_time_by_regime(self.busy, self.gaps)
+        else:
+            ns = cpu_time_by_regime(self.trace, self.steps, self.host)
+        return account_of(self.steps.end - self.steps.begin, told_apart(ns, self.trace, self.python_time))
+
+    @cached_property
+    def python_time(self) -> Spans:
+        """When the device had no work, and nothing recorded says why."""
+        return python_time(self.steps, self.host, self.gaps if self.on_device else None)
+
+    def in_window(self, starts: Ints) -> Bools:
+        """Which of these times lie in the window."""
+        return (starts >= self.steps.begin) & (starts < self.steps.end)

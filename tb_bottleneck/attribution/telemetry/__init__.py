@@ -1,0 +1,1 @@
+"""Attributes the time of telemetry windows to regimes."""

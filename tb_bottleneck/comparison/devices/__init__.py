@@ -1,0 +1,1 @@
+"""Predicts step times on another device."""

@@ -1,0 +1,1 @@
+"""Compares a series of runs."""

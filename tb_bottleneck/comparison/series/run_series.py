@@ -1,0 +1,242 @@
+"""Several runs in a row: a sweep with its knee, settings side by side, or a history and since when it is slower."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from tb_bottleneck.comparison.runs.compared_run import Judged, Side, Unjudged
+from tb_bottleneck.comparison.series.regression_point import turn_of
+from tb_bottleneck.comparison.series.varying_setting import (
+    APART,
+    HISTORY,
+    SETTINGS,
+    SWEEP,
+    Varied,
+    number_of,
+    what_varies,
+)
+from tb_bottleneck.comparison.significance import MIN_STEPS, difference, mean_interval
+from tb_bottleneck.comparison.texts.speedup import time_text
+from tb_bottleneck.comparison.waterfall import waterfall
+from tb_bottleneck.comparison.workload.batch_size import batch_of
+from tb_bottleneck.comparison.workload.similarity import LIKE, likeness
+from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.comparison_texts import series_words, sweep_titles
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.trace.table import Floats
+from tb_bottleneck.units import duration_text, share_text
+
+SCHEMA = 1
+# From the knee on, all that more of the same could bring is this share of the best throughput.
+LEFT_AT_KNEE = 0.1
+# Runs with one setting that differ by more than one training does from itself when it is started again.
+DIFFER = 0.1
+# A regime that makes up this much of a difference is what it is about.
+MOST_OF_IT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The runs with one setting. `times` are of their steps, per step or sample, in ns, run by run."""
+
+    sides: tuple[Side, ...]
+    value: str
+    times: tuple[Floats, ...]
+    ns: dict[Regime, float]
+
+    @property
+    def mean(self) -> float:
+        """Time per step or sample, in ns."""
+        return sum(self.ns.values())
+
+    @property
+    def every(self) -> Floats:
+        """Times of all steps."""
+        return np.concatenate(self.times)
+
+
+def series_of(sides: Sequence[Judged | Unjudged]) -> pb.RunSeries:
+    """The row that these runs make: in the order of what varies where that is a number, else as they were given."""
+    judged = [side for side in sides if isinstance(side, Side)]
+    told = pb.RunSeries(schema=SCHEMA, per="step", varies="run", kind=HISTORY)
+    told.notes.extend(reason for side in sides if isinstance(side, Unjudged) for reason in side.because)
+    left_out = [side.name for side in sides if isinstance(side, Judged) and not isinstance(side, Side)]
+    told.notes.extend(series_words("reported").safe_substitute(run=name) for name in left_out)
+    if len(judged) < 2:
+        told.headline = series_words("few").safe_substitute()
+        return told
+    unlike = _unlike(judged)
+    varied = what_varies(judged)
+    if unlike:
+        varied = Varied(APART, "run", tuple(side.name for side in judged), ())
+    told.varies, told.kind = varied.title, varied.kind
+    told.per, row = _placed(judged, varied)
+    for position, one in enumerate(row):
+        told.points.append(_point(one, row[max(position - 1, 0)], row[0]))
+    told.notes.extend([*_lone(row), *unlike, *_several(varied)])
+    told.headline = series_words("unlike").safe_substitute() if unlike else _headline(told, row)
+    return told
+
+
+def _headline(told: pb.RunSeries, row: list[Placed]) -> str:
+    if told.kind == HISTORY:
+        return _history(told, row)
+    told.notes.extend(_repeats(row))
+    return _sweep(told, row) if told.kind == SWEEP else _settings(told, row)
+
+
+def _placed(sides: list[Side], varied: Varied) -> tuple[str, list[Placed]]:
+    """What times are per, and the runs by their setting, in order; else each run is for itself."""
+    batches = [batch_of(side.recording) for side in sides]
+    sizes = [batch.samples for batch in batches if not isinstance(batch, Missing)]
+    differ = len(sizes) == len(sides) and len(set(sizes)) > 1
+    used = sizes if differ else [1] * len(sides)
+    groups: dict[str, list[tuple[Side, int]]] = {}
+    for position, (side, value, size) in enumerate(zip(sides, varied.values, used, strict=True)):
+        key = value if varied.kind in (SWEEP, SETTINGS) else f"{position}"
+        groups.setdefault(key, []).append((side, size))
+    names = tuple(groups) if varied.kind in (SWEEP, SETTINGS) else varied.values
+    row = [_pooled(name, group) for name, group in zip(names, groups.values(), strict=True)]
+    if varied.kind == SWEEP:
+        row.sort(key=lambda one: number_of(one.value) or 0.0)
+    elif varied.kind == SETTINGS:
+        row.sort(key=lambda one: -one.mean)
+    return ("sample" if differ else "step"), row
+
+
+def _pooled(value: str, group: list[tuple[Side, int]]) -> Placed:
+    """Every run counts alike, however many steps it has."""
+    times = tuple(np.asarray(side.durations / size, np.float64) for side, size in group)
+    ns = {regime: float(np.mean([side.ns[regime] / size for side, size in group])) for regime in REGIMES}
+    return Placed(tuple(side for side, _ in group), value, times, ns)
+
+
+def _point(one: Placed, before: Placed, first: Placed) -> pb.RunPoint:
+    low, high = mean_interval(one.every) if len(one.times) == 1 else _range(one)
+    return pb.RunPoint(
+        run=one.sides[0].name,
+        runs=[side.name for side in one.sides],
+        value=one.value,
+        ns=one.mean,
+        low_ns=low,
+        high_ns=high,
+        speedup=first.mean / one.mean,
+        regime=one.sides[0].report.verdict.regime,
+        steps=sum(len(times) for times in one.times),
+        by_regime=waterfall(before.ns, one.ns),
+    )
+
+
+def _range(one: Placed) -> tuple[float, float]:
+    """The shortest and the longest mean of the runs with one setting, in ns."""
+    means = [float(np.mean(times)) for times in one.times]
+    return min(means), max(means)
+
+
+def _unlike(sides: list[Side]) -> list[str]:
+    """Runs that hardly do the work of the one before them."""
+    pairs = [(before, one, likeness(before.recording, one.recording)) for before, one in pairwise(sides)]
+    return [
+        f"{one.name} hardly does the same work as {before.name}: {share_text(alike)} of the operators agree."
+        for before, one, alike in pairs
+        if not isinstance(alike, Missing) and alike < LIKE
+    ]
+
+
+def _lone(row: list[Placed]) -> list[str]:
+    """Runs of which one step is known."""
+    lone = [
+        side.name for one in row for side, times in zip(one.sides, one.times, strict=True) if len(times) < MIN_STEPS
+    ]
+    return [series_words("lone").safe_substitute(runs=", ".join(dict.fromkeys(lone)))] if lone else []
+
+
+def _several(varied: Varied) -> list[str]:
+    if varied.kind != HISTORY or len(varied.differ) == 0:
+        return []
+    return [series_words("several").safe_substitute(what=", ".join(varied.differ[:6]))]
+
+
+def _repeats(row: list[Placed]) -> list[str]:
+    """Settings whose own runs differ: then what else differs between them matters too."""
+    found = []
+    for one in row:
+        shortest, longest = _range(one)
+        if len(one.times) > 1 and longest / shortest > 1 + DIFFER:
+            runs = ", ".join(side.name for side in one.sides)
+            said = {"value": one.value, "spread": share_text(longest / shortest - 1), "runs": runs}
+            found.append(series_words("repeats").safe_substitute(said))
+    return found
+
+
+def _sweep(told: pb.RunSeries, row: list[Placed]) -> str:
+    first, last, best = row[0], row[-1], min(row, key=lambda one: one.mean)
+    level = last is not first and _in_noise(first, last)
+    said = {
+        "varies": told.varies,
+        "per": told.per,
+        "first": first.value,
+        "last": last.value,
+        "goes": "goes" if level else "falls" if last.mean < first.mean else "rises",
+        "from": duration_text(first.mean),
+        "to": duration_text(last.mean),
+        "at": best.value,
+    }
+    shortest = series_words("best").safe_substitute(said, best=duration_text(best.mean)) if best is not last else ""
+    where = _where(first, best if best is not first else last)
+    headline = series_words("sweep").safe_substitute(said, best=shortest, where=where)
+    if told.varies == sweep_titles()["world_size"]:
+        return headline + series_words("ranks").safe_substitute()
+    if best is first and level:
+        headline += series_words("noise_last").safe_substitute()
+    if best is not first and _in_noise(first, best):
+        return headline + series_words("noise").safe_substitute()
+    if first.mean / best.mean < 1 / (1 - LEFT_AT_KNEE):
+        return headline + series_words("flat").safe_substitute()
+    knee = next(one for one in row if best.mean / one.mean >= 1 - LEFT_AT_KNEE)
+    if knee is last:
+        return headline + series_words("open").safe_substitute(said)
+    best_time, ns = duration_text(best.mean), duration_text(knee.mean)
+    because = series_words("knee").safe_substitute(said, value=knee.value, ns=ns, best=best_time)
+    told.knee.MergeFrom(pb.Knee(run=knee.sides[0].name, value=knee.value, because=because))
+    return headline
+
+
+def _settings(told: pb.RunSeries, row: list[Placed]) -> str:
+    """The row is in order of time, the longest first."""
+    worst, best = row[0], row[-1]
+    said = {"varies": told.varies, "per": told.per, "at": best.value, "best": duration_text(best.mean)}
+    said |= {"worst_at": worst.value, "worst": duration_text(worst.mean)}
+    if _in_noise(worst, best):
+        return series_words("one_setting").safe_substitute(said, **{"from": said["worst"], "to": said["best"]})
+    return series_words("settings").safe_substitute(said, where=_where(worst, best))
+
+
+def _in_noise(a: Placed, b: Placed) -> bool:
+    """Whether their steps do not tell them apart; of one step alone that is not known, and the times are told."""
+    steps = a.every, b.every
+    return min(map(len, steps)) >= MIN_STEPS and not difference(*steps).told
+
+
+def _where(before: Placed, after: Placed) -> str:
+    """The regime that makes most of the difference between two settings; empty where none does."""
+    whole = after.mean - before.mean
+    regime = max(REGIMES, key=lambda one: (after.ns[one] - before.ns[one]) * np.sign(whole))
+    if not whole or (after.ns[regime] - before.ns[regime]) / whole < MOST_OF_IT:
+        return ""
+    times = {"before": time_text(before.ns[regime]), "after": time_text(after.ns[regime])}
+    return series_words("where").safe_substitute(times, title=regime_advice(regime).title.lower())
+
+
+def _history(told: pb.RunSeries, row: list[Placed]) -> str:
+    times = {"from": duration_text(row[0].mean), "to": duration_text(row[-1].mean)}
+    headline = series_words("row").safe_substitute(times, per=told.per, count=len(row))
+    found = turn_of([one.value for one in row], [one.every for one in row], [one.ns for one in row], told.per)
+    if found is None:
+        return headline + series_words("steady").safe_substitute(least="5 %")
+    told.turn.MergeFrom(found)
+    return headline + series_words("slower").safe_substitute(turn=found.because)

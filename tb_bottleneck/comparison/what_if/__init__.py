@@ -1,0 +1,1 @@
+"""Predicts a run under changed conditions."""

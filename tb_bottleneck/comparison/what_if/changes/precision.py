@@ -1,0 +1,128 @@
+"""Products in another type."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.comparison.devices.device_model import Device, device_of, unknown_device
+from tb_bottleneck.comparison.devices.kernel_scaling import Move, operand_type, rows_by_name, times_at_roofs
+from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
+from tb_bottleneck.knowledge.precisions import Precision, precision_of
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
+from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.operand_precision import completed
+from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.table import Bools, Floats
+from tb_bottleneck.units import share_text
+
+PRECISIONS = ("bf16", "fp16", "tf32")
+WIDE = ("fp32", "tf32", "fp64")
+# Operands of this type are multiplied as fp32 or as TF32; which of the two, only the kernel's name can tell.
+SINGLE = "float"
+# Of what is not a product, autocast moves a part in half of the bytes; norms, softmax and losses stay as they are.
+MOVED = {Case.EXPECTED: 0.75, Case.LOW: 1.0, Case.HIGH: 0.5}
+WORTH_SAYING = 0.05  # share of the device's work that is left as it is for want of a type
+# Casting costs some kernels of its own: 3 to 5 % of the time of products.
+CASTS = {Case.EXPECTED: 1.04, Case.LOW: 1.05, Case.HIGH: 1.03}
+
+
+def to_precision(recording: Recording, dtype: str, move: Move | None = None) -> Change:
+    """Products and convolutions that run in a wider type run in this one, on matrix units: those of the other device,
+    where the run is moved to one as well. Then it is the roofs of that device which bound them.
+
+    Raises:
+        Unpredictable: the device is not known or has no units for this type, or no product runs in a wider one.
+    """
+    device = move.b if move is not None else device_of(recording.trace)
+    if device is None:
+        raise Unpredictable(unknown_device(recording.trace))
+    target = device.tensor.get(dtype)
+    if target is None:
+        raise Unpredictable(f"{device.name} has no matrix units for {dtype}.")
+    rates = _rates(recording, device, dtype)
+    if not (rates > 0).any():
+        types = types_multiplied(recording)
+        now = "" if isinstance(types, Missing) else f" They run in {types.text}."
+        raise Unpredictable(
+            f"No product of this recording is known to run in a type that {dtype} would be faster than.{now}"
+        )
+    half = dtype != "tf32"
+    ratio = np.divide(target * (device.achievable or 1.0), rates, out=np.zeros(len(rates)), where=rates > 0)
+
+    def factors(case: Case) -> Floats:
+        return _factors(recording, ratio, move, half, case)
+
+    told: tuple[str, ...] = (
+        _affected(recording, rates > 0, dtype),
+        *_untold(recording, rates),
+        "products gain what the units can do, where their roof is known from shapes; else the square root of it",
+    )
+    if half:
+        told += (
+            "the training converges in this type; norms, softmax and losses stay in fp32, as autocast leaves them",
+        )
+    return Change(f"products ran in {dtype}", told, factors=factors)
+
+
+def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
+    ops = recording.trace.device_ops
+    length = (ops.end - ops.start) * recording.in_window(ops.start)
+    share = float(length[wider].sum() / max(length.sum(), 1))
+    return f"{share_text(share)} of the device's work is products in a wider type than {dtype} now"
+
+
+def _untold(recording: Recording, rates: Floats) -> tuple[str, ...]:
+    """What is said of products whose type nothing tells."""
+    ops = recording.trace.device_ops
+    untold = np.zeros(len(ops), np.bool_)
+    for name, rows in rows_by_name(ops.name):
+        known = _multiplied_in(recording, name, int(rows[0]))
+        untold[rows] = known is None or known.dtype is None
+    untold &= (ops.work == Work.CONTRACTION) & (rates == 0)
+    length = (ops.end - ops.start) * recording.in_window(ops.start)
+    share = float(length[untold].sum() / max(length.sum(), 1))
+    if share < WORTH_SAYING:
+        return ()
+    return (f"{share_text(share)} of the device's work is products whose type is not told: they stay as they are",)
+
+
+def _rates(recording: Recording, device: Device, dtype: str) -> Floats:
+    """What arithmetic now bounds each product that runs in a wider type, in TFLOP/s; 0 for all other operations."""
+    ops = recording.trace.device_ops
+    rates = np.zeros(len(ops))
+    for name, rows in rows_by_name(ops.name):
+        precision = _multiplied_in(recording, name, int(rows[0]))
+        if precision is not None and precision.dtype in WIDE and precision.dtype != dtype:
+            reach = (device.achievable or 1.0) if precision.unit == "tensor" else 1.0
+            rates[rows] = (device.rate(precision) or device.vector or 0.0) * reach
+    return np.where(ops.work == Work.CONTRACTION, rates, 0.0)
+
+
+def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
+    """The precision of a product by its kernel's name, else by its operands; None or without a type where neither
+    tells. Operands in single precision are taken to be multiplied as TF32: the less there is to gain then."""
+    operand = operand_type(recording, op)
+    precision = completed(precision_of(recording.trace.names[name]), operand)
+    if operand != SINGLE or (precision is not None and precision.dtype is not None):
+        return precision
+    return Precision("tensor", "tf32")
+
+
+def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool, case: Case) -> Floats:
+    """`ratio` is the rate in the new type over the one now, 0 for what is no product in a wider type."""
+    ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
+    length = ops.end - ops.start
+    known = recording.roofs.roof != Roof.UNKNOWN
+    at_peak, at_bandwidth = times_at_roofs(recording, move)
+    now = np.maximum(at_peak, at_bandwidth)
+    then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))
+    by_roof = then / np.where(known, np.maximum(now, 1e-9), 1.0)
+    untold = {Case.EXPECTED: 1 / np.sqrt(gain), Case.LOW: 1 / np.sqrt(np.sqrt(gain)), Case.HIGH: 1 / gain}[case]
+    found = np.where(products, np.where(known, by_roof, untold) * CASTS[case], 1.0)
+    if half:
+        # What stands between products that are in half precision already is so too.
+        wide = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
+        found = np.where(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - MOVED[case]) * wide, found)
+    return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(found, 1.0)), np.float64)

@@ -1,0 +1,1 @@
+"""What a run executes: batch size, operators, environment."""

@@ -1,0 +1,1 @@
+"""From a recording to its report: one module for traces, one for telemetry."""

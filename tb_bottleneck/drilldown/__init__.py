@@ -1,0 +1,1 @@
+"""Details of one recording, computed on request: timeline, tables, roofline, trace slice."""

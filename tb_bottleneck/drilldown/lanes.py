@@ -1,0 +1,194 @@
+"""The rows of the timeline: who owns the time, the steps, host threads with their nesting, the device's streams.
+
+A lane holds things that do not overlap (on a device's stream they hardly do). Each is sorted by begin.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.attribution.cpu_account import REGIME_OF_DOING
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.owned_spans import Pieces
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.drilldown.colour_keys import KEY
+from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.table import Ints, Rows
+from tb_bottleneck.trace.trace import Trace
+
+MOST_THREADS, MOST_PYTHON_THREADS, MOST_STREAMS = 6, 2, 12
+DEEPEST, DEEPEST_PYTHON = 8, 10  # how many rows of one thread are shown
+DEEPEST_FOLLOWED = 72  # frames nest deeper than operators; deeper ones than these are not shown
+# Frames that hardly ever change (the interpreter's start, main()) take a row each and tell nothing.
+FEWEST_FRAMES = 4
+_ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: Regime.ALLOCATOR}
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """One row. `name` is a row of `names`, or -1 where the key says it all."""
+
+    group: str
+    title: str
+    track: str
+    depth: int
+    start: Ints
+    end: Ints
+    key: Ints
+    name: Ints
+    names: Sequence[str]
+
+    @cached_property
+    def reach(self) -> Ints:
+        """The latest end up to each thing: never falls."""
+        return np.asarray(np.maximum.accumulate(self.end), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """All rows, and how many threads and streams were left out."""
+
+    rows: tuple[Lane, ...]
+    left_out: int
+
+
+def lanes_of(trace: Trace, recording: Recording | None, pieces: Pieces, device_keys: Ints) -> Lanes:
+    """The rows of a trace's timeline. `device_keys` has a key for each of `trace.all_device_ops`."""
+    rows: list[Lane] = []
+    if recording is not None:
+        rows += [_owners(pieces), _steps(recording)]
+    threads = _busiest(trace, (Kind.ANNOTATION, Kind.CPU_OP, Kind.CALL))
+    keys = _host_keys(trace)
+    for thread in threads[:MOST_THREADS]:
+        rows += _host(trace, thread, keys)
+    pythons = _busiest(trace, (Kind.PYTHON,))
+    for thread in pythons[:MOST_PYTHON_THREADS]:
+        rows += _python(trace, thread, keys)
+    streams = len(np.unique(trace.all_device_ops.queue))
+    left_out = max(0, len(threads) - MOST_THREADS) + max(0, streams - MOST_STREAMS)
+    return Lanes((*rows, *_streams(trace, device_keys)), left_out)
+
+
+def _owners(pieces: Pieces) -> Lane:
+    regimes = np.array([KEY[regime] for regime in REGIMES])
+    unnamed = np.full(len(pieces), -1)
+    return Lane("account", "", "account", 0, pieces.start, pieces.end, regimes[pieces.regime], unnamed, ())
+
+
+def _steps(recording: Recording) -> Lane:
+    edges = recording.steps.edges
+    names = [f"Step {number + 1}" for number in range(len(edges) - 1)]
+    same = np.full(len(names), KEY["step"])
+    return Lane("steps", "", "steps", 0, edges[:-1], edges[1:], same, np.arange(len(names)), names)
+
+
+def _busiest(trace: Trace, kinds: tuple[Kind, ...]) -> list[int]:
+    """Threads by the time of what they did, the longest first."""
+    rows = trace.rows(*kinds)
+    time = np.bincount(trace.events.thread[rows], weights=trace.events.duration[rows], minlength=len(trace.threads))
+    return [int(thread) for thread in np.argsort(-time, kind="stable") if time[thread] > 0]
+
+
+def _host(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP, Kind.CALL)
+    rows = rows[trace.events.thread[rows] == thread]
+    depth = _depths(trace, rows)
+    for level in range(min(int(depth.max(initial=-1)) + 1, DEEPEST)):
+        yield _events_lane(trace, "host", thread, level, rows[depth == level], keys)
+
+
+def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
+    rows = trace.rows(Kind.PYTHON)
+    rows = rows[trace.events.thread[rows] == thread]
+    depth = _depths(trace, rows)
+    levels = min(int(depth.max(initial=-1)) + 1, DEEPEST_FOLLOWED)
+    telling = [level for level in range(levels) if (depth == level).sum() >= FEWEST_FRAMES]
+    for shown, level in enumerate(telling[:DEEPEST_PYTHON]):
+        yield _events_lane(trace, "python", thread, shown, rows[depth == level], keys)
+
+
+def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, keys: Ints) -> Lane:
+    events, told = trace.events, trace.threads[thread]
+    title = told.name or f"thread {told.thread}"
+    return Lane(
+        group,
+        title,
+        f"{group} {thread}",
+        depth,
+        events.start[rows],
+        events.end[rows],
+        keys[rows],
+        events.name[rows],
+        trace.names,
+    )
+
+
+def _depths(trace: Trace, rows: Rows) -> Ints:
+    """How many rows each row is nested in, DEEPEST_FOLLOWED at the most."""
+    parent = nest(trace.events.start[rows], trace.events.end[rows]).parent
+    depth = np.zeros(len(rows), np.int64)
+    inner = np.flatnonzero(parent != np.arange(len(rows)))
+    for level in range(1, DEEPEST_FOLLOWED + 1):
+        if not len(inner):
+            break
+        depth[inner] = level
+        inner = inner[np.isin(parent[inner], inner)]
+    return depth
+
+
+def _host_keys(trace: Trace) -> Ints:
+    """A key for each row of the events; that of device work has no meaning here."""
+    events, training = trace.events, trains(trace)
+    base = {Kind.CPU_OP: "op", Kind.ANNOTATION: "mark", Kind.PYTHON: "python", Kind.CALL: "call"}
+    by_kind = np.full(max(Kind) + 1, KEY["op"])
+    for kind, word in base.items():
+        by_kind[kind] = KEY[word]
+    keys = np.asarray(by_kind[events.kind], np.int64)
+    for kind, on in ((Kind.ANNOTATION, "annotation"), (Kind.CPU_OP, "annotation"), (Kind.PYTHON, "python")):
+        rows, patterns = trace.rows(kind), doing_patterns(on, training)
+        told = np.full(len(trace.names), -1, np.int64)
+        for name in np.unique(events.name[rows]).tolist():
+            does = first_match(patterns, trace.names[name])
+            if does is not None:
+                told[name] = KEY[REGIME_OF_DOING[Doing[does.upper()]]]
+        key = told[events.name[rows]]
+        keys[rows[key >= 0]] = key[key >= 0]
+    calls = trace.rows(Kind.CALL)
+    for role, word in _ROLE_KEY.items():
+        keys[calls[trace.calls.role == role]] = KEY[word]
+    keys[calls[trace.reads & (trace.calls.role == Role.COPY)]] = KEY[Regime.SYNC]
+    return keys
+
+
+def _streams(trace: Trace, keys: Ints) -> Iterator[Lane]:
+    """The busiest streams."""
+    ops = trace.all_device_ops
+    busy = np.bincount(ops.queue, weights=ops.end - ops.start, minlength=len(trace.threads))
+    several = len(np.unique(ops.device)) > 1
+    for queue in np.argsort(-busy, kind="stable")[:MOST_STREAMS].tolist():
+        rows = np.flatnonzero(ops.queue == queue)
+        if not len(rows):
+            return
+        device = f"device {int(ops.device[rows[0]])}, " if several else ""
+        copies = np.isin(ops.work[rows], (Work.UPLOAD, Work.DOWNLOAD, Work.PEER_COPY)).all()
+        what = "copies" if copies else "stream"
+        title = f"{device}{what} {trace.threads[queue].thread}"
+        yield Lane(
+            "device",
+            title,
+            f"device {queue}",
+            0,
+            ops.start[rows],
+            ops.end[rows],
+            keys[rows],
+            ops.name[rows],
+            trace.names,
+        )

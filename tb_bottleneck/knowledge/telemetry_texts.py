@@ -1,0 +1,57 @@
+"""The words for what telemetry shows: own ones, or those of the regime where it shows the same as a trace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from string import Template
+from typing import Any
+
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, Line, regime_advice
+from tb_bottleneck.knowledge.catalogue import Unsourced, load
+
+_FILE = "advice/telemetry.toml"
+
+
+@dataclass(frozen=True)
+class TelemetryAdvice:
+    """Templates by regime, status and cause; labels by measure."""
+
+    headline: Mapping[str, Template]
+    because: Mapping[str, Template]
+    causes: Mapping[str, CauseAdvice]
+    lines: Mapping[str, Line]
+    stretch: Mapping[str, Template]
+    joined: Mapping[str, Template]
+    """Sentences about a trace and the telemetry of one process."""
+
+
+@cache
+def telemetry_advice() -> TelemetryAdvice:
+    """The words. Raises Unsourced where a cause does not say where its advice comes from."""
+    raw = load(_FILE)
+    return TelemetryAdvice(
+        headline={regime: Template(text) for regime, text in raw["headline"].items()},
+        because={status: Template(text) for status, text in raw["because"].items()},
+        causes={name: _cause(name, entry) for name, entry in raw["cause"].items()},
+        stretch={name: Template(text) for name, text in raw["stretch"].items()},
+        joined={name: Template(text) for name, text in raw["joined"].items()},
+        lines={name: _line(name, entry) for name, entry in raw["line"].items()},
+    )
+
+
+def _line(name: str, raw: Mapping[str, Any]) -> Line:
+    return Line(name, raw["label"], raw.get("compared_with", ""), optional=bool(raw.get("optional", False)))
+
+
+def _cause(name: str, raw: Mapping[str, Any]) -> CauseAdvice:
+    if not str(raw.get("source", "")).strip():
+        raise Unsourced(f"{_FILE}: {name} has no source")
+    like = regime_advice(raw["regime"]).causes[name] if "regime" in raw else None
+    return CauseAdvice(
+        title=raw["title"] if like is None else raw.get("title", like.title),
+        summary=raw["summary"] if like is None else raw.get("summary", like.summary),
+        code=Template(raw["code"].strip()) if "code" in raw or like is None else like.code,
+        confirm=raw["confirm"],
+        evidence=(),  # in the order in which the rule names its measures
+        headline=Template(raw["headline"]) if "headline" in raw else None,
+    )

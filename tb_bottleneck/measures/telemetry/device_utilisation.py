@@ -1,0 +1,91 @@
+"""How the device works: busy, with what, at which clock, and for whom."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Testimony
+from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.regime import Regime
+
+_COUNTERS = "; reading the profiling counters takes a Hopper or newer device and the permission"
+
+
+def utilisation(testimony: Testimony) -> Measure | Missing:
+    """Time in which any kernel ran, of the judged time (share)."""
+    return testimony.of_series("gpu_utilisation", "share", of_device=True)
+
+
+def own_work(testimony: Testimony) -> Measure | Missing:
+    """Of the judged time, what the device worked for this process, or the CPU where that is the device (share)."""
+    busy = 1.0 - testimony.accounts.idle
+    if testimony.on_device:
+        busy = np.maximum(busy - testimony.signals.tenants, 0.0)
+    return testimony.mean(busy, "share", "neither gpu_utilisation nor device_busy was recorded")
+
+
+def bandwidth_used(testimony: Testimony) -> Measure | Missing:
+    """Of the peak memory bandwidth, what was in use, mean (share)."""
+    return _counter(testimony, "dram_activity")
+
+
+def tensor_cores_used(testimony: Testimony) -> Measure | Missing:
+    """Of the time, what the tensor cores worked, mean (share)."""
+    return _counter(testimony, "tensor_activity")
+
+
+def fp32_used(testimony: Testimony) -> Measure | Missing:
+    """Of the time, what the fp32 units worked, mean (share)."""
+    return _counter(testimony, "fp32_activity")
+
+
+def multiprocessors_used(testimony: Testimony) -> Measure | Missing:
+    """Of the time and the multiprocessors, what had a warp, mean (share)."""
+    return _counter(testimony, "sm_activity")
+
+
+def power_of_limit(testimony: Testimony) -> Measure | Missing:
+    """Power drawn, of the limit in force, mean (share)."""
+    power, limit = (testimony.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return testimony.mean(power / limit, "share", testimony.why_missing("power"))
+
+
+def memory_accessed(testimony: Testimony) -> Measure | Missing:
+    """Of the time, what device memory was accessed, mean (share)."""
+    return testimony.of_series("memory_utilisation", "share", of_device=True)
+
+
+def bound_told(testimony: Testimony) -> Measure | Missing:
+    """Of the device's own work, what some counter tells the bound of (share)."""
+    work = own_work(testimony)
+    if isinstance(work, Missing):
+        return work
+    told = sum(testimony.account.share(regime) for regime in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED))
+    if told < 0.5 * work.value:
+        return Missing("what the kernels are bound by" + _COUNTERS if testimony.on_device else "shapes of operators")
+    return Measure(min(told / max(work.value, 1e-9), 1.0), "share", "", len(testimony.windows), WITNESS)
+
+
+def bound_told_by(testimony: Testimony) -> Measure | Missing:
+    """Which counters tell the bound (words)."""
+    by_counters = "the device's profiling counters"
+    return words(by_counters if testimony.bounds.counters else "power and memory activity, which is rough")
+
+
+def other_processes(testimony: Testimony) -> Measure | Missing:
+    """Other processes with work on the device, mean (count)."""
+    return testimony.of_series("other_processes", "count", of_device=True)
+
+
+def others_worked(testimony: Testimony) -> Measure | Missing:
+    """Of the time, what kernels of other processes ran, mean (share)."""
+    return testimony.of_series("other_processes_utilisation", "share", of_device=True)
+
+
+def process_cores(testimony: Testimony) -> Measure | Missing:
+    """Cores that this process used, without its children, mean (count)."""
+    return testimony.of_series("process_cores", "count")
+
+
+def _counter(testimony: Testimony, name: str) -> Measure | Missing:
+    found = testimony.of_series(name, "share", of_device=True)
+    return Missing(found.because + _COUNTERS) if isinstance(found, Missing) else found

@@ -1,0 +1,51 @@
+"""The link between host and device: what it runs at under load, what it could run at, and what copies take."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.device_bound import link_bandwidth
+from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Testimony
+from tb_bottleneck.measure import Measure, Missing, words
+
+LOADED = 0.20
+"""An idle link slows down to save power, so it is judged only in windows with this much utilisation."""
+
+
+def transferred(testimony: Testimony) -> Measure | Missing:
+    """Host time in calls that move tensors, per step (ns)."""
+    return testimony.per_step("transfer", "ns")
+
+
+def link_reached(testimony: Testimony) -> Measure | Missing:
+    """Under load: the best that the link ran at, of what this GPU in this slot could run at (share)."""
+    best = _best(testimony)
+    return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], WITNESS)
+
+
+def link_words(testimony: Testimony) -> Measure | Missing:
+    """What the link runs at under load, and what it could (words)."""
+    best = _best(testimony)
+    if isinstance(best, Missing):
+        return best
+    generation, lanes, could_generation, could_lanes = best[2]
+    return words(f"generation {generation} x{lanes}, could be generation {could_generation} x{could_lanes}")
+
+
+def link_traffic(testimony: Testimony) -> Measure | Missing:
+    """Traffic over the link, both directions, mean (bytes per second)."""
+    sent, received = (testimony.windows.mean(name, of_device=True) for name in ("pcie_sent", "pcie_received"))
+    return testimony.mean(sent + received, "bytes_per_s", testimony.why_missing("pcie_received"))
+
+
+def _best(testimony: Testimony) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
+    windows = testimony.windows
+    loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED
+    names = ("pcie_generation", "pcie_width", "pcie_generation_max", "pcie_width_max")
+    read = [np.where(loaded, windows.mean(name, of_device=True), np.nan) for name in names]
+    now, could = link_bandwidth(read[0], read[1]), link_bandwidth(read[2], read[3])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = now / could
+    if not (ratio > 0).any():
+        return Missing("the link's speed was not recorded while the device was loaded")
+    at = int(np.nanargmax(ratio))
+    values = [round(float(column[at])) for column in read]
+    return min(float(ratio[at]), 1.0), int((ratio > 0).sum()), (values[0], values[1], values[2], values[3])

@@ -1,0 +1,154 @@
+"""What the host does while the device idles: phases, waits, allocations, interruptions, and too few cores."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Testimony
+from tb_bottleneck.attribution.telemetry.window_signals import PHASES
+from tb_bottleneck.measure import Measure, Missing, words
+
+STEADY = 0.2
+"""Distances between interruptions that differ by less than this part of their median are called a period."""
+
+
+def step_time(testimony: Testimony) -> Measure | Missing:
+    """Time of a step, mean (ns)."""
+    return testimony.per_step("wall", "ns")
+
+
+def phases_told(testimony: Testimony) -> Measure | Missing:
+    """Phases of the step that were timed (count); missing where one was not, whose time then looks like Python's."""
+    for name in PHASES:
+        if isinstance(testimony.per_step(name, "ns"), Missing):
+            return Missing(testimony.why_missing(name))
+    return Measure(float(len(PHASES)), "count", "step", witness=WITNESS)
+
+
+def phase_time(testimony: Testimony) -> Measure | Missing:
+    """Host time in forward, backward and optimizer, per step (ns)."""
+    parts = [testimony.per_step(name, "ns") for name in PHASES]
+    known = [part for part in parts if isinstance(part, Measure)]
+    if not known:
+        return Missing("the phases of the step were not recorded")
+    return Measure(sum(part.value for part in known), "ns", "step", known[0].count, WITNESS)
+
+
+def waits(testimony: Testimony) -> Measure | Missing:
+    """Calls that made the host wait for the device, per step (count)."""
+    return testimony.per_step("syncs", "count")
+
+
+def idle_inside_phases(testimony: Testimony) -> Measure | Missing:
+    """Of the judged time, what the device idles inside the step for a reason that is not told (share)."""
+    accounts = testimony.accounts
+    inside = np.where(np.isnan(accounts.idle), np.nan, accounts.ambiguous)
+    return testimony.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
+
+
+def outside_phases(testimony: Testimony) -> Measure | Missing:
+    """Host time of a step outside loader, copies, forward, backward and optimizer (ns)."""
+    told = phases_told(testimony)
+    if isinstance(told, Missing):
+        return told
+    wall, phases = step_time(testimony), phase_time(testimony)
+    if isinstance(wall, Missing) or isinstance(phases, Missing):
+        return wall if isinstance(wall, Missing) else phases
+    others = [testimony.per_step(name, "ns") for name in ("loader_wait", "transfer")]
+    inside = phases.value + sum(part.value for part in others if isinstance(part, Measure))
+    return Measure(max(wall.value - inside, 0.0), "ns", "step", wall.count, WITNESS)
+
+
+def blocks_allocated(testimony: Testimony) -> Measure | Missing:
+    """Blocks that the allocator asked the driver for, per step (count)."""
+    return testimony.per_step("device_allocations", "count")
+
+
+def blocks_freed(testimony: Testimony) -> Measure | Missing:
+    """Blocks that the allocator gave back to the driver, per step (count)."""
+    return testimony.per_step("device_frees", "count")
+
+
+def allocations_retried(testimony: Testimony) -> Measure | Missing:
+    """Allocations that first had to empty the cache, per step (count)."""
+    return testimony.per_step("allocation_retries", "count")
+
+
+def memory_filled(testimony: Testimony) -> Measure | Missing:
+    """Device memory in use, of what there is, highest (share)."""
+    used = testimony.windows.readings("memory_used", of_device=True)[1]
+    total = testimony.windows.readings("memory_total", of_device=True)[1]
+    if not len(used) or not len(total) or total.max() <= 0:
+        return Missing(testimony.why_missing("memory_used"))
+    return Measure(min(float(used.max() / total.max()), 1.0), "share", "", len(used), WITNESS)
+
+
+def interruptions(testimony: Testimony) -> Measure | Missing:
+    """Steps more than three times as long as their neighbours (count)."""
+    return Measure(float(len(testimony.excess.number)), "count", "window", witness=WITNESS)
+
+
+def interruption_time(testimony: Testimony) -> Measure | Missing:
+    """By how much such a step is longer, median (ns)."""
+    ns = testimony.excess.ns
+    if not len(ns):
+        return Missing("no step was off the cadence")
+    return Measure(float(np.median(ns)), "ns", "call", len(ns), WITNESS)
+
+
+def interruption_period(testimony: Testimony) -> Measure | Missing:
+    """How often they come (words)."""
+    apart = np.diff(testimony.excess.number)
+    if len(apart) < 2:
+        return Missing("too few of them for a period")
+    usual = float(np.median(apart))
+    steady = np.median(np.abs(apart - usual)) <= STEADY * usual
+    return words(f"every {usual:,.0f} steps" if steady else f"every {apart.min()} to {apart.max():,} steps", len(apart))
+
+
+def threads_wanted(testimony: Testimony) -> Measure | Missing:
+    """Torch's threads in all processes on this machine, for each core that is usable (count)."""
+    threads, cores = testimony.fact("torch_threads"), testimony.fact("cores")
+    if not threads or not cores:
+        return Missing("torch_threads or cores is not among the facts of the run")
+    return Measure(threads * (testimony.fact("local_world_size") or 1.0) / cores, "count", witness=WITNESS)
+
+
+def torch_threads_told(testimony: Testimony) -> Measure | Missing:
+    """Torch's intra-op threads in this process (count)."""
+    threads = testimony.fact("torch_threads")
+    return Measure(threads, "count", witness=WITNESS) if threads else Missing("torch_threads is not among the facts")
+
+
+def threads_queued(testimony: Testimony) -> Measure | Missing:
+    """Threads that run or want to run, for each core that is usable, mean (count)."""
+    queue = testimony.of_series("run_queue", "count")
+    usable = testimony.of_series("cpu_usable_cores", "count")
+    cores = usable.value if isinstance(usable, Measure) else testimony.fact("cores")
+    if isinstance(queue, Missing) or not cores:
+        return queue if isinstance(queue, Missing) else Missing(testimony.why_missing("cpu_usable_cores"))
+    return Measure(queue.value / cores, "count", "", queue.count, WITNESS)
+
+
+def cores_waited_for(testimony: Testimony) -> Measure | Missing:
+    """Of the time, what some thread waited for a core: PSI some (share)."""
+    return testimony.of_series("cpu_pressure", "share")
+
+
+def quota_held(testimony: Testimony) -> Measure | Missing:
+    """Periods in which the CPU quota was used up; else, of the core time that it allows, what it held back (share)."""
+    periods = testimony.of_series("quota_throttled_periods", "share")
+    if isinstance(periods, Measure):
+        return periods
+    usable = testimony.of_series("cpu_usable_cores", "count")
+    cores = usable.value if isinstance(usable, Measure) else testimony.fact("cores") or 1.0
+    held = testimony.windows.growth("quota_throttled_total") / (testimony.windows.grid.width * max(cores, 1.0))
+    return testimony.mean(np.minimum(held, 1.0), "share", testimony.why_missing("quota_throttled_total"))
+
+
+def blas_library(testimony: Testimony) -> Measure | Missing:
+    """What numpy and torch multiply with on the CPU (words)."""
+    pools = testimony.facts.get("blas_pools")
+    entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
+    found = [str(pool.get("library", "unknown")) for pool in entries if pool.get("api") == "blas"]
+    built = testimony.facts.get("torch_blas")
+    told = sorted({*found, *([str(built)] if built else [])})
+    return words(", ".join(told)[:200]) if told else Missing("no BLAS is among the facts of the run")

@@ -1,0 +1,1 @@
+"""Measures taken from a trace."""

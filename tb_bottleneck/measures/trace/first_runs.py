@@ -1,0 +1,41 @@
+"""The time that code takes which runs for the first time: compiling it, loading it, tuning it."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import clip
+from tb_bottleneck.trace.table import Ints
+
+# A start-up may take the first steps of a recording; what comes in most of at least so many steps is none.
+MIN_STEPS = 3
+
+
+def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
+    """Begins and ends of the stretches of the window in which code runs for the first time while the device has no
+    work, and how much of each such code takes, in ns. On a CPU run the main thread is the device."""
+    if recording.on_device:
+        gaps = recording.gaps
+        starting = gaps.by_doing[:, Doing.START]
+        rows = starting > 0
+        return gaps.begin[rows], gaps.end[rows], starting[rows]
+    thread = recording.host.main_thread
+    if thread is None:
+        return (np.empty(0, np.int64),) * 3
+    spans = clip(recording.host.doings(thread)[Doing.START], recording.steps.begin, recording.steps.end)
+    return spans.starts, spans.ends, spans.ends - spans.starts
+
+
+def comes_back(recording: Recording, share: float) -> bool:
+    """Whether first runs take this share of the window even without the half of the steps in which they take most.
+
+    torch.compile that meets a new shape in each step does; a start-up is over after the first ones.
+    """
+    edges = recording.steps.edges
+    if len(recording.steps) < MIN_STEPS:
+        return False
+    begin, _, starting = first_runs_of(recording)
+    step = np.searchsorted(edges, begin, side="right") - 1
+    by_step = np.bincount(step, weights=starting, minlength=len(recording.steps))
+    calmest = np.argsort(by_step, kind="stable")[: len(by_step) // 2]
+    return bool(by_step[calmest].sum() > share * np.diff(edges)[calmest].sum())

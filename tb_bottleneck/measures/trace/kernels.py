@@ -1,0 +1,103 @@
+"""Measures of the device at work, and of the threads of a run on the CPU."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measures.trace.window import COMPUTING, device_work, shown
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.kernel_names import short
+
+_NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
+
+
+def busy_share(recording: Recording) -> Measure | Missing:
+    """Share of the window in which the device works."""
+    if not recording.on_device:
+        return _NO_DEVICE
+    busy = 1 - recording.idle.total() / recording.account.window
+    return Measure(busy, "share", "window", len(recording.trace.device_ops))
+
+
+def kernels(recording: Recording) -> Measure | Missing:
+    """Kernels per step."""
+    ops = device_work(recording, *COMPUTING)
+    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
+
+
+def kernel_time(recording: Recording) -> Measure | Missing:
+    """Median time of a kernel."""
+    ops = device_work(recording, *COMPUTING)
+    return shown(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end) if len(ops) else _NO_DEVICE
+
+
+def dearest_kernel(recording: Recording) -> Measure | Missing:
+    """The kernel name that takes most device time; hostile text."""
+    ops = device_work(recording, *COMPUTING)
+    if not len(ops):
+        return _NO_DEVICE
+    name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
+    return called(recording, name, ops.take(ops.name == name))
+
+
+def underfilled_share(recording: Recording) -> Measure | Missing:
+    """Share of the kernels that are too small to fill the device."""
+    ops = device_work(recording, *COMPUTING)
+    if not len(ops):
+        return _NO_DEVICE
+    small = underfilled(ops, recording.trace.multiprocessors)
+    few = ops.take(small)
+    return replace(shown(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
+
+
+def unknown_kernels(recording: Recording) -> Measure | Missing:
+    """Share of the window in which kernels run whose work neither their names, nor operators, nor shapes tell."""
+    if not recording.on_device:
+        return _NO_DEVICE
+    spans = recording.busy[Regime.UNEXPLAINED]
+    return shown(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
+
+
+def called(recording: Recording, name: int, ops: DeviceOps) -> Measure:
+    """A kernel's name, pointing at the longest of these operations."""
+    longest = int(np.argmax(ops.end - ops.start))
+    return words(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
+
+
+def multiprocessors(recording: Recording) -> Measure | Missing:
+    """Multiprocessors of the device."""
+    if recording.trace.multiprocessors is None:
+        return Missing("the recording does not tell how many multiprocessors the device has")
+    return Measure(float(recording.trace.multiprocessors), "count", "device")
+
+
+def threads_per_core(recording: Recording) -> Measure | Missing:
+    """Intra-op threads of all local processes per core that is really available, from the run's context."""
+    context = recording.trace.header.context
+    threads, cores = context.get("torch_threads"), context.get("cores")
+    processes = context.get("local_world_size", 1)
+    usable = all(isinstance(value, int | float) and value > 0 for value in (threads, cores, processes))
+    if not usable or threads is None or cores is None:
+        return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
+    return Measure(threads * processes / cores, "count", "core", int(threads), witness="context")
+
+
+def torch_threads(recording: Recording) -> Measure | Missing:
+    """Intra-op threads of this process, from the run's context."""
+    return _context_number(recording, "torch_threads")
+
+
+def cores(recording: Recording) -> Measure | Missing:
+    """Cores really available to this process, from the run's context."""
+    return _context_number(recording, "cores")
+
+
+def _context_number(recording: Recording, key: str) -> Measure | Missing:
+    value = recording.trace.header.context.get(key)
+    if isinstance(value, int | float) and value > 0:
+        return Measure(float(value), "count", "process", witness="context")
+    return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")

@@ -1,0 +1,1 @@
+"""Captures traces with torch.profiler."""

@@ -1,0 +1,67 @@
+"""How much the control group's CPU quota held this process back: `cpu.stat` of its group and every parent. Linux only.
+
+Version 2 counts `throttled_usec`, version 1 `throttled_time` in nanoseconds; both add up over the cores, so they can
+grow faster than time does (Linux documentation, scheduler/sched-bwc).
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tb_bottleneck.monitor.facts.cgroups import cpu_groups
+from tb_bottleneck.monitor.samplers.sampler import Reading
+from tb_bottleneck.units import NS_PER_US
+
+_TOTAL, _PERIODS = "quota_throttled_total", "quota_throttled_periods"
+_BECAUSE = "no control group with a CPU controller was found for this process in /proc/self/cgroup and /sys/fs/cgroup"
+_NO_QUOTA = "no CPU quota holds for this process, so there are no periods of one"
+_KEYS = ("nr_periods", "nr_throttled", "throttled_usec", "throttled_time")
+
+
+class Quota:
+    """Time in throttling, and the share of the quota's periods that ran into it."""
+
+    every_s = 1.0
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self._last: dict[str, float] = {}
+
+    def read(self) -> Iterator[Reading]:
+        """The total at once, the share of periods from the second reading on."""
+        counted = self._counted()
+        if not counted:
+            return
+        last, self._last = self._last, counted
+        yield Reading(_TOTAL, counted["ns"])
+        periods = counted["nr_periods"] - last.get("nr_periods", counted["nr_periods"])
+        throttled = counted["nr_throttled"] - last.get("nr_throttled", counted["nr_throttled"])
+        if periods > 0 and throttled >= 0:
+            yield Reading(_PERIODS, min(throttled / periods, 1.0))
+
+    def missing(self) -> Mapping[str, str]:
+        """Both signals where there is no group, the periods where there is no quota."""
+        counted = self._counted()
+        if not counted:
+            return dict.fromkeys((_TOTAL, _PERIODS), _BECAUSE)
+        return {} if counted["nr_periods"] else {_PERIODS: _NO_QUOTA}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _counted(self) -> dict[str, float]:
+        """Summed over the group and its parents, each of which may have a quota; empty where there is none to read."""
+        found: dict[str, float] = {}
+        for folder in cpu_groups(self._root):
+            try:
+                lines = (folder / "cpu.stat").read_text().splitlines()
+            except OSError:
+                continue
+            stat = dict(line.split()[:2] for line in lines if len(line.split()) == 2)
+            numbers = {key: int(stat[key]) for key in _KEYS if stat.get(key, "").isdecimal()}
+            if "nr_periods" not in numbers:
+                continue  # a version 2 root tells usage only
+            ns = numbers.get("throttled_usec", 0) * NS_PER_US + numbers.get("throttled_time", 0)
+            for key, value in (("nr_periods", numbers["nr_periods"]), ("ns", ns)):
+                found[key] = found.get(key, 0.0) + value
+            found["nr_throttled"] = found.get("nr_throttled", 0.0) + numbers.get("nr_throttled", 0)
+        return found

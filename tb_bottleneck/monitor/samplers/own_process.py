@@ -1,0 +1,43 @@
+"""What the training process itself takes: cores, threads, and how often it was put off a core."""
+
+import time
+from collections.abc import Iterator, Mapping
+
+import psutil
+
+from tb_bottleneck.monitor.samplers.rates import Clock, Rates
+from tb_bottleneck.monitor.samplers.sampler import Reading
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None  # type: ignore[assignment]
+
+_SWITCHES = "involuntary_switches_total"
+
+
+class OwnProcess:
+    """This process without its children."""
+
+    every_s = 1.0
+
+    def __init__(self, clock: Clock = time.monotonic, cpu_seconds: Clock = time.process_time) -> None:
+        self._rates = Rates(clock)
+        self._cpu_seconds = cpu_seconds
+
+    def read(self) -> Iterator[Reading]:
+        """The cores from the second reading on."""
+        for cores in self._rates.per_second({"cpu": self._cpu_seconds()}).values():
+            yield Reading("process_cores", cores)
+        yield Reading("process_threads", float(psutil.Process().num_threads()))
+        if resource is not None:
+            yield Reading(_SWITCHES, float(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw))
+
+    def missing(self) -> Mapping[str, str]:
+        """Switches are counted on Unix alone."""
+        return (
+            {} if resource is not None else {_SWITCHES: "the system does not count them for a process: only Unix does"}
+        )
+
+    def close(self) -> None:
+        """Nothing is open."""

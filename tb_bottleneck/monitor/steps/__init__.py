@@ -1,0 +1,1 @@
+"""Step detection and per-step timing."""

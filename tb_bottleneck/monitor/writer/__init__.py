@@ -1,0 +1,1 @@
+"""The background thread that samples signals and writes event files."""

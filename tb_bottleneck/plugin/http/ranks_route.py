@@ -1,0 +1,47 @@
+"""The ranks of the job that a recording belongs to, from what is kept of every recording that was analysed."""
+
+from tb_bottleneck.plugin.state.run_index import Look, id_of
+from tb_bottleneck.plugin.workers.analysis_queue import Analyses, Digest
+from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.schema.evidence_pb2 import RankRow, RanksAnswer
+from tb_bottleneck.sources.logdir import Recording
+
+
+def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksAnswer:
+    """The job of this recording's run, and its ranks in order; neither where fewer than two were judged."""
+    ranks: dict[int, tuple[Recording, Digest]] = {}
+    for other in look.listing.recordings:
+        digest = analyses.look(other)[1] if other.run == recording.run else None
+        if digest is not None and digest.rank is not None and digest.world_size > 1:
+            ranks.setdefault(digest.rank, (other, digest))
+    answer = RanksAnswer(id=id_of(recording))
+    jobs = jobs_of(_as_report(other, digest) for other, digest in ranks.values())
+    if not jobs:
+        return answer
+    answer.job.CopyFrom(jobs[0])
+    late = {straggler.rank for straggler in jobs[0].stragglers}
+    for rank, (other, digest) in sorted(ranks.items()):
+        answer.ranks.append(
+            RankRow(
+                id=id_of(other),
+                source=other.source,
+                rank=rank,
+                step_ns=digest.step_ns,
+                verdict=digest.verdict,
+                account=digest.account,
+                straggles=rank in late,
+            )
+        )
+    return answer
+
+
+def _as_report(recording: Recording, digest: Digest) -> Report:
+    """As much of the report as the judgement of a job reads."""
+    return Report(
+        run=recording.run,
+        rank=digest.rank,
+        world_size=digest.world_size,
+        verdict=digest.verdict,
+        account=digest.account,
+    )

@@ -1,0 +1,68 @@
+"""The plugin as TensorBoard sees it: its name, its tab, its routes, and whether it has anything to show."""
+
+import os
+
+from tensorboard.plugins import base_plugin
+
+from tb_bottleneck.plugin.http.responses import App
+from tb_bottleneck.plugin.http.routes import Routes
+from tb_bottleneck.plugin.state.run_index import Runs
+from tb_bottleneck.plugin.state.telemetry_registry import Telemetries
+from tb_bottleneck.plugin.workers.analysis_queue import Analyses
+from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.schema.signals import PLUGIN_NAME
+from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
+
+TAB_NAME = "Bottlenecks"
+ANALYSE = "tb_bottleneck.diagnosis.trace:diagnose"
+"""What a worker process calls for each recording, by its dotted name."""
+ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
+"""What the process for questions calls for each of them."""
+
+
+class BottleneckPlugin(base_plugin.TBPlugin):
+    """One instance serves many threads; what changes lives in `Runs`, `Analyses`, `Questions`, behind their locks."""
+
+    plugin_name = PLUGIN_NAME
+
+    def __init__(self, context: base_plugin.TBContext, analyse: str = ANALYSE, limits: Limits | None = None) -> None:
+        self._runs = Runs(roots_of(context))
+        self._analyses = Analyses(analyse, limits or Limits.from_environment(os.environ))
+        self._questions = Questions(ANSWER, limits or Limits.from_environment(os.environ))
+        self._telemetries = Telemetries()
+        self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetries)
+
+    def get_plugin_apps(self) -> dict[str, App]:
+        """The routes of http_api.md."""
+        return self._routes.apps()
+
+    def is_active(self) -> bool:
+        """Always: where there is no recording, the tab tells how to make one.
+
+        TensorBoard asks on each page load, so asking also starts the next look at the logdir, which nobody waits for.
+        """
+        self._runs.latest()
+        return True
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The tab: an ES module whose `render()` draws the page; TensorBoard's reload button stays enabled."""
+        return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False)
+
+    def close(self) -> None:
+        """Ends the threads and processes that belong to this plugin. TensorBoard never calls it; tests do."""
+        self._questions.close()
+        self._analyses.close()
+        self._telemetries.close()
+        self._runs.close()
+
+
+def logdir_of(context: base_plugin.TBContext) -> str:
+    """The logdir as the user gave it: `--logdir`, or `--logdir_spec`, or nothing."""
+    return str(context.logdir or getattr(context.flags, "logdir_spec", "") or "")
+
+
+def roots_of(context: base_plugin.TBContext) -> tuple[Root, ...]:
+    """Where to look for recordings. Relative paths are resolved now: the working directory may change later."""
+    given = (Root(str(context.logdir)),) if context.logdir else parse_logdir_spec(logdir_of(context))
+    return tuple(root.resolved() for root in given)

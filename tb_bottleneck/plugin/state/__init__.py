@@ -1,0 +1,1 @@
+"""What the server knows: recordings, telemetry, run list."""

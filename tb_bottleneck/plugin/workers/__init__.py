@@ -1,0 +1,1 @@
+"""Worker processes that read traces, and the queues in front of them."""

@@ -1,0 +1,1 @@
+"""Data quality: defects of a recording, and whether they allow a verdict."""

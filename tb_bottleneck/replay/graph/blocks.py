@@ -1,0 +1,132 @@
+"""Items gathered into blocks, so that a simulation steps over blocks and not over items.
+
+Within a block the host goes straight on, and all operations are of one stream: so what the block does to the host's
+clock h and the stream's clock f is
+
+    h' = h + advance                              the sum of gaps and costs
+    f' = max(f + busy, h + reach)                 the sum of pauses and lengths; the latest launch, and what follows it
+
+whatever h and f are (a linear map in the max-plus algebra). `advance`, `busy` and `reach` are cumulative sums and one
+np.maximum.reduceat over all blocks at once. A block ends where another item depends on its end, or waits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
+from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
+from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.graph.wait_targets import QUEUE
+from tb_bottleneck.trace.table import Bools, Ints
+
+# Blocks end early so that a full queue is seen to within this many items.
+LONGEST_BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which items make a block: `first` and `last` of each, and what it depends on, as rows of blocks; -1 for none."""
+
+    first: Ints
+    last: Ints
+    block: Ints  # of each item
+    anchor: int  # the item with the judged device's first operation
+    follows: list[int]
+    stream: list[int]
+    after: list[int]
+    waits: list[int]
+    room: list[int]  # the block whose end makes room in the queue for this one
+    streams: int
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """What each block does, in ns: the columns of the drawing above, and the lags of what it depends on."""
+
+    advance: list[int]
+    busy: list[int]
+    reach: list[int]
+    after_reach: list[int]  # from the end of what the block comes after to its own end
+    lag: list[int]
+
+
+def layout_of(graph: Graph) -> Layout:
+    """Cuts the items into blocks."""
+    items = graph.items
+    judged = np.isin(items.stream, graph.judged)
+    anchor = int(np.argmax(judged)) if judged.any() else 0
+    begins = _begins(items, anchor)
+    block, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+    last = np.append(first[1:], len(items)) - 1
+    stream = np.full(len(first), NONE)
+    stream[block[items.stream >= 0]] = items.stream[items.stream >= 0]
+
+    def of(target: Ints) -> list[int]:
+        return list(np.where(target >= 0, block[target], target).tolist())
+
+    return Layout(
+        first=first,
+        last=last,
+        block=block,
+        anchor=anchor,
+        follows=of(items.follows[first]),
+        stream=stream.tolist(),
+        after=of(items.after[first]),
+        waits=of(items.waits[last]),
+        room=_room(items, block, len(first)).tolist(),
+        streams=int(items.stream.max(initial=NONE)) + 1,
+    )
+
+
+def maps_of(items: Items, layout: Layout) -> Maps:
+    """The maps of all blocks."""
+    first, last = layout.first, layout.last
+    before = np.maximum(first - 1, 0)
+    gap = items.gap.sum(axis=1)
+    host = np.cumsum(gap + items.cost)
+    device = np.cumsum(items.pause + items.length)
+    host_before = np.where(first > 0, host[before], 0)
+    device_before = np.where(first > 0, device[before], 0)
+    from_launch = np.maximum(host - items.cost + items.latency + items.length - device, LONG_AGO)
+    reach = np.maximum.reduceat(from_launch, first) if len(first) else from_launch
+    rest = device[last] - device[first]
+    return Maps(
+        advance=(host[last] - host_before).tolist(),
+        busy=(device[last] - device_before).tolist(),
+        reach=np.where(reach > LONG_AGO // 2, reach + device[last] - host_before, LONG_AGO).tolist(),
+        after_reach=(items.after_lag[first] + items.length[first] + rest).tolist(),
+        lag=items.lag[last].tolist(),
+    )
+
+
+def _begins(items: Items, anchor: int) -> Bools:
+    """Which items begin a block."""
+    count = len(items)
+    numbers = np.arange(count)
+    begins = np.zeros(count, np.bool_)
+    begins[:1] = True
+    begins |= items.follows != numbers - 1
+    begins |= items.after >= 0
+    ends = (items.waits >= 0) | items.drains | (items.mark >= 0)
+    ends[anchor : anchor + 1] = True
+    for target in (items.waits, items.after, items.follows[items.follows != numbers - 1]):
+        ends[target[target >= 0]] = True
+    begins[1:] |= ends[:-1]
+    # The stream used last, where the item itself uses none.
+    used = np.maximum.accumulate(np.where(items.stream >= 0, numbers, 0))
+    begins[1:] |= (items.stream[1:] >= 0) & (items.stream[used[:-1]] != items.stream[1:])
+    since = numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
+    return np.asarray(begins | (since % LONGEST_BLOCK == 0), np.bool_)
+
+
+def _room(items: Items, block: Ints, blocks: int) -> Ints:
+    """For each block the one whose end makes room for its launches; -1 where the queue cannot be full."""
+    room = np.full(blocks, NONE)
+    launching = np.flatnonzero((items.stream >= 0) & (items.follows != HOSTLESS))
+    for stream in groups(items.stream[launching]):
+        mine = block[launching[stream]]
+        if len(mine) > QUEUE:
+            room[mine[QUEUE:]] = mine[:-QUEUE]
+    return room

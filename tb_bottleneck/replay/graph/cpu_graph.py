@@ -1,0 +1,47 @@
+"""The graph of a run on the CPU: there the host's thread is the device, and its steps are a chain of what it did."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
+from tb_bottleneck.replay.graph.graph import Graph, Items
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.trace.table import Ints
+
+
+def host_graph_of(recording: Recording) -> Graph:
+    """One item per edge of the steps; the gap before each is the step, by what the host did in it."""
+    edges, main = recording.steps.edges, recording.host.main_thread
+    gap = np.zeros((len(edges), len(Doing)), np.int64)
+    if main is not None:
+        for doing, spans in recording.host.doings(main).items():
+            gap[1:, doing] = spans.covered(edges[:-1], edges[1:])
+    gap[1:, Doing.OTHER] = np.diff(edges) - gap[1:, : Doing.OTHER].sum(axis=1)
+    none, nothing = np.full(len(edges), NONE), np.zeros(len(edges), np.int64)
+    items = Items(
+        follows=np.arange(len(edges)) - 1,
+        gap=gap,
+        cost=nothing,
+        waits=none,
+        drains=np.zeros(len(edges), np.bool_),
+        lag=nothing,
+        call=none,
+        mark=np.arange(len(edges)),
+        op=none,
+        stream=none,
+        length=nothing,
+        pause=nothing,
+        latency=np.full(len(edges), LONG_AGO),
+        after=none,
+        after_lag=nothing,
+        frozen=_unexplained(recording, len(edges)),
+        at=edges,
+    )
+    return Graph(items, int(edges[0]), (), edges, host_only=True)
+
+
+def _unexplained(recording: Recording, count: int) -> Ints:
+    """What the account leaves unexplained, in equal parts."""
+    return np.full(count, recording.account.ns[Regime.UNEXPLAINED] // max(count - 1, 1))

@@ -1,0 +1,76 @@
+"""In which order the host rows and the device operations become items, so that each comes after what it depends on.
+
+Rows come by start. An operation comes with the row that launched it, unless one before it on its stream was launched
+later: a stream keeps its order, so it comes with that one's row instead, and its own launch no longer matters.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.replay.graph.device_dependencies import stream_free
+from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.host_rows import NONE, HostRows
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+_BARE, _LINKED, _HOSTLESS = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Per operation: its launching row (-1 for none), whether it comes with it, its item, when its stream was free.
+
+    Per item: its operation and its row (-1 for none), and whether it is the first and the last item of that row. Per
+    row: its last item.
+    """
+
+    launch: Ints
+    linked: Bools
+    item: Ints
+    free: Ints
+    op: Ints
+    row: Ints
+    first: Bools
+    last: Bools
+    last_item: Ints
+
+
+def places_of(trace: Trace, rows: HostRows) -> Places:
+    """Orders them."""
+    ops = trace.all_device_ops
+    launch = _launching_rows(trace, rows)
+    key = np.where(launch >= 0, launch, np.maximum(np.searchsorted(rows.start, ops.start, side="right") - 1, 0))
+    unlaunched = launch < 0
+    for mine in groups(ops.queue):
+        # One without a launch comes right behind the one before it.
+        own = np.where(unlaunched[mine], np.where(np.arange(len(mine)) == 0, key[mine], 0), key[mine])
+        key[mine] = np.maximum.accumulate(own)
+    linked = (launch >= 0) & (key == launch)
+    launches = np.zeros(len(rows), np.bool_)
+    launches[launch[linked]] = True
+    bare = np.flatnonzero(~launches)
+
+    keys = np.concatenate((key, bare))
+    kinds = np.concatenate((np.where(linked, _LINKED, _HOSTLESS), np.full(len(bare), _BARE)))
+    starts = np.concatenate((ops.start, rows.start[bare]))
+    order = np.lexsort((starts, kinds, keys))
+    op = np.concatenate((np.arange(len(ops)), np.full(len(bare), NONE)))[order]
+    row = np.concatenate((np.where(linked, launch, NONE), bare))[order]
+
+    item = np.empty(len(ops), np.int64)
+    item[op[op >= 0]] = np.flatnonzero(op >= 0)
+    hosted = np.flatnonzero(row >= 0)
+    first, last = np.zeros(len(row), np.bool_), np.zeros(len(row), np.bool_)
+    first[hosted] = np.diff(row[hosted], prepend=NONE) != 0
+    last[hosted] = np.diff(row[hosted], append=NONE) != 0
+    last_item = np.full(len(rows), NONE)
+    last_item[row[last]] = np.flatnonzero(last)
+    return Places(launch, linked, item, stream_free(ops.queue, ops.start, ops.end), op, row, first, last, last_item)
+
+
+def _launching_rows(trace: Trace, rows: HostRows) -> Ints:
+    """The row that launched each operation; -1 where it is not known or takes no part."""
+    ops = trace.all_device_ops
+    row_of = np.append(rows.of_calls(len(trace.calls)), NONE)  # the last one stands for operations without a call
+    return np.asarray(row_of[np.where(ops.launched, ops.call, len(trace.calls))], np.int64)

@@ -1,0 +1,1 @@
+"""Builds reports from traces and from telemetry."""

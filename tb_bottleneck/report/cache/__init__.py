@@ -1,0 +1,1 @@
+"""Stores reports: in the cache directory, and next to their traces."""

@@ -1,0 +1,1 @@
+"""Renders reports as text and JSON."""

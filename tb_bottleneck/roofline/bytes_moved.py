@@ -1,0 +1,209 @@
+"""How many bytes an operator must move through device memory at least, from shapes and types that a trace records."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tb_bottleneck.roofline.attention import attention_of
+from tb_bottleneck.roofline.convolutions import convolution_of
+from tb_bottleneck.roofline.foreach import list_bytes
+from tb_bottleneck.roofline.matmul import Product, product_of
+from tb_bottleneck.roofline.operator_args import (
+    DTYPE_ITEMSIZES,
+    Arguments,
+    flags_at,
+    itemsize,
+    numbers_at,
+    shape_at,
+)
+from tb_bottleneck.roofline.pointwise import pointwise_bytes
+from tb_bottleneck.roofline.reductions import reduction_bytes
+
+# Passes over whole arguments: (argument, times read or written). What is written counts through an argument of the
+# same size. The passes are those of torch's own kernels, which hold a row but not a whole tensor on the chip.
+_PASSES: dict[str, tuple[tuple[int, int], ...]] = {
+    "aten::copy_": ((0, 1), (1, 1)),
+    **dict.fromkeys(
+        ("aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::bernoulli_", "aten::exponential_"),
+        ((0, 1),),
+    ),
+    "aten::native_layer_norm": ((0, 2), (2, 1), (3, 1)),
+    "aten::native_layer_norm_backward": ((0, 2), (1, 1), (3, 1), (4, 1), (5, 2), (6, 1)),
+    "aten::_fused_rms_norm": ((0, 2), (2, 1)),
+    "aten::_fused_rms_norm_backward": ((0, 2), (1, 1), (3, 1), (4, 2)),
+    "aten::native_group_norm": ((0, 2), (1, 1), (2, 1)),
+    "aten::native_group_norm_backward": ((0, 2), (1, 1), (2, 1), (3, 1), (4, 3)),
+    "aten::cudnn_batch_norm_backward": ((0, 2), (1, 3)),
+    "aten::miopen_batch_norm_backward": ((0, 2), (1, 3)),
+    "aten::native_batch_norm_backward": ((0, 3), (1, 2)),
+    "aten::batch_norm_backward": ((0, 3), (1, 2)),
+    "aten::_softmax_backward_data": ((0, 2), (1, 1)),
+    "aten::_log_softmax_backward_data": ((0, 2), (1, 1)),
+    "aten::native_dropout_backward": ((0, 2), (1, 1)),
+    "aten::_masked_scale": ((0, 2), (1, 1)),
+    # It sorts the look-ups and adds into rows that a fill_ of its own has cleared.
+    "aten::embedding_dense_backward": ((0, 3), (1, 1)),
+}
+# Inductor's pointwise, reduction and persistent-reduction kernels, which record their buffers as arguments: each is
+# moved once at least, save where only a part of it is read.
+_GENERATED = ("triton_poi_", "triton_red_", "triton_per_")
+_BATCH_NORMS = (
+    "aten::cudnn_batch_norm",
+    "aten::miopen_batch_norm",
+    "aten::native_batch_norm",
+    "aten::_native_batch_norm_legit",
+)
+_TRAINING = 5  # where batch norms have the flag
+
+
+def bytes_moved(
+    operator: str,
+    dims: Sequence[Any],
+    types: Sequence[str],
+    concrete: Sequence[Any],
+    list_itemsize: int | None = None,
+) -> int | None:
+    """Bytes read and written if everything is touched as rarely as possible; None where a shape or type is open.
+
+    The arguments are "Input Dims", "Input type" and "Concrete Inputs" of the innermost operator, one entry each.
+    Traces do not tell the type of tensors in lists: `list_itemsize` is the size of their elements in bytes, as
+    `list_itemsize_in` finds it in the kernel's name; operators on lists are unknown without it. The number is the
+    operator's: where it launches several kernels, hold it against the time of all. It can be exceeded (caches that were
+    missed, layouts changed in passing), and undercut only by data that still lies in the cache.
+    """
+    arguments = Arguments(dims, types, concrete, list_itemsize)
+    if operator in _PASSES:
+        return _passes(_PASSES[operator], arguments)
+    if operator in _SPECIAL:
+        return _SPECIAL[operator](arguments)
+    if operator.startswith(_GENERATED):
+        return _sum(arguments.bytes(index) for index in range(len(dims))) or None
+    for count in (_contraction_bytes, list_bytes, reduction_bytes, pointwise_bytes):
+        found = count(operator, arguments)
+        if found is not None:
+            return found
+    return None
+
+
+def list_itemsize_in(kernel_name: str) -> int | None:
+    """Bytes of one element in the tensor lists of a kernel, from its name: of cat, foreach and fused optimizers."""
+    found = _LIST_TYPE.search(kernel_name[:2000])
+    if found is None:
+        return None
+    return int(found["bytes"]) if found["bytes"] else itemsize(found["type"])
+
+
+# at::native::CatArrayBatchedCopy<at::native::...OpaqueType<2u>, ...>, at::native::...AddFunctor<float, ...>. Functors
+# of foreach kernels name the tensors' type first.
+_LIST_TYPE = re.compile(
+    r"(?:CatArrayBatched|multi_tensor_apply).*?<(?:[\w: ()]*OpaqueType<(?P<bytes>\d+)u?>"
+    r"|(?P<type>float|double|c10::Half|c10::BFloat16|long|int|bool)\b)"
+)
+
+
+def _passes(passes: tuple[tuple[int, int], ...], arguments: Arguments) -> int | None:
+    sizes = [(arguments.bytes(index), times) for index, times in passes]
+    return None if not sizes[0][0] else _sum(None if size is None else size * times for size, times in sizes)
+
+
+def _sum(parts: Any) -> int | None:
+    whole = list(parts)
+    return None if None in whole else sum(whole)
+
+
+def _contraction_bytes(operator: str, arguments: Arguments) -> int | None:
+    """Factors, weights and results once each."""
+    product = product_of(operator, arguments.dims)
+    if product is not None:
+        return _product_bytes(operator, product, arguments)
+    found = convolution_of(operator, arguments.dims, arguments.concrete)
+    attention = attention_of(operator, arguments.dims, arguments.concrete)
+    if found is not None:
+        size = itemsize(arguments.type_at(0))
+        return None if size is None else found.elements * size
+    if attention is not None:
+        size = itemsize(arguments.type_at(attention.query))
+        return None if size is None else attention.elements * size
+    return None
+
+
+def _product_bytes(operator: str, product: Product, arguments: Arguments) -> int | None:
+    """mk + kn + mn elements, each of its own type; and what is added to the product."""
+    left, right = (arguments.bytes(index) for index in (product.left, product.right))
+    asked = numbers_at(arguments.concrete, {"aten::_scaled_mm": 6, "aten::mm": 2, "aten::bmm": 2}.get(operator))
+    size = itemsize(arguments.type_at(product.left))
+    if asked is not None and len(asked) == 1:
+        size = DTYPE_ITEMSIZES.get(asked[0])
+    added = arguments.bytes(0) if product.left == 1 else 0
+    if left is None or right is None or size is None or added is None:
+        return None
+    return left + right + added + product.batch * product.m * product.n * size
+
+
+def _softmax(arguments: Arguments) -> int | None:
+    """In and out; a third argument of True widens half precision to float on the way out."""
+    size, elements, widened = arguments.bytes(0), arguments.elements(0), flags_at(arguments.concrete, 2)
+    if not size or elements is None:
+        return None
+    return size + (4 * elements if widened == (True,) else size)
+
+
+def _dropout(arguments: Arguments) -> int | None:
+    """In, out, and a mask of one byte per element."""
+    size, elements = arguments.bytes(0), arguments.elements(0)
+    return None if not size or elements is None else 2 * size + elements
+
+
+def _batch_norm(arguments: Arguments) -> int | None:
+    """Training reads the input for its statistics and again to apply them; evaluation reads it once."""
+    size, training = arguments.bytes(0), flags_at(arguments.concrete, _TRAINING)
+    return None if not size or training is None else size * (3 if training[0] else 2)
+
+
+def _embedding(arguments: Arguments) -> int | None:
+    """Rows of the table that are looked up, read and written, and the indices."""
+    table, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
+    count, indices = arguments.elements(1), arguments.bytes(1)
+    if not table or len(table) != 2 or size is None or count is None or indices is None:
+        return None
+    return 2 * count * table[1] * size + indices
+
+
+def _index_select(arguments: Arguments) -> int | None:
+    """index_select(self, dim, index): the chosen slices, read and written, and the indices."""
+    shape, whole, dim = shape_at(arguments.dims, 0), arguments.bytes(0), numbers_at(arguments.concrete, 1)
+    count, indices = arguments.elements(2), arguments.bytes(2)
+    if not shape or not whole or not dim or count is None or indices is None or not -len(shape) <= dim[0] < len(shape):
+        return None
+    return 2 * (whole // shape[dim[0]]) * count + indices
+
+
+def _gather(arguments: Arguments) -> int | None:
+    """gather(self, dim, index): one element per index, read and written, and the indices."""
+    count, indices, size = arguments.elements(2), arguments.bytes(2), itemsize(arguments.type_at(0))
+    return None if count is None or not indices or size is None else 2 * count * size + indices
+
+
+def _nll_loss(target: int) -> Callable[[Arguments], int | None]:
+    """One element per target, and the targets; the log-softmax beside it moves the whole tensor."""
+
+    def count(arguments: Arguments) -> int | None:
+        elements, targets = arguments.elements(target), arguments.bytes(target)
+        size = itemsize(arguments.type_at(target - 1))
+        return None if elements is None or not targets or size is None else elements * size + targets
+
+    return count
+
+
+_SPECIAL: dict[str, Callable[[Arguments], int | None]] = {
+    "aten::_softmax": _softmax,
+    "aten::_log_softmax": _softmax,
+    "aten::native_dropout": _dropout,
+    "aten::_fused_dropout": _dropout,
+    **dict.fromkeys(_BATCH_NORMS, _batch_norm),
+    "aten::embedding": _embedding,
+    "aten::index_select": _index_select,
+    "aten::gather": _gather,
+    "aten::nll_loss_forward": _nll_loss(1),
+    "aten::nll_loss_backward": _nll_loss(2),
+}

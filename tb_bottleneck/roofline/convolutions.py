@@ -1,0 +1,126 @@
+"""Convolutions: which operators they are, and the shapes of what goes in and comes out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, shape_at
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One convolution, or the gradients of one: `passes` counts the gradients, and is 1 for the forward pass.
+
+    `source`, `kernel` and `result` are the shapes of input, weight and output. The weight's own channels make groups
+    come out right. For a transposed convolution every input element, not every output element, meets the whole kernel.
+    """
+
+    source: Shape
+    kernel: Shape
+    result: Shape
+    transposed: bool
+    passes: int = 1
+
+    @property
+    def flops(self) -> int:
+        """2 N prod(places) prod(weight) per pass, as if computed directly: Winograd and Fourier kernels do less."""
+        places = self.source[2:] if self.transposed else self.result[2:]
+        return self.passes * 2 * self.source[0] * math.prod(places) * math.prod(self.kernel)
+
+    @property
+    def elements(self) -> int:
+        """Elements that each pass has to move at least: input, weight and output, whichever of them it writes."""
+        return self.passes * (math.prod(self.source) + math.prod(self.kernel) + math.prod(self.result))
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the plain arguments of a forward operator stand (native_functions.yaml)."""
+
+    stride: int
+    padding: int
+    dilation: int | None
+    transposed: int | bool = False  # where the flag stands, or what it always is
+    output_padding: int | None = None
+    groups: int | None = None
+
+
+_FORWARD = {
+    "aten::convolution": _Places(3, 4, 5, 6, 7, 8),
+    "aten::_convolution": _Places(3, 4, 5, 6, 7, 8),
+    "aten::cudnn_convolution": _Places(3, 2, 4),
+    "aten::cudnn_convolution_relu": _Places(3, 4, 5),
+    "aten::cudnn_convolution_add_relu": _Places(5, 6, 7),
+    "aten::miopen_convolution": _Places(4, 3, 5),
+    "aten::miopen_depthwise_convolution": _Places(4, 3, 5),
+    "aten::mkldnn_convolution": _Places(4, 3, 5),
+    "aten::_conv_depthwise2d": _Places(4, 5, 6),
+    "aten::conv_depthwise3d": _Places(4, 5, 6),
+    "aten::_slow_conv2d_forward": _Places(4, 5, None),
+    "aten::slow_conv_dilated2d": _Places(4, 5, 6),
+    "aten::cudnn_convolution_transpose": _Places(4, 2, 5, True, 3, 6),
+    "aten::miopen_convolution_transpose": _Places(5, 3, 6, True, 4, 7),
+}
+# torch before 1.11: (sizes of the input, output's gradient, weight). The one for the weight does not record its shape.
+INPUT_GRADIENTS = ("aten::cudnn_convolution_backward_input", "aten::miopen_convolution_backward_input")
+
+
+def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
+    """The convolution that an operator is; None where it is none, or where a shape or a setting is not recorded."""
+    if operator == "aten::convolution_backward":
+        return _backward(dims, concrete)
+    places = _FORWARD.get(operator)
+    source, kernel = shape_at(dims, 0), shape_at(dims, 1)
+    if places is None or source is None or kernel is None or len(source) != len(kernel) or len(source) < 3:
+        return None
+    flag = (places.transposed,) if isinstance(places.transposed, bool) else flags_at(concrete, places.transposed)
+    if flag is None:
+        return None
+    result = _result(source, kernel, places, concrete, flag[0])
+    return None if result is None else Convolution(source, kernel, result, flag[0])
+
+
+def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
+    """The work of an old input gradient, whose result's shape is not recorded and not needed."""
+    gradient, kernel = shape_at(dims, 1), shape_at(dims, 2)
+    if operator not in INPUT_GRADIENTS or not gradient or not kernel or len(gradient) != len(kernel):
+        return None
+    return 2 * gradient[0] * math.prod(gradient[2:]) * math.prod(kernel)
+
+
+def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
+    """convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding, groups, output_mask)."""
+    result, source, kernel = (shape_at(dims, index) for index in range(3))
+    transposed, mask = flags_at(concrete, 7), flags_at(concrete, 10)
+    if not result or not source or not kernel or not len(result) == len(source) == len(kernel) >= 3:
+        return None
+    if transposed is None or mask is None or len(mask) != 3:
+        return None
+    return Convolution(source, kernel, result, transposed[0], passes=mask[0] + mask[1])
+
+
+def _result(source: Shape, kernel: Shape, places: _Places, concrete: Sequence[Any], transposed: bool) -> Shape | None:
+    """The output's shape, by the formulas in torch's documentation of Conv2d and ConvTranspose2d."""
+    rank = len(source) - 2
+    stride = _each(numbers_at(concrete, places.stride), rank)
+    padding = _each(numbers_at(concrete, places.padding), rank)
+    dilation = (1,) * rank if places.dilation is None else _each(numbers_at(concrete, places.dilation), rank)
+    if stride is None or padding is None or dilation is None or 0 in stride:
+        return None
+    settings = list(zip(source[2:], kernel[2:], stride, padding, dilation, strict=True))
+    if not transposed:
+        sizes = tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, s, p, d in settings)
+        return (source[0], kernel[0], *sizes) if all(size > 0 for size in sizes) else None
+    extra, groups = _each(numbers_at(concrete, places.output_padding), rank), numbers_at(concrete, places.groups)
+    if extra is None or groups is None or len(groups) != 1:
+        return None
+    sizes = tuple((x - 1) * s - 2 * p + d * (k - 1) + o + 1 for (x, k, s, p, d), o in zip(settings, extra, strict=True))
+    return (source[0], kernel[1] * groups[0], *sizes) if all(size > 0 for size in sizes) else None
+
+
+def _each(given: Shape | None, rank: int) -> Shape | None:
+    """One number per dimension: a single one stands for all."""
+    if given is None or len(given) not in (1, rank):
+        return None
+    return given * rank if len(given) == 1 else given

@@ -1,0 +1,168 @@
+"""What the recording's device can reach: measured on it where that was recorded, else by its maker's data.
+
+A calibration in the recording comes first; then the device table, its matrix units scaled to the share that the best
+product was ever seen to reach; then, for a device that nobody tabulated, the formula from its properties. All of it is
+a stranger's word: a figure that no device of this kind could have is not used.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tb_bottleneck.knowledge.gpus import (
+    GIGA,
+    TERA,
+    Gpu,
+    bandwidth_from_properties,
+    gpu_named,
+    peak_from_properties,
+)
+from tb_bottleneck.knowledge.precisions import Precision
+from tb_bottleneck.trace.header import DeviceFacts
+from tb_bottleneck.trace.process_facts import positive
+from tb_bottleneck.trace.trace import Trace
+
+# A measured rate outside of these shares of the maker's figure was measured on another device, or never. The best
+# products reach 51 to 87 % of the data sheet (MI300X to A100), boards with raised limits a little more than 100 %.
+LEAST_OF_PEAK, MOST_OF_PEAK = 0.2, 1.15
+# Copies reach 85 to 92 % of the data sheet, where both what is read and what is written count.
+LEAST_OF_BANDWIDTH, MOST_OF_BANDWIDTH = 0.5, 1.1
+# Where no data sheet is known: slower than a laptop's processor, or faster than anything that is built.
+LEAST_FLOPS, MOST_FLOPS = 1e11, 1e17
+LEAST_BYTES_PER_S, MOST_BYTES_PER_S = 1e10, 1e14
+# Tensor cores came with compute capability 7.0, and TF32 with 8.0 (CUDA C++ programming guide, compute capabilities).
+MATRIX_FROM, TF32_FROM = (7, 0), (8, 0)
+MATRIX_TYPES = {"tf32", "bf16", "fp16"}
+CALIBRATION, DATA_SHEET, PROPERTIES = "calibration", "data sheet", "device properties"
+
+_MEASURED_TYPES = {"bf16_flops": "bf16", "fp16_flops": "fp16", "tf32_flops": "tf32", "fp8_flops": "fp8"}
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Reachable rates of a device. `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
+
+    `basis` says where they come from: calibration, data sheet or device properties.
+    """
+
+    tensor: Mapping[str, float]
+    vector: float | None
+    bandwidth: float
+    basis: str
+
+    def of(self, precision: Precision) -> float | None:
+        """The rate for kernels of this precision in TFLOP/s; None where the device has or tells none.
+
+        Half-precision types on ordinary units are held against fp32: these kernels widen them to multiply.
+        """
+        if precision.unit == "vector":
+            return self.vector if precision.dtype in ("fp32", "fp16", "bf16") else None
+        if precision.unit != "tensor" or precision.dtype is None:
+            return None
+        return self.tensor.get("fp32_matrix" if precision.dtype == "fp32" else precision.dtype)
+
+
+def peaks_of(trace: Trace) -> Peaks | None:
+    """The peaks of the trace's device, None where neither its name nor its properties tell them."""
+    gpu, basis = _device(trace)
+    measured = calibration(trace)
+    if gpu is None:
+        return _measured_only(measured)
+    tensor = {unit: rate * (gpu.achievable or 1.0) for unit, rate in gpu.tflops.items() if unit != "fp32"}
+    found = Peaks(tensor, gpu.tflops.get("fp32"), gpu.bandwidth, basis)
+    rates = {
+        kind: measured[key] / TERA
+        for key, kind in _MEASURED_TYPES.items()
+        if key in measured and _plausible(measured[key] / TERA, gpu.tflops.get(kind), LEAST_OF_PEAK, MOST_OF_PEAK)
+    }
+    if "bf16" in rates and "fp16" in gpu.tflops:
+        rates.setdefault("fp16", rates["bf16"])  # the matrix units run both at one rate
+    if rates:
+        found = replace(found, tensor=tensor | rates, basis=CALIBRATION)
+    vector = measured.get("fp32_flops", 0.0) / TERA
+    if _plausible(vector, gpu.tflops.get("fp32"), LEAST_OF_PEAK, MOST_OF_PEAK):
+        found = replace(found, vector=vector, basis=CALIBRATION)
+    bandwidth = measured.get("copy_bytes_per_s", 0.0) / GIGA
+    if _plausible(bandwidth, gpu.bandwidth, LEAST_OF_BANDWIDTH, MOST_OF_BANDWIDTH):
+        found = replace(found, bandwidth=bandwidth, basis=CALIBRATION)
+    return found
+
+
+def calibration(trace: Trace) -> dict[str, float]:
+    """What was measured on the device and recorded with the trace, by name; only numbers that are rates or times."""
+    raw = trace.header.context.get("calibration")
+    if not isinstance(raw, Mapping):
+        return {}
+    return {str(key): value for key, value in ((k, positive(v)) for k, v in raw.items()) if value is not None}
+
+
+def has_matrix_units(trace: Trace) -> bool | None:
+    """Whether the device has units that multiply half precision or TF32 faster; None where that is not known."""
+    facts = trace.header.device(trace.device_index)
+    gpu = gpu_named(facts.name) if facts is not None else None
+    if gpu is not None:
+        return bool(MATRIX_TYPES & gpu.tflops.keys())
+    if facts is None or facts.capability is None or _is_amd(trace):
+        return None
+    return facts.capability >= MATRIX_FROM and "GTX 16" not in facts.name  # Turing without tensor cores
+
+
+def has_tf32(trace: Trace) -> bool:
+    """Whether the device can multiply as TF32, as far as is known."""
+    facts = trace.header.device(trace.device_index)
+    gpu = gpu_named(facts.name) if facts is not None else None
+    if gpu is not None:
+        return "tf32" in gpu.tflops
+    known = facts is not None and facts.capability is not None and not _is_amd(trace)
+    return known and facts is not None and facts.capability is not None and facts.capability >= TF32_FROM
+
+
+def _device(trace: Trace) -> tuple[Gpu | None, str]:
+    facts = trace.header.device(trace.device_index)
+    if facts is None:
+        return None, ""
+    gpu = gpu_named(facts.name)
+    return (gpu, DATA_SHEET) if gpu is not None else (_from_properties(trace, facts), PROPERTIES)
+
+
+def _from_properties(trace: Trace, facts: DeviceFacts) -> Gpu | None:
+    """A device by formula; its clocks and its bus are in no trace, only in the run's context."""
+    context, processors = trace.header.context, trace.multiprocessors
+    clock, memory_clock = positive(context.get("sm_clock_hz")), positive(context.get("memory_clock_hz"))
+    bus = positive(context.get("memory_bus_bits"))
+    if None in (clock, memory_clock, bus, facts.capability, processors) or _is_amd(trace):
+        return None
+    return _computed(facts.name, facts.capability or (0, 0), processors or 0, clock or 0, memory_clock or 0, bus or 0)
+
+
+@lru_cache(maxsize=64)
+def _computed(
+    name: str, capability: tuple[int, int], processors: int, clock: float, memory_clock: float, bus: float
+) -> Gpu | None:
+    tflops = peak_from_properties(name, *capability, processors, clock)
+    bandwidth = bandwidth_from_properties(memory_clock, int(bus))
+    if not tflops or not LEAST_BYTES_PER_S <= bandwidth * GIGA <= MOST_BYTES_PER_S:
+        return None
+    return Gpu(name, tflops, bandwidth, None, None, None, 0.0, None, True, "", "")
+
+
+def _measured_only(measured: Mapping[str, float]) -> Peaks | None:
+    """Peaks of a device of which only a calibration is known."""
+    bandwidth, vector = measured.get("copy_bytes_per_s", 0.0), measured.get("fp32_flops", 0.0)
+    if not LEAST_BYTES_PER_S <= bandwidth <= MOST_BYTES_PER_S:
+        return None
+    tensor = {
+        kind: measured[key] / TERA
+        for key, kind in _MEASURED_TYPES.items()
+        if LEAST_FLOPS <= measured.get(key, 0.0) <= MOST_FLOPS
+    }
+    known = LEAST_FLOPS <= vector <= MOST_FLOPS
+    return Peaks(tensor, vector / TERA if known else None, bandwidth / GIGA, CALIBRATION)
+
+
+def _plausible(value: float, told: float | None, least: float, most: float) -> bool:
+    return told is not None and least * told <= value <= most * told
+
+
+def _is_amd(trace: Trace) -> bool:
+    return trace.header.rocm

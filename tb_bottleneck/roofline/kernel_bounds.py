@@ -1,0 +1,101 @@
+"""Which roof each kernel works nearer to, and how near, from the shapes of the operator that launched it.
+
+An operator's floating-point operations at the device's peak take one time, its bytes at the device's bandwidth another;
+the longer of the two is the roof that bounds it, and that time over the time its kernels took is how near they come.
+Work and bytes belong to the operator, so all its kernels share one roof. Where shapes, device or type are not known, or
+a recording ties kernels to operators that cannot have launched them, nothing is said of a kernel.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from tb_bottleneck.knowledge.gpus import GIGA, TERA
+from tb_bottleneck.knowledge.precisions import precision_of
+from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
+from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
+from tb_bottleneck.roofline.flops import flops
+from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, completed
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.operands import Operands, operands_of
+from tb_bottleneck.trace.table import Floats, Ints, Table, column
+from tb_bottleneck.trace.trace import Trace
+
+NS_PER_S = 1e9
+MIN_SIGNATURES = 2  # the first one stands for none
+
+
+class Roof(IntEnum):
+    """What bounds a kernel."""
+
+    UNKNOWN = 0
+    COMPUTE = 1
+    MEMORY = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Roofs(Table):
+    """One row per device operation of the trace's device."""
+
+    roof: Ints = column("Roof", "the roof that bounds the operation")
+    reached: Floats = column("share", "time at that roof / time taken; 0 where the roof is unknown, may exceed 1")
+    other: Floats = column("share", "time at the other roof / time taken; 0 where the roof is unknown")
+
+
+def roofs_of(trace: Trace) -> Roofs:
+    """The roofs of the device operations."""
+    ops = trace.device_ops
+    roof, reached, other = np.zeros(len(ops), np.int64), np.zeros(len(ops)), np.zeros(len(ops))
+    peaks = peaks_of(trace)
+    if peaks is None or not len(trace.calls) or len(trace.signatures) < MIN_SIGNATURES:
+        return Roofs(roof, reached, other)
+    called, operator = trace.calling_operators
+    works = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
+    rows = np.flatnonzero(ops.launched & works & called[ops.call])
+    if not len(rows):
+        return Roofs(roof, reached, other)
+    length = ops.end[rows] - ops.start[rows]
+    operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
+    taken = np.bincount(group, weights=length)
+    longest = np.full(len(operators), -1)
+    by_length = np.argsort(length, kind="stable")
+    longest[group[by_length]] = rows[by_length]
+    keys = np.stack(
+        [trace.events.name[operators], trace.events.signature[operators], ops.name[longest], ops.work[longest]], axis=1
+    )
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    times = np.array([_times(trace, peaks, *key) for key in distinct.tolist()])[which.reshape(-1)]
+    at_roof = times.max(axis=1)
+    known = np.isfinite(at_roof) & (at_roof > 0) & (at_roof < IMPLAUSIBLE_FROM * taken)
+    nearer = np.where(times[:, 0] >= times[:, 1], Roof.COMPUTE, Roof.MEMORY)
+    roof[rows] = np.where(known, nearer, Roof.UNKNOWN)[group]
+    reached[rows] = np.where(known, at_roof / np.maximum(taken, 1), 0.0)[group]
+    other[rows] = np.where(known, times.min(axis=1) / np.maximum(taken, 1), 0.0)[group]
+    return Roofs(roof, reached, other)
+
+
+def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
+    """(ns at the peak, ns at the bandwidth) of an operator's call; NaN where not known."""
+    unknown = (float("nan"), float("nan"))
+    operands = operands_of(trace.signatures[signature]) if signature else None
+    if operands is None:
+        return unknown
+    name, kernel_name = trace.names[operator], trace.names[kernel]
+    moved = bytes_moved(name, operands.dims, operands.types, operands.concrete, list_itemsize_in(kernel_name))
+    if moved is None:
+        return unknown
+    at_bandwidth = moved / (peaks.bandwidth * GIGA) * NS_PER_S
+    if work == Work.STREAMING:
+        return 0.0, at_bandwidth
+    count = flops(name, operands.dims, operands.concrete)
+    precision = completed(precision_of(kernel_name), _operand_type(operands))
+    peak = peaks.of(precision) if precision is not None else None
+    if count is None or peak is None:
+        return unknown
+    return count / (peak * TERA) * NS_PER_S, at_bandwidth
+
+
+def _operand_type(operands: Operands) -> str:
+    """The type of the first input that is a tensor."""
+    return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")

@@ -1,0 +1,119 @@
+"""Pointwise operators: they read every input once, broadcast or not, and write one output."""
+
+import math
+from itertools import zip_longest
+
+from tb_bottleneck.roofline.operator_args import Arguments, Shape, itemsize, shape_at
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Operators by how many leading arguments may be tensors (native_functions.yaml); a tensor behind them is out=.
+_UNARY = _names(
+    """abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan tanh sinh cosh asin acos
+    atan erf erfc erfinv sigmoid logit relu relu6 gelu silu mish elu celu selu hardtanh hardsigmoid hardswish leaky_relu
+    softplus log_sigmoid_forward threshold floor ceil round trunc frac sign sgn bitwise_not logical_not isnan isinf
+    isfinite nan_to_num tril triu cumsum cumprod"""
+)
+_BINARY = _names(
+    """add sub rsub mul div pow atan2 fmod remainder floor_divide maximum minimum fmax fmin hypot clamp_min clamp_max
+    eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor __and__ __or__ __xor__ max
+    min masked_fill threshold_backward gelu_backward silu_backward sigmoid_backward tanh_backward elu_backward
+    hardtanh_backward hardsigmoid_backward hardswish_backward leaky_relu_backward mish_backward softplus_backward
+    xlogy prelu"""
+)
+_TERNARY = _names("addcmul addcdiv lerp clamp where")
+_ARITY = {**dict.fromkeys(_UNARY, 1), **dict.fromkeys(_BINARY, 2), **dict.fromkeys(_TERNARY, 3)}
+_TO_BOOL = _names("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite")
+# These make floating point of whole numbers, in torch's default type.
+_TO_FLOAT = _names(
+    """div exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan atan2 erf
+    erfc erfinv sigmoid logit"""
+)
+_DEFAULT_FLOAT = "float"
+
+
+def pointwise_bytes(operator: str, arguments: Arguments) -> int | None:
+    """Bytes that a pointwise operator moves at least; None where it is none, or where types or shapes are unknown.
+
+    A tensor that was expanded in memory is recorded with its expanded shape and so counts in full.
+    """
+    plain = operator.removeprefix("aten::")
+    in_place = plain.endswith("_") and not plain.endswith("__")
+    name = plain.removesuffix("_") if in_place else plain
+    arity = _ARITY.get(name)
+    if arity is None or (name in ("max", "min") and not shape_at(arguments.dims, 1)):
+        return None  # of one tensor, max and min are reductions
+    read = [_tensor(arguments, index) for index in range(min(arity, len(arguments.dims)))]
+    tensors = [tensor for tensor in read if tensor is not None]
+    if not tensors or any(itemsize(type_name) is None for _, type_name in tensors):
+        return None
+    written = tensors[0] if in_place else _result(name, tensors)
+    return None if written is None else sum(_bytes(*tensor) for tensor in [*tensors, written])
+
+
+def _tensor(arguments: Arguments, index: int) -> tuple[Shape, str] | None:
+    """Shape and type of a tensor argument; None for plain values, which have neither."""
+    shape, type_name = shape_at(arguments.dims, index), arguments.type_at(index)
+    if shape is None or (shape == () and itemsize(type_name) is None):
+        return None
+    return shape, type_name
+
+
+def _bytes(shape: Shape, type_name: str) -> int:
+    return math.prod(shape) * (itemsize(type_name) or 0)
+
+
+def _result(name: str, tensors: list[tuple[Shape, str]]) -> tuple[Shape, str] | None:
+    shape = broadcast([shape for shape, _ in tensors])
+    if shape is None:
+        return None
+    if name in _TO_BOOL:
+        return shape, "bool"
+    valued = tensors[1:] if name == "where" and len(tensors) > 1 else tensors
+    type_name = promoted(valued)
+    return shape, _DEFAULT_FLOAT if name in _TO_FLOAT and _category(type_name) < 2 else type_name
+
+
+def broadcast(shapes: list[Shape]) -> Shape | None:
+    """The common shape of shapes that are broadcast together, None where they do not fit."""
+    sizes = []
+    for column in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        wide = {size for size in column if size != 1}
+        if len(wide) > 1:
+            return None
+        sizes.append(wide.pop() if wide else 1)
+    return tuple(reversed(sizes))
+
+
+def promoted(tensors: list[tuple[Shape, str]]) -> str:
+    """The type that tensors of several types give together, by torch's rules of promotion.
+
+    A tensor without dimensions counts only where it is of a higher category (bool, whole, floating, complex) than all
+    tensors with dimensions.
+    """
+    ranked = [type_name for shape, type_name in tensors if shape]
+    scalars = [type_name for shape, type_name in tensors if not shape]
+    if not ranked:
+        return _widest(scalars)
+    widest = _widest(ranked)
+    raised = [type_name for type_name in scalars if _category(type_name) > _category(widest)]
+    if not raised:
+        return widest
+    return _DEFAULT_FLOAT if _category(_widest(raised)) == 2 else _widest(raised)
+
+
+def _widest(types: list[str]) -> str:
+    best = max(types, key=lambda type_name: (_category(type_name), itemsize(type_name) or 0))
+    mixed = {"c10::Half", "c10::BFloat16"} <= set(types)
+    return _DEFAULT_FLOAT if mixed and itemsize(best) == 2 else best
+
+
+def _category(type_name: str) -> int:
+    if type_name == "bool":
+        return 0
+    if "complex" in type_name:
+        return 3
+    return 2 if type_name in ("float", "double") or type_name.startswith(("c10::Half", "c10::BF", "c10::Fl")) else 1

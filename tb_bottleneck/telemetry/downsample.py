@@ -1,0 +1,42 @@
+"""Columns with no more points than are to be drawn, and no spike lost: of each bucket the lowest and the highest."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.telemetry.bounded_columns import Floats, Rows, Times
+
+
+@dataclass(frozen=True)
+class Points:
+    """Rows to draw: when, and the value of each column; NaN where it is not known. Times never go back."""
+
+    end: Times
+    columns: dict[str, Floats]
+
+
+def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | None = None) -> Points:
+    """The rows that ended within (since, until] (ns), as at most `most` points for each column; None: every row.
+
+    A row that stands for several, and a bucket of rows, become two points: first the lowest value, then the highest.
+    """
+    first = int(np.searchsorted(rows.end, since, side="right"))
+    stop = len(rows.end) if until is None else max(int(np.searchsorted(rows.end, until, side="right")), first)
+    end = rows.end[first:stop]
+    if not len(end) or most == 0:
+        return Points(np.empty(0, np.int64), {name: np.empty(0) for name in rows.names})
+    whole = most is None or len(end) <= most
+    if whole and not (rows.count[first:stop] > 1).any():
+        return Points(end, {name: rows.column(name).mean[first:stop] for name in rows.names})
+    groups = len(end) if most is None else max(min(most // 2, len(end)), 1)
+    starts = np.unique(np.linspace(0, len(end), groups, endpoint=False).astype(np.int64))
+    last = np.append(starts[1:], len(end)) - 1
+    columns = {}
+    for name in rows.names:
+        column = rows.column(name)
+        low, high = (
+            np.fmin.reduceat(column.low[first:stop], starts),
+            np.fmax.reduceat(column.high[first:stop], starts),
+        )
+        columns[name] = np.stack([low, high], axis=1).ravel()
+    return Points(np.stack([end[starts], end[last]], axis=1).ravel(), columns)

@@ -1,0 +1,1 @@
+"""Stand-alone measurements that need torch: device calibration and the DataLoader sweep."""

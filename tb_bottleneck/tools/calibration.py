@@ -1,0 +1,209 @@
+"""Measures what a device really reaches: products by type, copies, and what a launch costs. About two seconds.
+
+Each figure is the best of some rounds after a warm-up: a peak is asked for, and whatever disturbs makes it less. The
+device should be idle meanwhile; a training beside it takes its share.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tb_bottleneck.errors import NotFound
+from tb_bottleneck.monitor.facts import device_key
+
+SECONDS_EACH = 0.2
+"""Time for one figure, warm-up not counted."""
+ROUNDS = 5
+# Below the number of launches that CUDA's queue takes before it makes the host wait (1024).
+LAUNCHES = 500
+# So large that no cache of a GPU holds it, and few of a CPU.
+GPU_COPY_BYTES, CPU_COPY_BYTES, LINK_BYTES = 1 << 30, 1 << 28, 1 << 28
+GPU_SIDE, CPU_SIDE = 8192, 2048
+_PART_OF_FREE = 4  # buffers may take a quarter of the memory that is free
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Measured:
+    """Figures by name (see `calibrations.NAMES`), and a sentence for each that could not be had."""
+
+    device: str
+    driver: str
+    figures: dict[str, float] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+class Bench:
+    """One device to measure on. `synchronize` waits until it has done all that it was given."""
+
+    def __init__(
+        self,
+        torch: Any,
+        device: Any,
+        synchronize: Callable[[], None],
+        seconds: float,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self.torch = torch
+        self.device = device
+        self.synchronize = synchronize
+        self._seconds = seconds
+        self._clock = clock
+
+    def seconds_of(self, run: Callable[[], object]) -> float:
+        """The time of one run, from the best of some rounds of as many runs as fit."""
+        for _ in range(2):  # the first builds plans and wakes the clocks
+            run()
+        self.synchronize()
+        once = self._round(run, 1)
+        runs = max(1, int(self._seconds / ROUNDS / once))
+        return min(self._round(run, runs) for _ in range(ROUNDS)) / runs
+
+    def host_seconds_of(self, run: Callable[[], object], times: int) -> float:
+        """The host's time for handing over one run, while the device works through them behind it."""
+        self._round(run, times)
+        best = float("inf")
+        for _ in range(ROUNDS):
+            began = self._clock()
+            for _ in range(times):
+                run()
+            best = min(best, (self._clock() - began) / 1e9)
+            self.synchronize()
+        return best / times
+
+    def _round(self, run: Callable[[], object], runs: int) -> float:
+        began = self._clock()
+        for _ in range(runs):
+            run()
+        self.synchronize()
+        return max((self._clock() - began) / 1e9, 1e-9)
+
+
+def calibrate(device: str | None = None, progress: Progress = lambda name, done, of: None) -> Measured:
+    """Measures `device`, as torch names it; without one the current GPU where there is one, else the CPU.
+
+    `progress` is told the figure that comes, how many are done and how many there are. Raises NotFound where torch or
+    the device is not there.
+    """
+    torch = _torch()
+    try:
+        wanted = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError as error:
+        raise NotFound(f"torch knows no device {device!r}; name one as cuda, cuda:1 or cpu") from error
+    if wanted.type == "cpu":
+        return _measure(Bench(torch, wanted, lambda: None, SECONDS_EACH), device_key.of_cpu(torch), ON_CPU, progress)
+    if wanted.type != "cuda" or not torch.cuda.is_available() or (wanted.index or 0) >= torch.cuda.device_count():
+        raise NotFound(f"torch has no device {device!r} that can be measured here; it sees {_seen(torch)}")
+    if wanted.index is None:
+        wanted = torch.device("cuda", torch.cuda.current_device())
+    with torch.cuda.device(wanted):
+        torch.zeros(1, device=wanted)  # begins to use it
+        bench = Bench(torch, wanted, torch.cuda.synchronize, SECONDS_EACH)
+        return _measure(bench, device_key.of_gpu(torch, wanted.index), ON_GPU, progress)
+
+
+Figure = Callable[[Bench], float]
+
+
+class _CannotTell(Exception):
+    """This device has no such figure; str() says why."""
+
+
+def _measure(bench: Bench, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress) -> Measured:
+    measured = Measured(*device)
+    for done, (name, figure) in enumerate(figures.items()):
+        progress(name, done, len(figures))
+        try:
+            measured.figures[name] = figure(bench)
+        except (_CannotTell, RuntimeError) as error:  # torch raises RuntimeError for types and sizes a device has not
+            measured.left_out[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+    progress("", len(figures), len(figures))
+    return measured
+
+
+def _product(dtype: str, tf32: bool = False) -> Figure:
+    """2 n³ operations for a product of two square matrices of side n."""
+
+    def figure(bench: Bench) -> float:
+        torch = bench.torch
+        if tf32 and (torch.version.hip or torch.cuda.get_device_capability(bench.device) < (8, 0)):
+            raise _CannotTell("this device has no TF32: it came with compute capability 8.0")
+        kind = getattr(torch, dtype)
+        side = _side(bench, kind.itemsize)
+        left, right = (torch.rand(side, side, device=bench.device, dtype=torch.float32).to(kind) for _ in range(2))
+        out = torch.empty_like(left)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        try:
+            return 2 * side**3 / bench.seconds_of(lambda: torch.mm(left, right, out=out))
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    return figure
+
+
+def _copy(bench: Bench) -> float:
+    """What is read and what is written both cross the memory's bus."""
+    count = min(GPU_COPY_BYTES, _free_bytes(bench) // _PART_OF_FREE) if bench.device.type == "cuda" else CPU_COPY_BYTES
+    source = bench.torch.ones(count, device=bench.device, dtype=bench.torch.uint8)
+    target = bench.torch.empty_like(source)
+    return 2 * count / bench.seconds_of(lambda: target.copy_(source))
+
+
+def _link(pinned: bool, to_device: bool) -> Figure:
+    def figure(bench: Bench) -> float:
+        torch = bench.torch
+        host = torch.ones(LINK_BYTES, dtype=torch.uint8, pin_memory=pinned)
+        there = torch.ones(LINK_BYTES, dtype=torch.uint8, device=bench.device)
+        source, target = (host, there) if to_device else (there, host)
+        return LINK_BYTES / bench.seconds_of(lambda: target.copy_(source, non_blocking=pinned))
+
+    return figure
+
+
+def _launch(bench: Bench) -> float:
+    """Nanoseconds of the host for one in-place addition of a single number, dispatch included."""
+    number = bench.torch.zeros(1, device=bench.device)
+    return bench.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
+
+
+def _side(bench: Bench, itemsize: int) -> int:
+    if bench.device.type == "cpu":
+        return CPU_SIDE
+    side = GPU_SIDE
+    while 3 * side * side * max(itemsize, 4) > _free_bytes(bench) // _PART_OF_FREE:
+        side //= 2
+    return side
+
+
+def _free_bytes(bench: Bench) -> int:
+    return int(bench.torch.cuda.mem_get_info(bench.device)[0])
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise NotFound("torch was not found in this Python's packages: install it, then calibrate again") from error
+    return torch
+
+
+def _seen(torch: Any) -> str:
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return "cpu" if not count else f"cpu and cuda:0 to cuda:{count - 1}"
+
+
+ON_CPU: dict[str, Figure] = {"fp32_flops": _product("float32"), "copy_bytes_per_s": _copy}
+ON_GPU: dict[str, Figure] = {
+    "bf16_flops": _product("bfloat16"),
+    "fp16_flops": _product("float16"),
+    "tf32_flops": _product("float32", tf32=True),
+    "fp32_flops": _product("float32"),
+    "copy_bytes_per_s": _copy,
+    "h2d_pinned_bytes_per_s": _link(pinned=True, to_device=True),
+    "h2d_pageable_bytes_per_s": _link(pinned=False, to_device=True),
+    "d2h_pinned_bytes_per_s": _link(pinned=True, to_device=False),
+    "launch_ns": _launch,
+}

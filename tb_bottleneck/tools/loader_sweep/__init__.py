@@ -1,0 +1,1 @@
+"""Measures a DataLoader under many settings."""

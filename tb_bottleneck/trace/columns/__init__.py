@@ -1,0 +1,1 @@
+"""Builds the columns of the event table from what the reader yields."""

@@ -1,0 +1,136 @@
+"""The columns that come from events' arguments: links, devices, sizes, grids, and the shapes of operators.
+
+`External id`, which should tie device work to its operator, is left out: it is missing or wrong in many recordings.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.sources.trace_event import Args
+from tb_bottleneck.trace.columns.number_columns import MAX_ID, whole_number, whole_numbers
+from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
+from tb_bottleneck.trace.table import Ints, Rows
+
+DEVICE_COLUMNS = ("device", "stream", "bytes", "blocks", "multiprocessors")
+
+# Models repeat their shapes: a trace of 500 MB holds under 1 MB of distinct ones.
+MAX_SIGNATURE_BYTES = 64 << 20
+# They repeat their launches too.
+_GRIDS_REMEMBERED = 4096
+
+Signature = tuple[bytes, bytes, bytes]
+NO_SIGNATURE: Signature = (b"", b"", b"")
+
+# An index beyond this is none.
+MAX_DEVICE = 2**31
+# No JSON text holds it: control characters are escaped.
+_SEPARATOR = b"\0"
+
+_LINKED = np.isin(range(len(Kind)), (Kind.CALL, *DEVICE_KINDS))
+_ON_DEVICE = np.isin(range(len(Kind)), DEVICE_KINDS)
+_NO_ARGS = Args()
+# torch's names for the types of a collective's elements (c10/core/ScalarType.h), in lower case.
+_BYTES_OF_TYPE = {
+    **dict.fromkeys(("byte", "char", "bool", "float8_e4m3fn", "float8_e5m2"), 1),
+    **dict.fromkeys(("half", "bfloat16", "short"), 2),
+    **dict.fromkeys(("float", "int"), 4),
+    **dict.fromkeys(("double", "long", "complexfloat"), 8),
+}
+
+
+class Signatures(dict[bytes, int]):
+    """Rows of the inputs of operators by their texts in the file, joined by _SEPARATOR. Asking for a new one adds it.
+
+    `kept` are the texts by row: shapes, types, values. Past MAX_SIGNATURE_BYTES new ones are counted in `lost` instead.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[Signature, int] = {NO_SIGNATURE: 0}
+        self.lost = 0
+        self._bytes = 0
+
+    def __missing__(self, joined: bytes) -> int:
+        new, old, types, concrete = joined.split(_SEPARATOR)
+        if not new and not old:
+            return 0
+        self._bytes += len(joined)
+        if self._bytes > MAX_SIGNATURE_BYTES:
+            self.lost += 1
+            return 0
+        self[joined] = row = self.kept.setdefault((new or old, types, concrete), len(self.kept))
+        return row
+
+
+def signature_rows(known: Signatures, events: Sequence[Any], kind: Ints) -> Ints:
+    """For each event the row of its signature; 0 for what is no operator, and where shapes were not recorded."""
+    found = np.zeros(len(events), np.int64)
+    operators = np.flatnonzero(kind == Kind.CPU_OP)
+    found[operators] = [
+        known[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))]
+        for args in _args_of(events, operators)
+    ]
+    return found
+
+
+def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
+    """`correlation` and DEVICE_COLUMNS; only the kinds that have a column's argument are asked for it."""
+    linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
+    columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
+    if len(linked):
+        correlation = whole_numbers([args.correlation or 0 for args in _args_of(events, linked)])
+        columns |= _spread({"correlation": correlation}, linked, len(events))
+    if len(on_device):
+        columns |= _spread(_device_work(_args_of(events, on_device)), on_device, len(events))
+    return columns
+
+
+def _spread(values: dict[str, Ints], rows: Rows, length: int) -> dict[str, Ints]:
+    """Columns of all events from those of some rows; 0 elsewhere."""
+    columns = {name: np.zeros(length, np.int64) for name in values}
+    for name, column in columns.items():
+        column[rows] = values[name]
+    return columns
+
+
+def _args_of(events: Sequence[Any], rows: Rows) -> list[Args]:
+    return [events[row].args or _NO_ARGS for row in rows.tolist()]
+
+
+def _device_work(every: list[Args]) -> dict[str, Ints]:
+    blocks = np.array([_blocks(*args.grid[:3]) if isinstance(args.grid, list) else 0 for args in every], np.int64)
+    device = whole_numbers([args.device or 0 for args in every])
+    return {
+        "device": np.where(np.abs(device) < MAX_DEVICE, device, 0),
+        "stream": whole_numbers([args.stream or 0 for args in every]),
+        "bytes": whole_numbers([_size(args) for args in every]),
+        "blocks": blocks,
+        "multiprocessors": _multiprocessors(every, blocks),
+    }
+
+
+def _size(args: Args) -> Any:
+    """Bytes of a copy or a fill; of a collective the larger side of its message, elements x the size of their type."""
+    if args.elements_in is None or not isinstance(args.dtype, str):
+        return args.bytes or 0
+    elements = max(whole_number(args.elements_in), whole_number(args.elements_out), 0)
+    return min(elements * _BYTES_OF_TYPE.get(args.dtype.lower(), 0), MAX_ID - 1)
+
+
+@lru_cache(_GRIDS_REMEMBERED)
+def _blocks(*grid: int | float) -> int:
+    # Some ROCm versions write [0, 0, 0] for a grid they do not know.
+    product = 1
+    for size in grid:
+        product *= max(whole_number(size), 0)
+    return min(product, MAX_ID - 1) if grid else 0
+
+
+def _multiprocessors(every: list[Args], blocks: Ints) -> Ints:
+    """blocks / blocks per SM. Below one block per multiprocessor the ratio is printed with too few digits."""
+    told = [args.blocks_per_sm for args in every]
+    ratio = np.array([it if isinstance(it, int | float) and 1 <= it < MAX_ID else 0 for it in told], np.float64)
+    return np.rint(np.divide(blocks, ratio, out=np.zeros(len(told)), where=ratio > 0)).astype(np.int64)

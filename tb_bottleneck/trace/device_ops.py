@@ -1,0 +1,102 @@
+"""The table of work on the device, tied to the calls that put it there.
+
+A device operation belongs to the host by its launch (`correlation`), never by gpu_user_annotation: that one spans only
+what the annotation's own thread launched, and backward passes are launched by another.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns
+from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
+from tb_bottleneck.trace.runtime_calls import Calls
+from tb_bottleneck.trace.table import Bools, Ints, Table, column
+
+
+class Work(IntEnum):
+    """What a device operation does; the first four words are those of knowledge/kernels.toml."""
+
+    UNKNOWN = 0
+    CONTRACTION = 1
+    STREAMING = 2
+    COLLECTIVE = 3
+    UPLOAD = 4  # host to device
+    DOWNLOAD = 5  # device to host
+    DEVICE_COPY = 6  # inside a device, or a fill
+    PEER_COPY = 7  # between devices
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceOps(Table):
+    """One row per kernel, copy or fill, sorted by start."""
+
+    start: Ints = column("ns", "begin on the device")
+    end: Ints = column("ns", "end on the device")
+    work: Ints = column("Work", "what it does")
+    name: Ints = column("row of names", "kernel or copy name")
+    device: Ints = column("id", "device index")
+    queue: Ints = column("row of threads", "the stream, as an interned (device, stream) pair")
+    bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
+    blocks: Ints = column("count", "thread blocks of the grid; 0 where not recorded")
+    launched: Bools = column("flag", "whether the launching call was recorded")
+    call: Ints = column("row of calls", "the launching call; meaningful only where launched")
+
+    def issued(self, calls: Calls) -> Ints:
+        """When each was asked for, in ns: the begin of its launching call, its own where that was not recorded."""
+        return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
+
+
+def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
+    """The device operations among the events, of all devices."""
+    on_device = np.zeros(len(Kind), np.bool_)
+    on_device[list(DEVICE_KINDS)] = True
+    rows = events.take(np.flatnonzero(on_device[events.kind]))
+    launched, call = _launches(rows.correlation, calls)
+    return DeviceOps(
+        start=rows.start,
+        end=rows.end,
+        work=_work(rows, names),
+        name=rows.name,
+        device=rows.device,
+        queue=rows.thread,
+        bytes=rows.bytes,
+        blocks=rows.blocks,
+        launched=launched,
+        call=call,
+    )
+
+
+def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
+    """For each correlation whether a call has it, and which. One graph launch has many operations."""
+    if not len(calls):
+        return np.zeros(len(correlation), np.bool_), np.zeros(len(correlation), np.int64)
+    order = np.argsort(calls.correlation, kind="stable")
+    index = np.minimum(np.searchsorted(calls.correlation[order], correlation), len(order) - 1)
+    call = order[index]
+    return (calls.correlation[call] == correlation) & (correlation != 0), call.astype(np.int64)
+
+
+def _work(rows: Events, names: tuple[str, ...]) -> Ints:
+    kernels = np.zeros(len(names), np.int64)
+    copies = np.zeros(len(names), np.int64)
+    for name in np.unique(rows.name[rows.kind == Kind.KERNEL]):
+        word = first_match(kernel_patterns(), names[name])
+        kernels[name] = Work[word.upper()] if word else Work.UNKNOWN
+    for name in np.unique(rows.name[rows.kind == Kind.MEMCPY]):
+        copies[name] = _copy_direction(names[name])
+    fills = np.full(len(rows), int(Work.DEVICE_COPY))
+    return np.where(
+        rows.kind == Kind.KERNEL, kernels[rows.name], np.where(rows.kind == Kind.MEMCPY, copies[rows.name], fills)
+    )
+
+
+def _copy_direction(name: str) -> Work:
+    """From names such as "Memcpy HtoD (Pageable -> Device)"."""
+    if "DtoH" in name:
+        return Work.DOWNLOAD
+    if "HtoD" in name or "HtoH" in name:
+        return Work.UPLOAD
+    return Work.PEER_COPY if "PtoP" in name or "P2P" in name else Work.DEVICE_COPY

@@ -1,0 +1,58 @@
+"""What a host thread does: a launch that loads its kernel's code is a start, and no launch overhead."""
+
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+# Twenty kernels of 1 ms, each launched just before it begins.
+STEADY = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    op      ########################################
+    gpu     .a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t
+"""
+
+
+def account(tmp_path, slow, length_us):
+    """The account where the launch of one kernel takes longer, and everything behind it comes later."""
+    whole = drawn(STEADY, 1000)
+    calls = sorted((e for e in whole["traceEvents"] if e["cat"] == "cuda_runtime"), key=lambda e: e["ts"])
+    late = calls[slow]["ts"]
+    for event in whole["traceEvents"]:
+        if event["ts"] > late:
+            event["ts"] += length_us
+        elif event["ts"] + event["dur"] > late and event["cat"] != "kernel":
+            event["dur"] += length_us
+    path = tmp_path / "slow.pt.trace.json"
+    path.write_text(json.dumps(whole))
+    trace = load(str(path))
+    return Recording(trace, find_steps(trace)).account
+
+
+def test_the_first_launch_of_a_kernel_that_takes_milliseconds_loads_its_code(tmp_path):
+    loading = account(tmp_path, 0, 9_000)
+    assert loading.ns["interruption"] == pytest.approx(9e6, rel=0.1)
+
+
+def test_a_start_up_is_told_but_is_not_what_bounds_the_run(tmp_path):
+    """It takes a fifth of the recording and is over: the device's work and the launches are what is left to judge."""
+    account(tmp_path, 0, 9_000)
+    report = diagnose(str(tmp_path / "slow.pt.trace.json"))
+    assert "starting" in [reason.code for reason in report.health.reasons]
+    start = next(finding for finding in report.findings if finding.cause == "start_up")
+    assert start.speedup.basis == "none"
+    assert "start_up" not in [step.cause for step in report.plan]
+    assert report.verdict.regime == "launch"
+
+
+def test_a_later_one_does_not(tmp_path):
+    assert account(tmp_path, 8, 9_000).ns["interruption"] == 0
+
+
+def test_nor_does_a_first_one_that_is_quick(tmp_path):
+    assert account(tmp_path, 0, 600).ns["interruption"] == 0

@@ -1,0 +1,74 @@
+"""An evaluation amid a training interrupts it; in a recording of nothing else it is the work itself."""
+
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.trace.trace import load
+
+# Kernels of 1 ms, each launched when the one before it is long over.
+SPARSE = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ########################################
+    gpu     .a...b...c...d...e...f...g...h...i...j..
+"""
+
+
+def judged(tmp_path, name, others=(), kind="user_annotation"):
+    """The report of SPARSE within one more row of this name, and with operators of other names."""
+    whole = drawn(SPARSE, 1000)
+    row = {"ph": "X", "cat": kind, "name": name, "pid": 100, "tid": 100, "ts": -10, "dur": 40_020}
+    beside = [row | {"cat": "cpu_op", "name": other, "ts": 1000 + 10 * n, "dur": 5} for n, other in enumerate(others)]
+    whole["traceEvents"] = [*whole["traceEvents"], row, *beside]
+    path = tmp_path / "evaluated.pt.trace.json"
+    path.write_text(json.dumps(whole | {"with_stack": 1}))
+    return diagnose(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("evaluate", "user_annotation"),
+        ("Validation", "user_annotation"),
+        ("[pl][profile][_EvaluationLoop].val_next", "user_annotation"),
+        ("[pl][profile][Strategy]SingleDeviceStrategy.validation_step", "user_annotation"),
+        ("transformers/trainer.py(4147): evaluate", "python_function"),
+        ("imagenet/main.py(405): validate", "python_function"),
+        ("lightning/pytorch/loops/evaluation_loop.py(122): run", "python_function"),
+    ],
+)
+def test_inference_is_not_interrupted_by_what_it_is(tmp_path, name, kind):
+    assert judged(tmp_path, name, kind=kind).verdict.regime == "launch"
+    amid_training = judged(tmp_path, name, ["autograd::engine::evaluate_function: AddmmBackward0"], kind)
+    assert amid_training.verdict.regime == "interruption"
+    assert [finding.cause for finding in amid_training.findings] == ["evaluation"], "whatever its name's case"
+
+
+@pytest.mark.parametrize("name", ["pydantic/main.py(7): validate", "train.py(9): train_epoch"])
+def test_what_only_sounds_alike_interrupts_nothing(tmp_path, name):
+    report = judged(tmp_path, name, ["autograd::engine::evaluate_function: AddmmBackward0"], "python_function")
+    assert report.verdict.regime == "launch"
+
+
+def test_a_checkpoint_interrupts_whatever_runs(tmp_path):
+    assert judged(tmp_path, "save_checkpoint").verdict.regime == "interruption"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("autograd::engine::evaluate_function: AddmmBackward0", True),
+        ("CompiledFunctionBackward", True),
+        ("Optimizer.step#AdamW.step", True),
+        ("aten::linear", False),
+        ("torch/optim/optimizer.py(300): wrapper", False),
+    ],
+)
+def test_a_training_is_known_by_its_backward_pass_or_its_optimizer(tmp_path, name, told):
+    whole, path = drawn(SPARSE, 1000), tmp_path / "run.pt.trace.json"
+    row = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 100, "tid": 100, "ts": 10, "dur": 5}
+    path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
+    assert trains(load(str(path))) == told

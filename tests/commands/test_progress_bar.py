@@ -1,0 +1,34 @@
+"""The progress bar: drawn where a person is watching, and not even imported where nobody is."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tb_bottleneck.commands.progress_bar import progress_bar
+
+
+def test_where_nobody_watches_nothing_is_drawn_nor_imported():
+    """Drawing costs 45 ms to import, a tenth of judging a small recording."""
+    script = (
+        "import sys\nfrom tb_bottleneck.commands.progress_bar import progress_bar\n"
+        "with progress_bar() as begin: begin('one')(1, 2)\n"
+        "print('rich' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (said.stdout, said.stderr) == ("False\n", "")
+
+
+def test_a_person_sees_one_line_at_a_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    before = set(threading.enumerate())
+    with progress_bar() as begin:
+        begin("[bold]first.json")(1, 2)
+        begin("second.json")(2, 2)
+    for drawing in set(threading.enumerate()) - before:
+        drawing.join()  # rich tells its thread to end, and does not wait
+    drawn = capsys.readouterr().err
+    assert "second.json" in drawn

@@ -1,0 +1,60 @@
+"""One thing that differs makes a sweep; what only follows from it, or what not every run knows, does not spoil it."""
+
+from comparison.sides import A100, H200, context, judged, repeated
+
+from tb_bottleneck.comparison.series.varying_setting import HISTORY, SETTINGS, SWEEP, number_of, what_varies
+
+STEP = repeated(9, workers="####....", gpu="....####")
+ALONE = repeated(9, loader="####....", gpu="....####")
+
+
+def varied(tmp_path, *contexts, drawing=STEP, **header):
+    return what_varies([judged(tmp_path, drawing, tb_bottleneck=context(**one), **header) for one in contexts])
+
+
+def test_a_number_that_alone_differs_makes_a_sweep(tmp_path):
+    found = varied(tmp_path, {"torch_threads": 1}, {"torch_threads": 8})
+    assert (found.kind, found.title, found.values) == (SWEEP, "threads per operator", ("1", "8"))
+
+
+def test_what_follows_from_it_takes_nothing_from_it(tmp_path):
+    found = varied(tmp_path, {"workers": 0}, {"workers": 4, "prefetch_factor": 2}, {"workers": 4, "prefetch_factor": 4})
+    assert (found.kind, found.title) == (SWEEP, "workers")
+    found = varied(tmp_path, {"workers": 1, "prefetch_factor": 2}, {"workers": 4, "prefetch_factor": 4})
+    assert (found.kind, found.title) == (SWEEP, "workers")
+
+
+def test_another_library_beside_it_makes_it_no_sweep(tmp_path):
+    found = varied(tmp_path, {"workers": 1, "torch": "2.4"}, {"workers": 4, "torch": "2.6"})
+    assert found.kind == HISTORY
+    assert set(found.differ) == {"torch", "workers"}
+
+
+def test_a_fact_that_nobody_sweeps_makes_a_history(tmp_path):
+    assert varied(tmp_path, {"torch": "2.4"}, {"torch": "2.6"}).kind == HISTORY
+
+
+def test_a_clock_that_was_read_twice_is_one_clock(tmp_path):
+    found = varied(tmp_path, {"workers": 1, "core_hz": 2.41e9}, {"workers": 2, "core_hz": 2.4e9})
+    assert found.kind == SWEEP
+
+
+def test_devices_are_settings_and_bring_their_own_numbers(tmp_path):
+    found = what_varies([judged(tmp_path, STEP, device=device) for device in (A100, H200, A100)])
+    assert (found.kind, found.title) == (SETTINGS, "device")
+    assert found.values[0] == found.values[2] == "NVIDIA A100-SXM4-80GB"
+
+
+def test_a_device_without_a_name_is_no_other_device(tmp_path):
+    """The public recordings of one training by two versions of torch: the older one names no device."""
+    unnamed = [judged(tmp_path, drawing, device={"id": 0}) for drawing in (STEP, ALONE)]
+    named = [judged(tmp_path, drawing) for drawing in (STEP, ALONE)]
+    found = what_varies([*unnamed, *named])
+    assert (found.kind, found.title) == (SETTINGS, "who makes the batches")
+    assert found.values == ("by workers", "in the training process") * 2
+
+
+def test_only_finite_numbers_are_numbers():
+    assert number_of("4") == 4.0
+    assert number_of("nan") is None
+    assert number_of("many") is None

@@ -1,0 +1,101 @@
+"""A difference is told from noise by the steps, and never claimed where they do not show it."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_bottleneck.comparison.significance import _by_normal, _ranks, difference, mann_whitney, mean_interval
+
+TIMES = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(np.array)
+
+
+def test_a_clear_difference_is_told_with_its_interval():
+    found = difference(np.array([100, 101, 99, 100, 102, 98]), np.array([50, 51, 49, 50, 52, 50]))
+    assert found.told
+    assert found.speedup == pytest.approx(600 / 302)
+    assert found.low < found.speedup < found.high
+    assert found.noise < 0.03
+
+
+def test_a_difference_inside_the_spread_is_not_claimed():
+    found = difference(np.array([100, 140, 80, 120, 95, 105]), np.array([98, 110, 85, 130, 101, 90]))
+    assert not found.told
+    assert "p = " in found.test
+
+
+def test_one_step_tells_no_noise_and_so_no_difference():
+    found = difference(np.array([100]), np.array([50, 51]))
+    assert not found.told
+    assert found.noise == 0
+    assert found.test.startswith("One side has one step only")
+
+
+def test_too_few_steps_for_a_test_are_told_apart_only_where_they_do_not_overlap():
+    apart = difference(np.array([10, 11, 12]), np.array([20, 21, 22]))
+    beside = difference(np.array([10, 11, 20]), np.array([20, 21, 22]))
+    assert apart.told
+    assert not beside.told
+    assert "too few for a test" in apart.test
+
+
+def test_ranks_that_differ_and_means_that_may_not_are_both_said():
+    """Most steps of B are shorter, and one as long as all others together: p alone reads as a difference."""
+    a, b = np.array([10, 11, 12, 13, 14, 15]), np.array([5, 6, 7, 8, 9, 5, 6, 7, 8, 60])
+    assert mann_whitney(a, b) < 0.05
+    assert not difference(a, b).told
+    assert "which holds 1" in difference(a, b).test
+
+
+def test_one_slow_step_among_equal_ones_is_no_difference():
+    """The mean doubles by a single checkpoint, and the steps are the same."""
+    assert not difference(np.array([10, 10, 10, 10, 10, 70]), np.array([10, 10, 10, 10, 10, 10])).told
+
+
+@settings(max_examples=60, deadline=None)
+@given(TIMES, TIMES)
+def test_mann_whitney_counts_the_splits_that_are_as_uneven(a, b):
+    """Held against counting pairs: U = pairs in which A is longer, ties half."""
+
+    def uneven(first, second):
+        pairs = [(x > y) + (x == y) / 2 for x in first for y in second]
+        return abs(sum(pairs) - len(pairs) / 2)
+
+    every = np.concatenate((a, b))
+    rows = range(len(every))
+    splits = [
+        uneven(every[list(taken)], every[[row for row in rows if row not in taken]])
+        for taken in combinations(rows, len(a))
+    ]
+    as_uneven = sum(one >= uneven(a, b) - 1e-9 for one in splits)
+    assert mann_whitney(a, b) == pytest.approx(as_uneven / len(splits))
+
+
+def test_many_steps_are_tested_as_few_are():
+    """What the normal distribution says of 8 against 8 steps is near what counting the splits says."""
+    rng = np.random.default_rng(1)
+    for shift in (0.0, 3.0, 8.0):
+        a, b = rng.normal(100, 5, 8), rng.normal(100 - shift, 5, 8)
+        ranks = _ranks(np.concatenate((a, b)))
+        seen = abs(ranks[:8].sum() - 8 * 17 / 2)
+        assert _by_normal(ranks, 8, seen) == pytest.approx(mann_whitney(a, b), abs=0.02)
+
+
+def test_a_million_steps_take_no_memory_and_no_time():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(100, 5, 1_000_000), rng.normal(99, 5, 1_000_000)
+    found = difference(a, b)
+    assert found.told
+    assert found.noise < 0.001
+
+
+def test_equal_steps_by_the_hundred_differ_in_nothing():
+    assert mann_whitney(np.full(200, 7), np.full(300, 7)) == 1.0
+
+
+def test_the_interval_of_a_mean_holds_the_mean_and_shrinks_to_it():
+    low, high = mean_interval(np.array([90, 110, 100]))
+    assert low < 100 < high
+    assert mean_interval(np.array([7])) == (7, 7)

@@ -1,0 +1,205 @@
+"""A run that was never made: its time with an interval, who owns it then, what to mend first, and honest refusals."""
+
+from pathlib import Path
+
+import pytest
+from comparison.sides import V100, context, judged, read, recorded, repeated
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tb_bottleneck.comparison.runs.compared_run import Side, open_side
+from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.errors import NotFound
+from tb_bottleneck.replay.modified_graph import Facts
+
+# Six columns of making a batch, then four of the device, for which the step waits.
+STARVED = repeated(
+    9, loader="######.....", op="......#....", launch="......|....", gpu=".......####", sync=".......####"
+)
+
+
+def asked(tmp_path, drawing=STARVED, header=None, unit_us=1000, **change):
+    return what_if(judged(tmp_path, drawing, unit_us=unit_us, **(header or {})), Asked(**change))
+
+
+def test_a_faster_device_leaves_the_loader_as_it_is(tmp_path):
+    told = asked(tmp_path, device="NVIDIA H200")
+    assert 1.0 < told.after.speedup < 11 / 7
+    assert told.after.low <= told.after.speedup <= told.after.high
+    assert told.regime == "input"
+    assert told.fix_first[0].cause == "loader_in_main_process"
+    assert told.fix_first[0].share > 0.7
+    assert "Mend that first" in told.headline
+    assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(told.after.step_ns)
+
+
+def test_workers_take_the_loader_away(tmp_path):
+    told = asked(tmp_path, workers=4)
+    assert told.after.step_ns == pytest.approx(5.1e6, rel=0.03)
+    assert next(bar for bar in told.by_regime if bar.regime == "input").b_ns < 0.2e6
+    assert "the loader had 4 workers" in told.changes
+
+
+def test_one_worker_is_as_fast_as_it_makes_batches(tmp_path):
+    told = asked(tmp_path, workers=1)
+    assert told.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)
+
+
+def test_workers_beyond_the_cores_do_not_help(tmp_path):
+    told = asked(tmp_path, header={"tb_bottleneck": context(cores=1)}, workers=8)
+    assert told.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)
+    assert any("only 1 of them works at once" in line for line in told.assumptions)
+
+
+def test_the_training_may_get_slower_beside_its_workers(tmp_path):
+    told = asked(tmp_path, workers=4)
+    assert told.after.low == pytest.approx(told.after.speedup / 1.15, rel=0.02)
+    assert any("beside its workers" in line for line in told.assumptions)
+
+
+def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
+    whole = "op " + "##.." * 10 + "\nlaunch " + ".|.." * 10 + "\ngpu " + "..##" * 10
+    told = asked(tmp_path, whole, device="NVIDIA H200")
+    assert told.after.low <= told.after.speedup / 1.12 * 1.001
+
+
+def test_the_best_case_is_not_below_what_the_device_computes(tmp_path):
+    """Of 41 columns 40 are the device's, and a link changes none of them: no host makes the step 5 % shorter."""
+    bound = repeated(9, op="##" + "." * 39, launch=".|" + "." * 39, gpu="." + "#" * 40, sync=".." + "#" * 39)
+    told = asked(tmp_path, bound, link="gen5x16")
+    assert told.after.low < 1 / 1.04
+    assert told.after.high <= 41 / 40 + 1e-3
+
+
+def test_a_loss_is_not_to_be_kept_from_being_wasted(tmp_path):
+    told = asked(tmp_path, device="Tesla T4")
+    assert told.after.speedup < 0.9
+    assert not told.fix_first
+    assert "Mend that first" not in told.headline
+
+
+def test_a_change_of_nothing_is_called_so(tmp_path):
+    told = asked(tmp_path, link="gen4x16")
+    assert "a step would take as long as now, 11.0 ms" in told.headline
+
+
+def test_a_link_in_the_other_device_s_place_is_not_counted_twice(tmp_path):
+    """The H200's own link is twice as fast as the A100's; on the A100's link nothing of that is left."""
+    copying = repeated(9, op="##......", launch=".||.....", h2d="..##....", gpu="....##..", sync="..####..")
+    path = recorded(tmp_path, copying, unit_us=1000)
+    text = Path(path).read_text().replace("Pageable", "Pinned").replace('"bytes": 1048576', '"bytes": 80000000')
+    Path(path).write_text(text)
+    side = open_side("run", [path])
+    moved, held = (what_if(side, Asked(device="NVIDIA H200", link=link)) for link in (None, "gen4x16"))
+    copies = [next(bar for bar in told.by_regime if bar.regime == "transfer") for told in (moved, held)]
+    assert copies[0].b_ns == pytest.approx(copies[0].a_ns - 1e6, rel=0.05), "two columns of copying become one"
+    assert copies[1].b_ns == pytest.approx(copies[1].a_ns, rel=0.05)
+
+
+def test_a_type_is_asked_of_the_device_that_the_run_moves_to(tmp_path):
+    """A V100 has no units for bf16, and the H200 has."""
+    v100 = {"device": V100}
+    assert "no matrix units for bf16" in asked(tmp_path, header=v100, precision="bf16").headline
+    assert "no matrix units" not in asked(tmp_path, header=v100, precision="bf16", device="NVIDIA H200").headline
+
+
+def test_two_changes_at_once(tmp_path):
+    told = asked(tmp_path, device="NVIDIA H200", workers=8)
+    assert told.after.speedup > asked(tmp_path, device="NVIDIA H200").after.speedup
+    assert len(told.changes) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        ({"batch": 64}, "batch size cannot be told"),
+        ({"link": "usb"}, "no link that is known"),
+        ({"workers": 0}, "is not simulated"),
+        ({"precision": "fp8"}, "no matrix units for fp8"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused_with_the_reason(tmp_path, change, because):
+    told = asked(tmp_path, **change)
+    assert not told.HasField("after")
+    assert because in told.headline
+
+
+def test_an_unknown_device_names_near_ones(tmp_path):
+    with pytest.raises(NotFound, match="did you mean"):
+        asked(tmp_path, device="RTX 40900")
+
+
+def test_nothing_asked_is_said_to_be_nothing(tmp_path):
+    with pytest.raises(NotFound, match="what if what"):
+        asked(tmp_path)
+
+
+def test_an_incomplete_recording_gives_no_prediction(tmp_path):
+    told = what_if(read(tmp_path, "step a\nop #"), Asked(device="NVIDIA H200"))
+    assert not told.HasField("after")
+    assert "incomplete" in told.headline
+
+
+def test_what_nothing_explains_is_not_promised_to_be_shared_by_more_samples(tmp_path):
+    """Each kernel begins five columns after its launch, with nothing before it: why it is so, nobody knows."""
+    header = {"tb_bottleneck": context(batch_size=8)}
+    told = asked(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"), header, batch=32)
+    unexplained = next(bar for bar in told.by_regime if bar.regime == "unexplained")
+    assert unexplained.a_ns > 0.1 * told.step_ns
+    assert told.after.low < told.step_ns / (told.after.step_ns + unexplained.b_ns * 3)
+    assert any("what nothing recorded explains stays as it is" in line for line in told.assumptions)
+
+
+def test_the_profiler_s_weight_on_the_host_is_told_where_it_hides_a_gain(tmp_path):
+    """Dispatching takes nine columns, the device's work eight: as recorded a faster device brings nothing, and without
+    the profiler the host is not in the way."""
+    even = repeated(9, op="#########.", launch=".|........", gpu="..########")
+    told = asked(tmp_path, even, device="NVIDIA H200")
+    assert told.after.speedup < 1.05
+    assert told.after.high > 1.3
+    assert "The profiler slows the host, here by how much is not known" in told.headline
+    known = {"tb_bottleneck": context(unprofiled_step_ns=10_000_000)}
+    assert "The profiler" not in asked(tmp_path, even, known, device="NVIDIA H200").headline
+
+
+ANYTHING = [
+    {"device": "NVIDIA H200"},
+    {"device": "Tesla T4", "link": "gen3x1"},
+    {"device": "AMD Instinct MI300X", "workers": 2},
+    {"workers": 1},
+    {"workers": 1000, "batch": 80},
+    {"batch": 1},
+    {"precision": "bf16", "batch": 16},
+    {"link": "gen5x16"},
+    {"device": "NVIDIA B200", "precision": "bf16", "batch": 64, "workers": 16, "link": "gen4x8"},
+]
+
+
+@settings(max_examples=40, deadline=None)
+@example([".....#####", "##....####", ".........#"], {"workers": 1})  # a replay that is 2.5 % off beat the device
+@given(st.lists(st.text("#.", min_size=10, max_size=10), min_size=3, max_size=3), st.sampled_from(ANYTHING))
+def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_device(tmp_path_factory, rows, change):
+    drawing = repeated(9, op="##........", loader=rows[0], gpu=rows[1], h2d=rows[2])
+    side = read(tmp_path_factory.mktemp("run"), drawing, unit_us=1000, tb_bottleneck=context(batch_size=8, cores=4))
+    told = what_if(side, Asked(**change))
+    if not told.HasField("after"):
+        assert told.headline.startswith("Nothing can be predicted")
+        return
+    after = told.after
+    assert 0 < after.low <= after.speedup <= after.high
+    assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(after.step_ns)
+    assert all(bar.b_ns >= 0 for bar in told.by_regime)
+    if change.keys() <= {"workers", "link"} and isinstance(side, Side):
+        facts = Facts(side.recording)
+        assert after.step_ns >= facts.busy / len(side.recording.steps) * (1 - 1e-6)
+
+
+def test_what_workers_hold_back_they_held_back_before_too(tmp_path):
+    """At worst workers that keep up can do no more: then neither could the run without its profiler, as recorded.
+
+    A link that nothing goes by was said to cost up to a quarter of the speed.
+    """
+    fed = repeated(9, workers="#" + "." * 39, op=".#" * 20, launch="|." * 20, gpu=".#" * 20)
+    told = asked(tmp_path, fed, unit_us=100, link="gen5x16")
+    assert told.after.speedup == 1
+    assert told.after.low == pytest.approx(1 / 1.05, rel=1e-3)

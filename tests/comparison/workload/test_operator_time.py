@@ -1,0 +1,58 @@
+"""Device time by operator, the kernels that each runs, and the speed of two hosts."""
+
+import pytest
+from comparison.sides import judged, repeated
+
+from tb_bottleneck.comparison.workload.operator_time import Operator, device_operators, host_ratio, other_kernels
+
+LINEAR = repeated(9, op="##......", launch=".|......", gpu="..####..")
+
+
+def test_device_time_belongs_to_the_operator_that_launched_it(tmp_path):
+    found = device_operators(judged(tmp_path, LINEAR).recording)
+    assert list(found) == ["aten::linear"]
+    assert found["aten::linear"].ns == pytest.approx(400_000, rel=0.01)
+    assert "xmma_gemm" in found["aten::linear"].kernel
+
+
+def test_another_kernel_for_the_same_operator_is_named(tmp_path):
+    streamed = repeated(9, op="##......", launch=".|......", stream="..####..")
+    a, b = judged(tmp_path, LINEAR).recording, judged(tmp_path, streamed).recording
+    assert list(other_kernels(a, b)) == ["aten::linear"]
+    assert other_kernels(a, a) == {}
+
+
+def test_a_kernel_that_both_run_now_and_then_is_not_another_one():
+    """Which of two kernels takes more time may differ from recording to recording."""
+    first, second = (
+        Operator(3.0, "gemm_a", frozenset({"gemm_a", "gemm_b"})),
+        Operator(3.0, "gemm_b", frozenset({"gemm_b"})),
+    )
+    assert not first.runs_others(second)
+
+
+def test_too_few_operators_tell_nothing_of_the_hosts(tmp_path):
+    recording = judged(tmp_path, LINEAR).recording
+    assert host_ratio(recording, recording) is None
+
+
+def test_a_host_that_is_half_as_fast_is_seen_by_its_operators(tmp_path):
+    slow, fast = (slowed(tmp_path, factor) for factor in (2.0, 1.0))
+    assert host_ratio(fast, slow) == pytest.approx(2.0)
+
+
+def slowed(tmp_path, factor):
+    """A recording with many small operators of several kinds, each taking `factor` as long as it might."""
+    import json
+
+    from draw import drawn
+
+    from tb_bottleneck.comparison.runs.compared_run import open_side
+
+    trace = drawn(LINEAR)
+    for number in range(120):
+        event = {"ph": "X", "cat": "cpu_op", "name": f"aten::op{number % 6}", "pid": 100, "tid": 100}
+        trace["traceEvents"].append(event | {"ts": 1000.0 + 40 * number, "dur": 3.0 * factor, "args": {}})
+    path = tmp_path / f"slowed_{factor}.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    return open_side("slowed", [str(path)]).recording

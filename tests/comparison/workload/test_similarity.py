@@ -1,0 +1,108 @@
+"""The same work is told from other work by the operators that launch it."""
+
+import json
+
+import pytest
+from comparison.sides import judged, repeated
+from draw import drawn
+
+from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.workload.similarity import LIKE, likeness
+from tb_bottleneck.measure import Missing
+
+
+def alike(tmp_path, a, b):
+    return likeness(judged(tmp_path, a).recording, judged(tmp_path, b).recording)
+
+
+def test_another_loader_does_not_make_it_other_work(tmp_path):
+    a = repeated(9, loader="####....", op="....##..", launch=".....|..", gpu="......##")
+    b = repeated(9, workers="#....", op=".##..", launch="..|..", gpu="...##")
+    assert alike(tmp_path, a, b) == 1
+
+
+def test_four_times_the_operators_are_other_work(tmp_path):
+    one = repeated(9, op="##......", launch=".|......", gpu="..######")
+    four = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
+    found = alike(tmp_path, one, four)
+    assert found == pytest.approx(1 / 4)
+    assert found < LIKE
+
+
+WEIGHTS = {"aten::mm": 1, "aten::addmm": 2}  # which input they are
+
+
+def named(tmp_path, drawing, *names, beside=(), shapes=True):
+    """The drawing with its operators of each step called so, in turn, and other rows beside them."""
+    trace = drawn(drawing)
+    ops = [event for event in trace["traceEvents"] if event["cat"] == "cpu_op"]
+    for number, event in enumerate(ops):
+        event["name"] = names[number % len(names)]
+        if event["name"] in WEIGHTS:
+            batch, weights = [[64, 512], [512, 2048 // (1 + number % len(names))]], WEIGHTS[event["name"]]
+            event["args"]["Input Dims"] = [[2048]] * (weights - 1) + batch if shapes else []
+    trace["traceEvents"] += beside
+    if all(event["cat"] != "kernel" for event in trace["traceEvents"]):
+        trace["deviceProperties"] = []
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    return open_side("run", [str(path)]).recording
+
+
+FOUR = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
+TWO = repeated(9, op="#.#.....", launch="|.|.....", gpu=".###.###")
+ON_CPU = repeated(9, op="#.#.#.#.")
+
+
+def row(name, category, begin, length):
+    return {"ph": "X", "cat": category, "name": name, "pid": 100, "tid": 100, "ts": begin, "dur": length, "args": {}}
+
+
+def test_another_way_to_write_the_optimizer_is_no_other_work(tmp_path):
+    """Two products, then the optimizer: two operators of a loop on one side, and the fused one on the other."""
+    steps = [row("Optimizer.step#Adam.step", "user_annotation", step * 800 + 350, 450) for step in range(9)]
+    loop = named(tmp_path, FOUR, "aten::mm", "aten::addmm", "aten::add_", "aten::sqrt", beside=steps)
+    fused = named(tmp_path, FOUR, "aten::mm", "aten::addmm", "aten::_fused_adam_", "aten::copy_", beside=steps)
+    assert likeness(loop, fused) == 1
+
+
+def test_the_same_training_with_and_without_a_gpu(tmp_path):
+    """On the device everything that launches is seen; on the CPU only what multiplies can be held against it."""
+    names = ("aten::addmm", "aten::relu", "aten::mm", "aten::sum")
+    on_device, on_cpu = named(tmp_path, FOUR, *names), named(tmp_path, ON_CPU, *names)
+    assert likeness(on_device, on_cpu) == 1
+    assert likeness(on_device, named(tmp_path, ON_CPU, "aten::sum", "aten::mm", "aten::relu", "aten::mm")) < LIKE
+    assert isinstance(likeness(on_device, named(tmp_path, ON_CPU, *names, shapes=False)), Missing)
+
+
+def test_a_compiled_model_is_told_by_its_weights(tmp_path):
+    """Its pointwise operators are one kernel of its own now; its weights are the same two, under another name."""
+    eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
+    compiled = named(tmp_path, FOUR, "aten::mm", "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1")
+    assert likeness(eager, compiled) == 1
+
+
+def test_another_compiled_model_is_another_one(tmp_path):
+    """Counted without their shapes, the products of a recommender and of a picture's diffusion agreed to 88 %."""
+    eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
+    compiled = named(tmp_path, FOUR, "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1", "aten::mm")
+    assert likeness(eager, compiled) < LIKE
+
+
+def test_what_a_graph_hides_is_not_called_other_work(tmp_path):
+    eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
+    graphed = named(tmp_path, TWO, "Torch-Compiled Region: 0/0")
+    assert isinstance(likeness(eager, graphed), Missing)
+
+
+def test_runs_without_operators_are_not_called_unlike(tmp_path):
+    drawing = repeated(9, loader="##..", gpu="..##")
+    assert alike(tmp_path, drawing, drawing) == 1
+
+
+def test_the_same_work_in_smaller_portions_is_the_same_work(tmp_path, monkeypatch):
+    """Gradients of four passes are added up on one side, and come from one pass on the other."""
+    four = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
+    passes = iter((1, 4))
+    monkeypatch.setattr("tb_bottleneck.comparison.workload.similarity.passes_of", lambda recording: next(passes))
+    assert alike(tmp_path, repeated(9, op="##......", launch=".|......", gpu="..######"), four) == 1

@@ -1,0 +1,181 @@
+"""A whole file becomes a whole report, whatever the file holds."""
+
+import gzip
+import json
+import os
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.report.rendering.json_form import as_dict
+
+STARVED = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    loader  ####......####......####......####......
+    gpu     ....aabbcc....aabbcc....aabbcc....aabbcc
+"""
+
+
+@pytest.fixture
+def report(tmp_path):
+    def of(raw, name="host_1.17.pt.trace.json.gz"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(json.dumps(raw).encode()) if isinstance(raw, dict) else raw)
+        os.utime(path, (0, 0))  # a young file that ends early may still be growing
+        return as_dict(diagnose(str(path), run="resnet/slow"))
+
+    return of
+
+
+def test_a_starved_run_is_told_so_with_evidence_and_a_cure(report):
+    found = report(drawn(STARVED, unit_us=1000))
+    assert (found["schema"], found["run"], found["source"]) == (1, "resnet/slow", "host_1.17.pt.trace.json.gz")
+    assert found["health"] == {"status": "ok", "reasons": []}
+    assert found["device"] == {"name": "NVIDIA A100-SXM4-80GB", "kind": "cuda", "index": 0, "count": 1}
+    assert (found["rank"], found["world_size"]) == (0, 1)
+    assert found["window"]["basis"] == "profiler_step"
+    assert found["window"]["steps"] == 3
+    assert found["window"]["step_ns"]["median"] == pytest.approx(10e6, rel=0.01)
+    assert [row["regime"] for row in found["account"]] == list(REGIMES)
+    assert sum(row["share"] for row in found["account"]) == pytest.approx(1)
+    verdict = found["verdict"]
+    assert (verdict["regime"], verdict["severity"], verdict["confidence"]) == ("input", "critical", "high")
+    assert verdict["headline"] == "The GPU waits for the next batch during 40 % of each step."
+    assert [row["status"] for row in found["regimes"] if row["regime"] == "input"] == ["fires"]
+    finding = found["findings"][0]
+    assert finding["cause"] == "loader_in_main_process"
+    assert finding["speedup"]["basis"] == "replay"
+    assert finding["speedup"]["expected"] == pytest.approx(10 / 6.1, rel=0.01), "0.1 ms of each fetch stays"
+    assert [step["cause"] for step in found["plan"]] == ["loader_in_main_process"]
+    assert "num_workers=1," in finding["fix"]["code"], "4 ms of loading beside 6 ms of work need one worker"
+    assert finding["evidence"][0]["value"] == pytest.approx(4e6, rel=0.01)
+    assert finding["evidence"][0]["begin_ns"] < finding["evidence"][0]["end_ns"]
+
+
+def test_a_busy_device_has_nothing_to_mend(report):
+    found = report(drawn("step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd", 1000))
+    assert (found["verdict"]["regime"], found["verdict"]["severity"]) == ("compute", "none")
+    assert found["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", "unreadable"), (b"{}", "unreadable"), (b"\x1f\x8b not gzip", "unreadable"), (b"hello", "unreadable")],
+)
+def test_a_file_that_is_no_trace_is_still_a_report(report, content, code):
+    found = report(content)
+    assert found["health"]["status"] == "unreadable"
+    assert found["health"]["reasons"][0]["code"] == code
+    assert found["health"]["reasons"][0]["fix"]
+    assert "verdict" not in found
+
+
+def test_a_recording_that_cannot_be_judged_gets_no_verdict(report):
+    found = report({"traceEvents": []})
+    assert found["health"]["status"] == "incomplete"
+    assert found["health"]["reasons"][0]["code"] == "insufficient_data"
+    assert "verdict" not in found
+    assert found["account"] == []
+
+
+def test_a_file_that_ends_early_says_so_even_where_too_little_is_left(report):
+    found = report(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}, {"ph')
+    codes = [reason["code"] for reason in found["health"]["reasons"]]
+    assert codes == ["insufficient_data", "truncated", "events_lost"]
+
+
+def test_a_failure_of_ours_is_shown_as_ours(report, monkeypatch, caplog):
+    def fails(*_):
+        raise KeyError("planted")
+
+    monkeypatch.setattr("tb_bottleneck.diagnosis.trace.find_steps", fails)
+    found = report(drawn(STARVED))
+    assert found["health"]["reasons"][0]["code"] == "broken"
+    assert "planted" in caplog.text
+
+
+def test_the_unknown_rank_of_a_distributed_run_is_absent_not_zero(report):
+    assert "rank" not in report(drawn(STARVED, distributedInfo={"backend": "gloo", "world_size": 4}))
+    found = report(drawn(STARVED, distributedInfo={"backend": "gloo", "rank": 2, "world_size": 4}))
+    assert (found["rank"], found["world_size"]) == (2, 4)
+
+
+def test_private_metadata_is_not_repeated(report):
+    raw = drawn(STARVED, host_name="secret-host", trace_id="secret-id", USER="secret-user", env={"TOKEN": "secret"})
+    assert "secret" not in json.dumps(report(raw))
+
+
+def test_progress_is_told_in_bytes(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(drawn(STARVED)))
+    told = []
+    diagnose(str(path), progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+
+
+def cpu_run(context=None, loader_us=0):
+    """Six steps on the CPU: a fetch, then ten operators of 1 ms."""
+    events = []
+    for step in range(6):
+        begin = step * (10_000 + loader_us)
+        span = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": begin}
+        events.append({**span, "name": f"ProfilerStep#{step}", "dur": 10_000 + loader_us})
+        if loader_us:
+            name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+            events.append({**span, "name": name, "dur": loader_us})
+        for number in range(10):
+            at = begin + loader_us + 1000 * number
+            row = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": at, "dur": 1000}
+            events.append({**row, "name": "aten::mkldnn_convolution"})
+    header = {"deviceProperties": [], "traceEvents": events}
+    return header | ({"tb_bottleneck": {"schema": 1, "context": context}} if context else {})
+
+
+def test_on_a_run_without_an_accelerator_the_cpu_is_the_device(report):
+    found = report(cpu_run(loader_us=10_000))
+    assert found["device"]["kind"] == "cpu"
+    assert found["verdict"]["regime"] == "input"
+    assert found["verdict"]["headline"].startswith("The CPU waits for the next batch during 50 %")
+    status = {row["regime"]: row["status"] for row in found["regimes"]}
+    assert status["input"] == "fires"
+    assert status["interruption"] == "abstains", "no Python frames were recorded: a checkpoint would not have been seen"
+
+
+def test_more_threads_than_cores_are_named_from_the_runs_context(report):
+    ill = report(cpu_run({"torch_threads": 32, "cores": 2, "device_kind": "cpu", "device_name": "Some CPU"}))
+    assert ill["findings"][0]["cause"] == "oversubscribed_threads"
+    assert ill["findings"][0]["speedup"]["basis"] == "none"
+    assert ill["verdict"]["headline"] == "Torch runs 32 threads on 2 cores, so every operator waits for its turn."
+    assert ill["device"]["name"] == "Some CPU"
+    well = report(cpu_run({"torch_threads": 2, "cores": 2}))
+    assert (well["verdict"]["regime"], well["verdict"]["severity"]) == ("compute", "none")
+
+
+def test_no_rule_breaks_on_a_run_that_is_mostly_python(report):
+    raw = cpu_run()
+    raw["traceEvents"] = [row for row in raw["traceEvents"] if row["ts"] % 10_000 < 2_000 or row["dur"] > 5000]
+    found = report(raw)
+    assert found["verdict"]["regime"] == "host"
+    assert "broken" not in {row["status"] for row in found["regimes"]}
+    assert found["findings"][0]["evidence"][0]["value"] == pytest.approx(8e6)
+
+
+def test_a_file_whose_name_is_no_unicode_is_told_with_what_can_be_read_of_it(tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"host\xff.pt.trace.json")
+    with open(path, "w") as file:
+        json.dump(drawn(STARVED), file)
+    assert diagnose(os.fsdecode(path)).source == "host\ufffd.pt.trace.json"
+
+
+def test_what_was_not_recorded_is_not_called_clear(report):
+    """A run without a DataLoader row was told that its loader is fine, one without stacks that nothing interrupts."""
+    busy = "step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd"
+    blind = {row["regime"]: row for row in report(drawn(busy, 1000))["regimes"]}
+    assert blind["input"]["status"] == "abstains"
+    assert blind["input"]["because"].startswith("Cannot tell: no DataLoader iteration was recorded")
+    assert "with_stack=True" in blind["interruption"]["because"]
+    seen = busy + "\nloader ....#...............\npython ....#..............."
+    status = {row["regime"]: row["status"] for row in report(drawn(seen, 1000))["regimes"]}
+    assert (status["input"], status["interruption"]) == ("clear", "clear")

@@ -1,0 +1,54 @@
+"""The rows of the timeline: things in one row do not overlap, however deep they nest."""
+
+import json
+
+import pytest
+
+from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.lanes import DEEPEST, DEEPEST_FOLLOWED, DEEPEST_PYTHON
+from tb_bottleneck.trace.trace import load
+
+
+@pytest.fixture
+def nested(tmp_path):
+    """A stack of rows of one kind: the outer ones once, then so many times as many inner ones inside."""
+
+    def made(category, outer, inner, times=5):
+        def row(depth, begin, length):
+            name = f"train.py({depth}): at depth {depth}"
+            return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": begin, "dur": length}
+
+        rows = [row(depth, depth, 10_000 - 2 * depth) for depth in range(outer)]
+        for number in range(times):
+            begin = 500 + number * 1_000
+            rows += [row(outer + depth, begin + depth, 900 - 2 * depth) for depth in range(inner)]
+        path = tmp_path / "nested.pt.trace.json"
+        path.write_text(json.dumps({"with_stack": 1, "traceEvents": rows}))
+        return Case(load(str(path))).lanes.rows
+
+    return made
+
+
+def assert_apart(lanes):
+    for lane in lanes:
+        assert (lane.start[1:] >= lane.end[:-1]).all(), f"{lane.track} at depth {lane.depth}"
+
+
+def test_operators_are_shown_as_deep_as_there_is_room(nested):
+    lanes = [lane for lane in nested("cpu_op", 0, DEEPEST + 3) if lane.group == "host"]
+    assert [lane.depth for lane in lanes] == list(range(DEEPEST))
+    assert_apart(lanes)
+
+
+def test_frames_that_come_once_take_no_row(nested):
+    lanes = [lane for lane in nested("python_function", 20, 3) if lane.group == "python"]
+    assert [lane.names[lane.name[0]][-2:] for lane in lanes] == ["20", "21", "22"]
+    assert [lane.depth for lane in lanes] == [0, 1, 2], "shown without holes"
+    assert_apart(lanes)
+
+
+def test_frames_deeper_than_are_followed_are_not_shown_in_one_row(nested):
+    """All that lay deeper was drawn at the last depth that is followed, one over the other."""
+    lanes = [lane for lane in nested("python_function", DEEPEST_FOLLOWED - 3, 10) if lane.group == "python"]
+    assert len(lanes) == 3 < DEEPEST_PYTHON
+    assert_apart(lanes)

@@ -1,0 +1,73 @@
+"""Points under the roofs, worked out by hand from a drawn product of known shape, and what is said where none is."""
+
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.roofline_chart import roofline_of
+from tb_bottleneck.trace.trace import load
+
+# In each of two steps of a millisecond one product, of 400 us.
+PRODUCTS = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ##........##........
+    launch  |.........|.........
+    gpu     ..####......####....
+"""
+KERNEL = "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x3_nn_align8"
+ROWS, INNER, COLUMNS = 4096, 4096, 1024
+FLOPS = 2 * ROWS * INNER * COLUMNS
+BYTES = 2 * (ROWS * INNER + INNER * COLUMNS + ROWS * COLUMNS)
+
+
+@pytest.fixture
+def roofline(tmp_path):
+    def of(drawing=PRODUCTS, rows=ROWS, **header):
+        trace = drawn(drawing, **header)
+        shapes = {"Input Dims": [[rows, INNER], [INNER, COLUMNS]], "Input type": ["c10::BFloat16"] * 2}
+        for event in trace["traceEvents"]:
+            if event["cat"] == "cpu_op":
+                event["name"], event["args"] = "aten::mm", shapes
+            elif event["cat"] == "kernel":
+                event["name"] = KERNEL
+        path = tmp_path / "drawn.pt.trace.json"
+        path.write_text(json.dumps(trace))
+        recording = Case(load(str(path))).recording
+        return roofline_of(recording, recording.steps.end - recording.steps.begin)
+
+    return of
+
+
+def test_an_operator_of_one_shape_is_one_point(roofline):
+    (point,) = roofline().points
+    assert (point.name, point.shapes, point.precision) == ("aten::mm", "[4096, 4096], [4096, 1024]", "bf16 tensor")
+    assert (point.calls, point.total_ns, point.share) == (2, 800_000, 0.4)
+    assert point.intensity == pytest.approx(FLOPS / BYTES)
+    assert point.flops_per_s == pytest.approx(FLOPS / 400e-6)
+
+
+def test_only_roofs_that_something_ran_under_are_drawn(roofline):
+    found = roofline()
+    assert [roof.precision for roof in found.roofs] == ["bf16 tensor"]
+    assert found.points[0].flops_per_s < found.roofs[0].flops_per_s < 312e12
+    assert (found.bandwidth, found.basis) == (2039e9, "data sheet")
+
+
+def test_what_no_device_does_in_this_time_is_no_point(roofline):
+    """Some recordings tie kernels to the wrong operators."""
+    found = roofline(rows=64 * ROWS)
+    assert not found.points
+    assert found.problem.startswith("No operator in the window")
+
+
+def test_without_peaks_there_is_no_roof(roofline):
+    found = roofline(deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
+    assert not found.roofs
+    assert found.problem == "The peaks of this device are not known."
+
+
+def test_a_run_on_the_cpu_has_no_roofline(roofline):
+    found = roofline("\n".join(PRODUCTS.splitlines()[:3]))
+    assert found.problem.startswith("The work ran on the CPU")

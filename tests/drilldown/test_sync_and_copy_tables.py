@@ -1,0 +1,42 @@
+"""The table of waits: those of one place in the program together, with the user's line where frames were recorded."""
+
+import pytest
+from draw import drawn_trace
+
+from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.sync_and_copy_tables import add_waits
+from tb_bottleneck.schema import evidence_pb2 as pb
+
+# In each step the program waits for a kernel of three columns, and for another one of two.
+WAITS = """
+    step    aaaaaaaaaaaaaaabbbbbbbbbbbbbbb
+    launch  |......|.......|......|.......
+    sync    .####...###.....####...###....
+    gpu     .###....##......###....##.....
+"""
+FRAMES = "python  #####..........#####.........."
+
+
+def waits(drawing):
+    recording = Case(drawn_trace(drawing)).recording
+    found = pb.Tables(window_ns=recording.steps.end - recording.steps.begin)
+    add_waits(recording, found)
+    return found.waits
+
+
+def test_waits_of_one_place_are_one_row():
+    (row,) = waits(WAITS)
+    assert (row.kind, row.operator, row.line) == ("explicit", "cudaStreamSynchronize", "")
+    assert (row.calls, row.waited_ns) == (4, 1_400_000)
+    assert row.share == pytest.approx(row.cost_ns / 3_000_000)
+
+
+def test_waits_on_different_lines_are_told_apart_the_dearest_first():
+    first, second = waits(WAITS + FRAMES)
+    assert {first.line, second.line} == {"train.py(10): augment", ""}
+    assert (first.calls, second.calls) == (2, 2)
+    assert first.cost_ns >= second.cost_ns > 0
+
+
+def test_on_the_cpu_nothing_is_waited_for():
+    assert not waits("step aaaaabbbbb\nop .###..###.")

@@ -1,0 +1,74 @@
+"""The tables of a drawn run: names, times, shares, and what is said where nothing is known."""
+
+import pytest
+from draw import drawn_trace
+
+from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.tables import tables_of
+from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.trace.trace import load
+
+RUN = """
+    step    aaaaaaaaaaaaaaabbbbbbbbbbbbbbb
+    op      ##.............##.............
+    launch  |.||...........|.||...........
+    sync    ....####...........####.......
+    gpu     .aa............aa.............
+    stream  ....bbb............bbb........
+    d2h     .......#..............#.......
+"""
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return tables_of(Case(drawn_trace(RUN)))
+
+
+def test_kernels_are_listed_by_their_time(tables):
+    assert [(row.regime, row.calls, row.total_ns) for row in tables.kernels] == [
+        ("memory", 2, 600_000),
+        ("compute", 2, 400_000),
+    ]
+    assert all(row.share == pytest.approx(row.total_ns / tables.window_ns) for row in tables.kernels)
+    assert all(row.mean_ns == row.total_ns / row.calls for row in tables.kernels)
+    gemm = next(row for row in tables.kernels if "gemm" in row.name)
+    assert (gemm.unit, gemm.precision) == ("tensor", "tf32")
+    assert not gemm.HasField("reached"), "no shapes were recorded"
+
+
+def test_operators_have_host_time_of_their_own_and_time_of_their_kernels(tables):
+    (linear,) = tables.operators
+    assert (linear.name, linear.calls) == ("aten::linear", 2)
+    assert linear.device_ns > 0
+    assert linear.host_ns == 2 * 200_000
+
+
+def test_copies_are_listed_by_kind_with_their_rate(tables):
+    (copy,) = tables.copies
+    assert copy.name.startswith("Memcpy DtoH")
+    assert copy.bytes == copy.calls * (1 << 20)
+    assert copy.bytes_per_s == pytest.approx((1 << 20) / 100_000 * 1e9)
+
+
+def test_the_roofline_says_what_to_record(tables):
+    assert "shapes" in tables.roofline.problem
+    assert "record_shapes=True" in tables.roofline.fix
+    assert not tables.roofline.points
+
+
+def test_each_steps_account_sums_to_the_window(tables):
+    columns = tables.step_account
+    assert sum(columns.steps) == tables.steps
+    total = sum(ns * steps for regime in columns.regimes for ns, steps in zip(regime.ns, columns.steps, strict=True))
+    assert total == pytest.approx(tables.window_ns)
+
+
+def test_the_longest_occurrence_is_pointed_at(tables):
+    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.waits):
+        assert row.end_ns > row.begin_ns
+
+
+def test_it_has_a_json_form_and_a_recording_of_nothing_too(tmp_path):
+    (tmp_path / "t.json").write_text('{"traceEvents": []}')
+    assert as_json(tables_of(Case(load(str(tmp_path / "t.json")))))
+    assert as_json(tables_of(Case(drawn_trace(RUN))))

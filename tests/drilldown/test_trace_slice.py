@@ -1,0 +1,62 @@
+"""A slice: a trace that our own reader and any other can read, without what stood in the file's head."""
+
+import gzip
+import json
+
+import pytest
+from draw import drawn, drawn_trace
+
+from tb_bottleneck.drilldown import trace_slice
+from tb_bottleneck.drilldown.trace_slice import slice_of
+from tb_bottleneck.trace.trace import load
+
+RUN = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ....##........##....
+    launch  ....|.........|.....
+    gpu     .....#####.....#####
+"""
+
+
+def events(content):
+    return [event for event in content["traceEvents"] if event["ph"] == "X"]
+
+
+def cut(begin, end, **header):
+    return json.loads(gzip.decompress(slice_of(drawn_trace(RUN, **header), begin, end)))
+
+
+def test_everything_is_in_a_slice_of_everything():
+    assert len(events(cut(0, 2_000_000))) == len(drawn(RUN)["traceEvents"])
+
+
+def test_only_what_reaches_into_the_stretch():
+    found = {event["name"].split("#")[0] for event in events(cut(600_000, 700_000))}
+    assert len(found) == 2, found  # the step and the kernel
+    assert any("gemm" in name for name in found)
+
+
+def test_launches_are_tied_to_their_kernels_by_arrows():
+    flows = [event for event in cut(0, 2_000_000)["traceEvents"] if event["ph"] in "sf"]
+    assert len(flows) == 4
+    assert {event["cat"] for event in flows} == {"ac2g"}
+
+
+def test_our_own_reader_reads_it(tmp_path):
+    (tmp_path / "slice.json.gz").write_bytes(slice_of(drawn_trace(RUN), 0, 2_000_000))
+    again, before = load(str(tmp_path / "slice.json.gz")), drawn_trace(RUN)
+    assert again.events.start.tolist() == before.events.start.tolist()
+    assert len(again.device_ops) == len(before.device_ops)
+    assert again.device_ops.launched.all()
+
+
+def test_nothing_of_the_head_is_taken_along():
+    assert "secret" not in json.dumps(cut(0, 2_000_000, host_name="secret", distributedInfo={"user": "secret"}))
+
+
+def test_too_many_events_are_left_out_shortest_first_and_counted(monkeypatch):
+    monkeypatch.setattr(trace_slice, "MOST_EVENTS", 3)
+    found = cut(0, 2_000_000)
+    assert len(events(found)) == 3
+    assert found["events_left_out"] == len(drawn(RUN)["traceEvents"]) - 3
+    assert min(event["dur"] for event in events(found)) == pytest.approx(500)

@@ -1,0 +1,44 @@
+"""Every regime, cause and defect that the code can name has its words, and templates ask only for what is filled in."""
+
+import importlib
+import re
+from pkgutil import iter_modules
+
+import pytest
+
+from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.measures import trace
+from tb_bottleneck.regime import REGIMES
+
+FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device", "roofs"}
+ALL = (*REGIMES, "gpu_unused")
+
+
+@pytest.mark.parametrize("regime", ALL)
+def test_a_regime_has_title_meaning_headline_and_reasons(regime):
+    words = regime_advice(regime)
+    assert words.title
+    assert words.meaning.endswith(".")
+    assert {"fires", "clear", "abstains"} <= set(words.because)
+    for template in (words.headline, *words.because.values()):
+        assert set(re.findall(r"\$(\w+)", template.template)) <= FILLED
+
+
+@pytest.mark.parametrize("regime", ALL)
+def test_evidence_names_measures_that_exist(regime):
+    modules = (importlib.import_module(f"{trace.__name__}.{found.name}") for found in iter_modules(trace.__path__))
+    known = {name for module in modules for name in vars(module)}
+    for name, cause in regime_advice(regime).causes.items():
+        assert cause.evidence, f"{name} shows no evidence"
+        asked = set(re.findall(r"\$(\w+)", cause.code.template))
+        assert asked <= {line.measure for line in cause.evidence}, "code may use the figures of its evidence only"
+        assert cause.confirm
+        assert {line.measure for line in cause.evidence} <= known
+
+
+@pytest.mark.parametrize("code", list(load("advice/health.toml")))
+def test_a_defect_says_what_was_seen_and_what_mends_it(code):
+    words = health_advice(code)
+    assert words.detail.template
+    assert words.fix

@@ -1,0 +1,47 @@
+"""The words of comparisons: all there, and every place for a figure is one that is filled."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tb_bottleneck.comparison
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.comparison_texts import (
+    fact_titles,
+    first_cuda,
+    headline_words,
+    remainder_words,
+    series_words,
+    sweep_titles,
+    what_if_words,
+)
+
+WORDS = load("comparison.toml")
+CODE = "\n".join(path.read_text() for path in Path(tb_bottleneck.comparison.__file__).parent.rglob("*.py"))
+
+
+@pytest.mark.parametrize("table", ["remainder", "headline", "series", "what_if"])
+def test_every_word_is_used_and_each_of_its_figures_is_given(table):
+    for name, text in WORDS[table].items():
+        assert f'"{name}"' in CODE or name in ("faster", "slower", "remainder", "better"), name
+        for figure in re.findall(r"\$(\w+)", text):
+            assert re.search(rf"\b{figure}=|\"{figure}\":", CODE), f"{name}: {figure}"
+
+
+def test_words_are_found_by_name():
+    assert headline_words("refused").safe_substitute(because="x") == "No comparison: x"
+    assert remainder_words("starved") is not None
+    assert remainder_words("no_such_cause") is None
+    assert "$" in series_words("row").template
+    assert "$" in what_if_words("headline").template
+
+
+def test_facts_and_sweeps_have_titles():
+    assert next(iter(fact_titles())) == "device"
+    assert sweep_titles()["samples"] == "samples per step"
+
+
+def test_the_first_cuda_of_a_capability():
+    assert first_cuda("9.0") == 11080
+    assert first_cuda("1.0") is None

@@ -1,0 +1,95 @@
+"""Interruptions: which kind they are of, how often they come, and what a step takes with and without one."""
+
+import pytest
+from draw import drawn_trace
+from simulate.examine import measured
+from simulate.workload import healthy
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.trace.host_dispatch import host_lines, longest_host_pause, steps_between_pauses
+from tb_bottleneck.measures.trace.interruptions import (
+    checkpoints,
+    collections,
+    evaluations,
+    interrupted_step,
+    loggings,
+    steps_between,
+    usual_step,
+    what_interrupts,
+)
+from tb_bottleneck.trace.steps import find_steps
+
+# Two steps of about 2 ms without one, then one with a checkpoint of 9 ms.
+SAVING = healthy(1).but(steps=13, layers=5, kernel_ns=130_000, loader="", save_every=3, save_ns=9_000_000, stacks=True)
+
+
+def test_a_checkpoint_in_every_third_step_is_told_with_its_period():
+    recording = measured(SAVING)
+    assert checkpoints(recording).count == 4
+    assert 4 * 8e6 < checkpoints(recording).value < recording.account.window  # with the waits for the device inside
+    assert what_interrupts(recording).text == "torch/serialization.py(943): save"
+    assert steps_between(recording).value == 3
+    assert interrupted_step(recording).value > 3 * usual_step(recording).value
+    assert loggings(recording).value == collections(recording).value == evaluations(recording).value == 0
+
+
+def test_one_alone_has_no_period():
+    recording = measured(SAVING.but(save_every=9))
+    assert "once in" in steps_between(recording).because
+    assert interrupted_step(recording).count == 1
+
+
+def test_every_step_interrupted_has_no_usual_step():
+    recording = measured(SAVING.but(save_every=1))
+    assert steps_between(recording).value == 1
+    assert isinstance(usual_step(recording), Missing)
+    assert isinstance(interrupted_step(recording), Missing), "a step with it tells nothing beside none without"
+
+
+# Every second step takes twice as long, and a checkpoint of 1 ms is written in each of the others.
+UNEVEN = """
+    step    aaaaaaaaaabbbbbbbbbbbbbbbbbbbbccccccccccddddddddddddddddddddeeeeeeeeeeffffffffffffffffffff
+    op      #########.############################.#############################.####################
+    save    .........#.............................#.............................#....................
+"""
+
+
+def test_steps_that_differ_by_more_than_an_interruption_takes_do_not_tell_its_cost():
+    trace = drawn_trace(UNEVEN, 1000, deviceProperties=[])
+    recording = Recording(trace, find_steps(trace))
+    assert steps_between(recording).value == 2
+    assert isinstance(interrupted_step(recording), Missing)
+    assert isinstance(usual_step(recording), Missing)
+
+
+def test_garbage_and_evaluations_are_kinds_of_their_own():
+    collecting = measured(SAVING.but(save_every=0, collect_every=2, collect_ns=3_000_000))
+    assert collections(collecting).value == pytest.approx(6 * 3e6, rel=0.2)
+    assert steps_between(collecting).value == 2
+    evaluating = measured(SAVING.but(save_every=0, evaluate_every=3))
+    assert evaluations(evaluating).count == 4
+    assert checkpoints(evaluating).value == 0
+
+
+def test_without_interruptions_there_is_nothing_to_tell():
+    recording = measured(SAVING.but(save_every=0))
+    assert checkpoints(recording).value == 0
+    assert isinstance(steps_between(recording), Missing)
+    assert isinstance(what_interrupts(recording), Missing)
+    unseen = measured(SAVING.but(stacks=False))
+    assert "with_stack" in checkpoints(unseen).because
+
+
+def test_a_pause_that_no_frame_explains_still_has_a_period():
+    """The same checkpoints, recorded without frames: Python keeps the device idle in every third step."""
+    recording = measured(SAVING.but(stacks=False))
+    assert steps_between_pauses(recording).value == 3
+    assert longest_host_pause(recording).value > 1e6
+    assert "with_stack" in host_lines(recording).because
+    assert steps_between_pauses(measured(SAVING.but(save_every=1, stacks=False))).value == 1
+
+
+def test_the_lines_that_run_in_a_pause_are_named():
+    pausing = SAVING.but(save_every=0, pauses=1, pause_ns=5_000_000)
+    assert host_lines(measured(pausing)).text == "train.py(42): train_step (100 %)"

@@ -1,0 +1,80 @@
+"""What recording costs a step, where the step time without the profiler came with the trace."""
+
+import pytest
+from draw import drawn_trace
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
+from tb_bottleneck.quality.degradations import doubts, overhead_defect
+from tb_bottleneck.regimes.launch import RECOVERABLE, RULE
+from tb_bottleneck.trace.steps import find_steps
+
+# Steps of 10 us; in each the host dispatches for 6 us before it launches: launch owns 60 % of the time.
+LAUNCH_BOUND = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ######....######....######....
+    launch  .....|.........|.........|....
+    gpu     ......aaaa......bbbb......cccc
+"""
+
+
+def recorded(**context):
+    trace = drawn_trace(LAUNCH_BOUND, 1, tb_bottleneck={"context": context})
+    return Recording(trace, find_steps(trace))
+
+
+def test_the_overhead_is_what_a_step_takes_longer():
+    recording = recorded(unprofiled_step_ns=7_000)
+    assert unprofiled_step(recording).value == 7_000
+    assert profiler_overhead(recording).value == pytest.approx(0.3, abs=0.01)
+    defect = overhead_defect(recording)
+    assert (defect.code, defect.fatal, defect.facts["pause"]) == ("profiler_overhead", False, 7_000)
+    assert "profiler_inflated" not in [found.code for found in doubts(recording)]
+
+
+@pytest.mark.parametrize("told", [None, 0, -7e3, 1e9, 1000, float("inf"), "long", True, [7e3], {"ns": 7e3}])
+def test_what_is_no_step_time_of_these_steps_is_not_used(told):
+    recording = recorded(unprofiled_step_ns=told)
+    assert isinstance(profiler_overhead(recording), Missing)
+    assert overhead_defect(recording) is None
+
+
+def test_a_few_recorded_rows_cannot_have_cost_much():
+    """Steps of 10 ms with an operator and a call each: recording them costs 15 us at most, so two runs differ."""
+    trace = drawn_trace(LAUNCH_BOUND, 1000, tb_bottleneck={"context": {"unprofiled_step_ns": 7_000_000}})
+    recording = Recording(trace, find_steps(trace))
+    assert profiler_overhead(recording).value == pytest.approx(0.00153)
+    assert overhead_defect(recording) is None
+
+
+def test_a_step_that_the_profiler_did_not_slow_is_no_defect():
+    assert overhead_defect(recorded(unprofiled_step_ns=9_800)) is None
+    assert profiler_overhead(recorded(unprofiled_step_ns=10_400)).value == 0
+
+
+def test_the_measured_overhead_takes_the_place_of_the_half_that_is_reckoned_with():
+    assert RULE.judge(Measures(recorded())).recoverable == pytest.approx(0.6 * RECOVERABLE, abs=0.02)
+    share = RULE.judge(Measures(recorded())).share
+    hidden = RULE.judge(Measures(recorded(unprofiled_step_ns=4_100)))
+    assert (hidden.status, hidden.causes) == ("clear", ())
+    for told, recoverable in ((10_000, share), (7_000, (share - 0.3) / 0.7), (4_500, 0.1)):
+        judged = RULE.judge(Measures(recorded(unprofiled_step_ns=told)))
+        assert judged.recoverable == pytest.approx(recoverable, abs=0.04)
+
+
+# Steps of 100 us in a run without a device; half of each lies between operators.
+ON_THE_CPU = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##..##..#.##..##..#.##..##..#.
+"""
+
+
+def test_on_the_cpu_operators_bear_a_part_of_the_overhead():
+    """From as much as between operators to none of it lies in them; the middle of both counts."""
+    trace = drawn_trace(ON_THE_CPU, 10, tb_bottleneck={"context": {"unprofiled_step_ns": 90_000}})
+    judged = RULE.judge(Measures(Recording(trace, find_steps(trace))))
+    assert (judged.status, judged.share) == ("fires", pytest.approx(0.5, abs=0.04))
+    assert judged.recoverable == pytest.approx((judged.share + (judged.share - 0.1) / 0.9) / 2, rel=0.01)
+    assert not any(cause.bounded for cause in judged.causes), "larger operators do their own work faster, too"

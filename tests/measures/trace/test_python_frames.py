@@ -1,0 +1,76 @@
+"""The user's own lines among Python frames."""
+
+import json
+
+import numpy as np
+import pytest
+from draw import drawn
+from simulate.examine import measured
+from simulate.workload import healthy
+
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.intervals import EMPTY, Spans
+from tb_bottleneck.measures.trace.python_frames import frames_of, is_users, lines_in
+
+
+@pytest.mark.parametrize(
+    ("frame", "users"),
+    [
+        ("train.py(42): train_step", True),
+        ("/home/me/project/data/prepare.py(7): augment", True),
+        ("project/train.py(1): main", True),
+        ("torch/nn/modules/module.py(1553): _call_impl", False),
+        ("numpy/core/fromnumeric.py(88): _wrapreduction", False),
+        ("threading.py(1016): _bootstrap", False),
+        ("json/encoder.py(183): encode", False),
+        ("/usr/lib/python3/site-packages/x/y.py(3): f", False),
+        ("<built-in method item of Tensor object at 0x7f>", False),
+        ("<frozen runpy>(198): _run_module_as_main", False),
+        ("nn.Module: Linear_0", False),
+        ("", False),
+        ("tb_bottleneck/monitor/hooks/backward.py(19): backward", False),
+        ("/home/me/tb_bottleneck/tb_bottleneck/monitor/capture.py(200): _sign", False),
+    ],
+)
+def test_which_frames_are_the_users(frame, users):
+    assert is_users(frame) is users
+
+
+def test_times_are_told_by_the_innermost_of_the_users_lines():
+    recording = measured(healthy(1).but(stacks=True, steps=4))
+    thread, steps = recording.host.main_thread, recording.steps
+    middle = (steps.host[:-1] + steps.host[1:]) // 2
+    rows = frames_of(recording, thread).at(np.append(middle, 0))
+    names = [recording.trace.names[recording.trace.events.name[row]] for row in rows[:-1].tolist()]
+    assert set(names) == {"train.py(42): train_step"}
+    assert rows[-1] == -1  # before the recording
+    inside = Spans(steps.host[:1] + 10_000, steps.host[:1] + 20_000)
+    assert lines_in(recording, thread, inside) == [("train.py(42): train_step", 1.0)]
+    assert lines_in(recording, thread, EMPTY) == []
+
+
+def test_without_frames_no_line_is_told():
+    recording = measured(healthy(1).but(stacks=False))
+    frames = frames_of(recording, recording.host.main_thread)
+    assert frames.at(np.array([0, recording.steps.begin])).tolist() == [-1, -1]
+
+
+PAUSED = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ###.......###.......###.......###.......
+    gpu     .aa.......b.c.......d.e.......f.g......h
+"""
+
+
+@pytest.mark.parametrize("names", [["publish metrics"], ["publish metrics", "ProfilerStep#9"]])
+def test_without_frames_the_programs_own_blocks_tell_what_ran(tmp_path, names):
+    """The device waits for 7 ms in each step, and the program has marked 6 of them."""
+    whole, path = drawn(PAUSED, 1000), tmp_path / "marked.pt.trace.json"
+    row = {"ph": "X", "cat": "user_annotation", "pid": 100, "tid": 100, "dur": 6000}
+    whole["traceEvents"] += [row | {"name": name, "ts": 3500 + 10_000 * n} for name in names for n in range(4)]
+    path.write_text(json.dumps(whole))
+    report = diagnose(str(path))
+    assert report.verdict.regime == "host"
+    told = next(row.text for row in report.findings[0].evidence if row.label == "What runs then")
+    assert told.startswith("publish metrics (")
+    assert "ProfilerStep" not in told

@@ -1,0 +1,111 @@
+"""Waits that cost something: what kind they are, how many, and which line of the program stands there."""
+
+import json
+
+import pytest
+from draw import drawn, drawn_trace
+from simulate.examine import measured
+from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
+from simulate.workload import healthy
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.syncs import (
+    costly_reads,
+    costly_waits,
+    explicit_waits,
+    read_waits,
+    shape_waits,
+    upload_waits,
+    waiting_lines,
+    waiting_operators,
+)
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+UPLOADS = healthy(1).but(non_blocking=False, loader="workers", workers=8, load_ns=50_000, kernel_ns=60_000, layers=2)
+
+
+@pytest.mark.parametrize(
+    ("workload", "kind"),
+    [
+        (ILLNESSES["scalar reads in the forward pass"].make(1), read_waits),
+        (ILLNESSES["scalar reads in the forward pass"].make(1).but(old_reads=True), read_waits),
+        (ILLNESSES["a scalar read that drains the queue"].make(2), read_waits),
+        (ILLNESSES["metrics read one by one"].make(3), read_waits),
+        (ILLNESSES["masks in the forward pass"].make(1), shape_waits),
+        (ILLNESSES["a synchronize in every step"].make(1), explicit_waits),
+        (UPLOADS, upload_waits),
+    ],
+)
+def test_a_wait_is_of_the_kind_that_the_program_asked_for(workload, kind):
+    recording = measured(workload)
+    shares = {each.__name__: each(recording).value for each in (read_waits, shape_waits, explicit_waits, upload_waits)}
+    assert shares.pop(kind.__name__) > 0.9
+    assert sum(shares.values()) < 0.1
+    assert kind(recording).begin is not None
+
+
+def test_every_read_of_a_row_of_reads_counts_though_only_the_first_drains_the_queue():
+    """Five metrics are printed one after the other: each of them is a round trip with the device idle."""
+    workload = ILLNESSES["metrics read one by one"].make(1).but(metric_reads=5)
+    found = costly_reads(measured(workload))
+    assert found.value == pytest.approx(5, abs=0.5)
+    assert found.begin < found.end
+
+
+def test_the_operator_and_the_line_that_wait_are_named_with_their_part_of_the_cost():
+    recording = measured(ILLNESSES["scalar reads in the forward pass"].make(1).but(stacks=True))
+    assert waiting_operators(recording).text.startswith("aten::_local_scalar_dense (")
+    assert waiting_operators(recording).text.endswith("100 %)")
+    assert waiting_lines(recording).text.startswith("train.py(42): train_step (")
+    unstacked = measured(ILLNESSES["scalar reads in the forward pass"].make(1).but(stacks=False))
+    assert "with_stack" in waiting_lines(unstacked).because
+
+
+@pytest.mark.parametrize("name", ["a scalar read in every step", "metrics printed in every step"])
+def test_reads_behind_which_the_queue_is_filled_again_cost_microseconds(name):
+    recording = measured(HARD_NEGATIVES[name](1))
+    assert recording.account.share("sync") < 0.02
+
+
+def test_a_wait_over_a_busy_device_is_none():
+    trace = drawn_trace("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  ||........||........
+        sync    ..#######...#######.
+        gpu     .aaaabbbbbcccccddddd
+    """)
+    recording = Recording(trace, find_steps(trace))
+    assert costly_waits(recording).value == 0
+    assert isinstance(read_waits(recording), Missing)
+    assert isinstance(waiting_operators(recording), Missing)
+
+
+def test_on_the_cpu_nothing_waits_for_a_device():
+    trace = drawn_trace("""
+        step    aaaaaaaaaabbbbbbbbbb
+        op      #.#.#.#.#.#.#.#.#.#.
+    """)
+    recording = Recording(trace, find_steps(trace))
+    for measure in (costly_waits, costly_reads, read_waits, waiting_operators, waiting_lines):
+        assert not isinstance(measure(recording), Measure)
+
+
+READING = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      ########################################
+    sync    ...##........##........##........##.....
+    gpu     .aaa......bbb.......ccc.......ddd.......
+"""
+
+
+def test_without_frames_the_block_that_waits_is_named_and_cut_where_it_is_long(tmp_path):
+    """A stranger's name may have any length, and a report is no place for all of it."""
+    whole, path = drawn(READING, 1000), tmp_path / "marked.pt.trace.json"
+    row = {"ph": "X", "cat": "user_annotation", "name": "read " * 2000, "pid": 100, "tid": 100, "ts": 10, "dur": 39_000}
+    path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
+    trace = load(str(path))
+    told = waiting_lines(Recording(trace, find_steps(trace)))
+    assert told.text.startswith("read read")
+    assert len(told.text) < 200

@@ -1,0 +1,249 @@
+"""When traces are recorded, and that they never stand in the training's way. Time is counted in milliseconds here."""
+
+import json
+
+import pytest
+
+from tb_bottleneck.monitor.capture.trace_capture import Allowed, Captures, Recorded
+from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.steps.step_rows import Row
+
+MS = 1_000_000
+
+
+class Fake:
+    """A profiler that writes down what is done with it."""
+
+    def __init__(self, steps: int, fails_in: str = "") -> None:
+        self.steps = steps
+        self.done: list[str] = []
+        self.metadata: dict[str, object] = {}
+        self._fails_in = fails_in
+
+    def _did(self, what: str) -> None:
+        self.done.append(what)
+        if what == self._fails_in:
+            raise RuntimeError("Can't disable Kineto profiler when it's not running")
+
+    def start(self) -> None:
+        self._did("start")
+
+    def step(self) -> None:
+        self._did("step")
+
+    def stop(self) -> None:
+        self._did("stop")
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        assert "stop" not in self.done, "torch takes metadata only while it records"
+        self.metadata[key] = json.loads(value)
+
+    def export_chrome_trace(self, path: str) -> None:
+        raise AssertionError("nothing is written on the training thread")
+
+
+class Training:
+    """Steps of a given length; a step is profiled while a fake profiler is open, and then takes twice as long."""
+
+    def __init__(self, allowed: Allowed | None = None, step_ms: float = 100, fails_in: str = "") -> None:
+        self.now = 0
+        self.step_ms = step_ms
+        self.number = 0
+        self.busy = False
+        self.profilers: list[Fake] = []
+        self.recorded: list[Recorded] = []
+        self.guard = Guard()
+
+        def new(steps: int) -> Fake:
+            self.profilers.append(Fake(steps, fails_in))
+            return self.profilers[-1]
+
+        self.captures = Captures(
+            new, lambda: self.busy, json.dumps, self.recorded.append, self.guard, allowed or Allowed(), lambda: self.now
+        )
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            profiled = self.captures.running or self.busy
+            took = int(self.step_ms * MS * (2 if profiled else 1))
+            self.now += took
+            self.captures.advance(Row(self.number, self.now, took, {"profiled": float(profiled)}))
+            self.number += 1
+
+
+def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_step_takes() -> None:
+    training = Training()
+    training.run(29)
+    assert training.profilers == []
+    training.run(1)
+    assert [one.done for one in training.profilers] == [["start"]]
+    training.run(7)
+    (profiler,) = training.profilers
+    assert profiler.done == ["start", *["step"] * 7, "stop"]
+    told = profiler.metadata["tb_bottleneck"]
+    assert told["unprofiled_step_ns"] == 100 * MS
+    assert told["unprofiled_steps"] == 20
+    assert len(training.recorded) == 1
+
+
+def test_what_the_loader_had_ready_is_not_its_pace() -> None:
+    training = Training()
+    training.captures.fetched_ahead = 16
+    training.run(45)
+    assert training.profilers == []
+    training.run(1)
+    assert len(training.profilers) == 1
+
+
+def test_a_steady_run_is_recorded_once() -> None:
+    training = Training()
+    training.run(5000)
+    assert len(training.recorded) == 1
+
+
+@pytest.mark.parametrize(("step_ms", "steps"), [(1, 6), (100, 6), (800, 3), (2500, 2)])
+def test_a_window_has_six_steps_or_as_many_as_three_seconds_hold(step_ms: float, steps: int) -> None:
+    training = Training(step_ms=step_ms)
+    training.run(60)
+    assert training.profilers[0].steps == steps
+
+
+def test_slow_steps_are_recorded_after_half_a_minute_of_them() -> None:
+    training = Training(step_ms=8000)
+    training.run(16)
+    assert len(training.profilers) == 1
+
+
+def test_ranks_of_one_job_choose_the_same_steps_whatever_the_clock_says() -> None:
+    starts = []
+    for step_ms in (7900, 8100):
+        training = Training(Allowed(together=True), step_ms=step_ms)
+        while not training.profilers:
+            training.run(1)
+        starts.append((training.number, training.profilers[0].steps))
+    assert starts == [(30, 2), (30, 2)]
+
+
+def test_steps_of_minutes_are_recorded_on_request_only() -> None:
+    training = Training(step_ms=40_000)
+    training.run(100)
+    assert training.profilers == []
+    training.captures.ask("asked")
+    training.run(4)
+    assert len(training.recorded) == 1
+
+
+def test_a_change_is_recorded_but_not_within_a_minute_of_the_last_trace() -> None:
+    training = Training()
+    training.run(40)
+    training.captures.changed("steps became longer")
+    training.run(550)
+    assert len(training.recorded) == 1
+    training.run(100)
+    assert [one.reason for one in training.recorded] == ["the first after warm-up", "steps became longer"]
+
+
+def test_traces_are_bounded_in_number() -> None:
+    training = Training(Allowed(automatic=3, requested=2))
+    for _ in range(10):
+        training.captures.changed("steps became longer")
+        training.run(700)
+    assert len(training.recorded) == 3
+    for _ in range(10):
+        training.captures.ask("asked")
+        training.run(50)
+    assert len(training.recorded) == 5
+
+
+def test_a_request_too_many_does_not_end_the_others() -> None:
+    """It was never taken back, and no trace was recorded any more, not even of a change."""
+    training = Training(Allowed(automatic=2, requested=0))
+    training.run(50)
+    training.captures.ask("asked")
+    training.captures.changed("steps became longer")
+    training.run(700)
+    assert [one.reason for one in training.recorded] == ["the first after warm-up", "steps became longer"]
+    assert "dropped" in [note.code for note in training.guard.take_notes()]
+
+
+def test_facts_are_collected_before_the_profiler_begins() -> None:
+    """They were collected in the last recorded step, and the trace then told of Python between its steps, a quarter of
+    the time, and of an interruption: ours."""
+    training = Training()
+    during: list[int] = []
+    training.captures._facts = lambda told: (during.append(len(training.profilers)), json.dumps(told))[1]
+    training.run(40)
+    assert during == [0]
+    assert "capture_reason" in training.profilers[0].metadata["tb_bottleneck"]
+
+
+def test_none_is_recorded_where_none_is_allowed() -> None:
+    training = Training(Allowed(automatic=0))
+    training.run(500)
+    assert training.profilers == []
+    training.captures.ask("asked")
+    training.run(10)
+    assert len(training.recorded) == 1
+
+
+def test_ours_waits_for_the_trainings_own_profiler_to_end() -> None:
+    training = Training()
+    training.busy = True
+    training.run(100)
+    assert training.profilers == []
+    training.busy = False
+    training.run(30)
+    assert len(training.recorded) == 1
+
+
+def test_ours_is_thrown_away_when_the_trainings_own_begins() -> None:
+    training = Training()
+    training.run(32)
+    training.captures.stand_aside()
+    assert training.profilers[0].done[-1] == "stop"
+    assert not training.captures.running
+    training.run(200)
+    assert training.recorded == []
+    assert "capture_dropped" in [note.code for note in training.guard.take_notes()]
+
+
+def test_what_begins_on_another_thread_ends_ours_with_the_next_step() -> None:
+    training = Training()
+    training.run(32)
+    training.captures.stand_aside(at_once=False)
+    assert training.captures.running
+    training.run(1)
+    assert training.profilers[0].done[-1] == "stop"
+    assert not training.captures.running
+    training.run(100)
+    assert training.recorded == []
+
+
+@pytest.mark.parametrize(("steps", "kept"), [(30, 0), (31, 0), (32, 1), (36, 1)])
+def test_a_window_that_the_end_cuts_is_kept_if_it_has_a_whole_step(steps: int, kept: int) -> None:
+    training = Training()
+    training.run(steps)
+    training.captures.finish()
+    assert training.profilers[0].done[-1] == "stop"
+    assert len(training.recorded) == kept
+
+
+@pytest.mark.parametrize("place", ["start", "step", "stop"])
+def test_a_profiler_that_fails_ends_traces_and_nothing_else(place: str) -> None:
+    training = Training(fails_in=place)
+    training.run(200)
+    assert len(training.profilers) == 1
+    assert not training.captures.running
+    assert training.recorded == []
+    assert training.profilers[0].done[-1] == "stop"
+    assert training.guard.missing().keys() >= {"traces"}
+
+
+def test_our_own_calls_are_known_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They pass through the same methods of torch that tell of the training's own profiler."""
+    training = Training()
+    seen: list[bool] = []
+    monkeypatch.setattr(Fake, "_did", lambda self, what: seen.append(training.captures.is_ours_now()))
+    training.run(40)
+    assert seen == [True] * 9
+    assert not training.captures.is_ours_now()

@@ -1,0 +1,34 @@
+"""Thread pools as facts: no path of a library among them."""
+
+import json
+
+import pytest
+import threadpoolctl
+
+from tb_bottleneck.monitor.samplers.thread_pools import facts
+
+
+def test_pools_without_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = {
+        "user_api": "blas",
+        "internal_api": "openblas",
+        "num_threads": 64,
+        "filepath": "/home/somebody/lib/libopenblas.so",
+        "version": "0.3.31",
+        "prefix": "libopenblas",
+    }
+    openmp = {"user_api": "openmp", "internal_api": "openmp", "num_threads": 2, "filepath": "/x", "version": None}
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [pool, openmp])
+    assert facts()["blas_pools"] == [
+        {"api": "blas", "library": "openblas", "threads": 64, "version": "0.3.31"},
+        {"api": "openmp", "library": "openmp", "threads": 2, "version": "unknown"},
+    ]
+
+
+def test_numpy_and_torch_of_this_machine_tell_their_pools() -> None:
+    pytest.importorskip("numpy")
+    torch = pytest.importorskip("torch")
+    found = facts()
+    assert all(pool["threads"] >= 1 for pool in found["blas_pools"])
+    assert f"BLAS_INFO={found['torch_blas']}" in torch.__config__.show()
+    assert "/" not in json.dumps(found)

@@ -1,0 +1,20 @@
+"""The bounded map."""
+
+from tb_bottleneck.plugin.state.lru import Cache
+
+
+def test_what_was_not_asked_for_the_longest_is_forgotten() -> None:
+    cache: Cache[str, int] = Cache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+
+
+def test_what_is_not_wanted_is_forgotten() -> None:
+    cache: Cache[str, int] = Cache(9)
+    for number, key in enumerate("abc"):
+        cache.put(key, number)
+    cache.keep({"b"}.__contains__)
+    assert [cache.get(key) for key in "abc"] == [None, 1, None]

@@ -1,0 +1,104 @@
+"""What weakens a recording, beside what its file says of itself."""
+
+import json
+
+from draw import drawn, drawn_trace
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.quality.degradations import doubts
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+STEADY = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc
+    op      #...................#...................#...................
+    gpu     .aaaaaabbbbbbbcccccc.aaaaaabbbbbbbcccccc.aaaaaabbbbbbbcccccc
+"""
+UNIT_US = 500
+
+
+def codes(trace):
+    return [defect.code for defect in doubts(Recording(trace, find_steps(trace)))]
+
+
+def written(tmp_path, events):
+    path = tmp_path / "d.pt.trace.json"
+    whole = drawn(STEADY, UNIT_US)
+    path.write_text(json.dumps(whole | {"traceEvents": whole["traceEvents"] + events}))
+    return str(path)
+
+
+def row(category, name, begin_ms, length_ms, **more):
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": 100,
+        "tid": 100,
+        "ts": begin_ms * 1000,
+        "dur": length_ms * 1000,
+    } | more
+
+
+def test_a_steady_recording_is_not_doubted():
+    assert codes(drawn_trace(STEADY, UNIT_US)) == []
+
+
+def test_work_without_its_launches_is_not_believed_where_the_device_waits(tmp_path):
+    """The same third of the launches is lost; it matters where the device is idle."""
+    waiting = """
+        step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc
+        op      ####################....................####################
+        gpu     .aaaaaabb...bbbcccccc.aaaa...bbb..cccccc.aaaaaabb..bbbbcccccc
+    """
+    for drawing, doubted in ((waiting, True), (STEADY, False)):
+        whole = drawn(drawing, UNIT_US)
+        calls = [event for event in whole["traceEvents"] if event["cat"] == "cuda_runtime"]
+        lost = {id(event) for event in calls[::3]}
+        whole["traceEvents"] = [event for event in whole["traceEvents"] if id(event) not in lost]
+        path = tmp_path / "lost.pt.trace.json"
+        path.write_text(json.dumps(whole))
+        assert ("launches_lost" in codes(load(str(path)))) is doubted
+
+
+def test_marks_of_steps_that_reach_into_each_other_are(tmp_path):
+    path = written(tmp_path, [row("user_annotation", "ProfilerStep#9", 5, 20)])
+    assert "overlapping_steps" in codes(load(path))
+    report = diagnose(path)
+    assert report.health.status == "degraded"
+    assert report.verdict.confidence != "high"
+
+
+def test_code_that_is_loaded_while_the_device_waits_is(tmp_path):
+    path = tmp_path / "s.pt.trace.json"
+    whole = drawn(
+        """
+        step    aaaaaaaaaabbbbbbbbbbcccccccccc
+        op      ####......####......####......
+        gpu     ....aabbcc....aabbcc....aabbcc
+    """,
+        1000,
+    )
+    loading = row("overhead", "Lazy Function Loading", 10, 3, pid=-1, tid=0)
+    path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], loading]}))
+    assert "starting" in codes(load(str(path)))
+    assert diagnose(str(path)).findings[0].cause in ("first_runs", "small_kernels")
+
+
+def test_the_profilers_own_cost_is_no_matter_where_the_device_sets_the_pace(tmp_path):
+    """So many operators that recording them takes a tenth of the time, on a host that has it to spare, and one that
+    has not."""
+    many = [row("cpu_op", "aten::add", at * 0.004, 0.001) for at in range(7500)]
+    assert "profiler_inflated" not in codes(load(written(tmp_path, many)))
+    late = drawn(
+        """
+        step    aaaaaaaaaabbbbbbbbbbcccccccccc
+        launch  .....|.........|.........|....
+        gpu     ......aaaa......bbbb......cccc
+    """,
+        1000,
+    )
+    path = tmp_path / "late.pt.trace.json"
+    path.write_text(json.dumps(late | {"traceEvents": late["traceEvents"] + many}))
+    assert "profiler_inflated" in codes(load(str(path)))

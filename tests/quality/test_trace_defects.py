@@ -1,0 +1,101 @@
+"""What is wrong with a recording is found before anything is judged."""
+
+import json
+from pathlib import Path
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.quality.trace_defects import defects, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+DEVICES = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}]
+
+
+def row(category, name, ts, dur=50, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": args}
+
+
+OPERATORS = [row("cpu_op", "aten::linear", 100 * n) for n in range(20)]
+LAUNCHES = [row("cuda_runtime", "cudaLaunchKernel", 100 * n, 5, correlation=n + 1) for n in range(20)]
+KERNELS = [row("kernel", "ampere_sgemm_128x64_tn", 100 * n + 10, 80, correlation=n + 1, device=0) for n in range(20)]
+
+
+def trace_of(tmp_path, events, **header):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"deviceProperties": DEVICES, **header, "traceEvents": events}))
+    return load(str(path))
+
+
+@pytest.mark.parametrize(
+    ("events", "header", "code"),
+    [
+        ([], {}, "insufficient_data"),
+        (OPERATORS + LAUNCHES + KERNELS[:3], {}, "insufficient_data"),
+        (OPERATORS + LAUNCHES, {}, "kernels_not_recorded"),
+        ([*OPERATORS, row("cuda_profiler_range", "range", 0)], {}, "kernels_not_recorded"),
+        ([*OPERATORS, row("user_annotation", "nccl:all_reduce", 5)], {}, "kernels_not_recorded"),
+        (OPERATORS, {"deviceProperties": [], "distributedInfo": {"backend": "nccl"}}, "kernels_not_recorded"),
+        ([*OPERATORS, row("mtia_ccp_events", "x", 0)], {}, "unsupported_device"),
+        (OPERATORS + KERNELS + [row("xpu_runtime", "urEnqueueKernelLaunch", 0)], {}, "unsupported_device"),
+        ([*OPERATORS, row("cpu_op", "npu::npu_format_cast", 5)], {"deviceProperties": []}, "unsupported_device"),
+        ([*OPERATORS, row("cpu_op", "aten::_mps_convolution", 5)], {"deviceProperties": []}, "unsupported_device"),
+        ([*OPERATORS, row("cpu_op", "aten::cudnn_convolution", 5)], {"deviceProperties": []}, "kernels_not_recorded"),
+        (OPERATORS, {}, "kernels_not_recorded"),
+        ([*OPERATORS, row("cpu_op", "aten::mkldnn_convolution", 5)], {}, None),
+        (OPERATORS + LAUNCHES + KERNELS, {}, None),
+        (OPERATORS, {"deviceProperties": []}, None),
+    ],
+)
+def test_what_cannot_be_judged_is_told_by_its_code(tmp_path, events, header, code):
+    trace = trace_of(tmp_path, events, **header)
+    found = fatal_defect(trace, find_steps(trace))
+    assert (found.code if found else None) == code
+    assert found is None or found.fatal
+
+
+def test_a_recurrent_layer_on_the_cpu_asks_for_cudnn_and_is_judged(tmp_path):
+    trace = trace_of(tmp_path, [*OPERATORS, row("cpu_op", "aten::cudnn_is_acceptable", 5)], deviceProperties=[])
+    assert fatal_defect(trace, find_steps(trace)) is None
+
+
+def test_the_gpu_is_called_unused_only_where_its_calls_were_watched(tmp_path):
+    watched = [row("cuda_runtime", "cudaGetDeviceCount", 0)]
+    assert work_ran_on_cpu(trace_of(tmp_path, OPERATORS + watched))
+    assert not work_ran_on_cpu(trace_of(tmp_path, OPERATORS)), "no runtime call was recorded: nobody watched"
+    assert not work_ran_on_cpu(trace_of(tmp_path, OPERATORS + watched, deviceProperties=[]))
+    assert not work_ran_on_cpu(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS))
+
+
+def codes(trace):
+    return {defect.code for defect in defects(trace, find_steps(trace))}
+
+
+def test_launches_whose_kernels_were_lost_are_counted(tmp_path):
+    assert "kernels_lost" in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS[:15]))
+    assert "kernels_lost" in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS[:10] + KERNELS[15:]))
+    assert "kernels_lost" not in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS))
+
+
+def test_fills_may_leave_no_record_on_the_device(tmp_path):
+    fills = [row("cuda_runtime", "cudaMemsetAsync", 100 * n + 60, 5, correlation=100 + n) for n in range(10)]
+    assert "kernels_lost" not in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS + fills))
+
+
+def test_one_step_says_nothing_about_how_steps_differ(tmp_path):
+    raw = drawn("step aaaabbbb\ngpu .aa..aa.")
+    one = [event for event in raw["traceEvents"] if event["name"] != "ProfilerStep#1"]
+    assert "few_steps" not in codes(trace_of(tmp_path, raw["traceEvents"]))
+    assert "few_steps" in codes(trace_of(tmp_path, one))
+
+
+def test_many_short_operators_were_slowed_by_recording_them(tmp_path):
+    crowd = [row("cpu_op", "aten::view", n, 1) for n in range(2000)]
+    assert "profiler_inflated" in codes(trace_of(tmp_path, crowd + LAUNCHES + KERNELS))
+
+
+def test_a_step_of_no_length_is_too_little_to_take_shares_of():
+    """A recording whose only step took 0 us gave a window of 0 ns, and every share was a division by zero."""
+    trace = load(str(Path(__file__).parents[1] / "traces" / "step_of_no_length.json"))
+    assert fatal_defect(trace, find_steps(trace)).code == "insufficient_data"

@@ -1,0 +1,60 @@
+"""The bench isolates a broken rule, and the answer goes by what can be recovered."""
+
+from draw import drawn_trace
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.regimes import judge
+from tb_bottleneck.regimes.rule import BROKEN, CLEAR, FIRES, Judgement, Rule, Verdict
+from tb_bottleneck.trace.steps import find_steps
+
+STARVED = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    gpu     ....######....######....######
+"""
+
+
+def measures_of(drawing: str) -> Measures:
+    trace = drawn_trace(drawing)
+    steps = find_steps(trace)
+    assert steps is not None
+    return Measures(Recording(trace, steps))
+
+
+def test_a_rule_that_breaks_is_shown_as_broken_and_spoils_no_other(monkeypatch, caplog):
+    def breaks(measures):
+        raise ZeroDivisionError("planted")
+
+    rules = tuple(Rule("sync", breaks, 0.05) if rule.regime == "sync" else rule for rule in judge.RULES)
+    monkeypatch.setattr(judge, "RULES", rules)
+    verdicts = {verdict.regime: verdict.judgement.status for verdict in judge.judge_all(measures_of(STARVED))}
+    assert verdicts["sync"] == BROKEN
+    assert verdicts["input"] == FIRES
+    assert len(verdicts) == len(rules)
+    assert "planted" in caplog.text
+
+
+def test_no_device_regime_is_named_where_most_kernels_are_unknown():
+    facts = {"unknown_kernels": Measure(0.5, "share")}
+    unknown = Verdict("unexplained", Judgement(CLEAR, 0.6), facts)
+    verdicts = (verdict("compute", 0.1, 0.0), unknown, verdict("launch", 0.08, 0.04))
+    assert judge.answer_of(verdicts) == judge.Answer("unexplained", 0.6, "none")
+    idle = verdict("unexplained", 0.6, 0.0)
+    assert judge.answer_of((verdicts[0], idle)).regime == "compute", "time without work says nothing of the kernels"
+    assert judge.answer_of((*verdicts, verdict("input", 0.3, 0.3))).regime == "input"
+
+
+def verdict(regime, share, recoverable):
+    return Verdict(regime, Judgement(CLEAR, share, recoverable))
+
+
+def test_the_answer_is_the_regime_with_most_to_recover():
+    found = judge.answer_of((verdict("launch", 0.3, 0.15), verdict("input", 0.2, 0.2), verdict("compute", 0.5, 0)))
+    assert (found.regime, found.severity) == ("input", "critical")
+
+
+def test_where_nothing_is_worth_recovering_the_device_regime_that_bounds_the_run_is_named():
+    found = judge.answer_of((verdict("launch", 0.18, 0.09), verdict("memory", 0.5, 0), verdict("compute", 0.3, 0)))
+    assert (found.regime, found.share, found.severity) == ("memory", 0.5, "none")

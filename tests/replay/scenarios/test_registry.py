@@ -1,0 +1,30 @@
+"""The table of scenarios holds together: every scenario has words, and every cause is one that a regime names."""
+
+from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.regimes.judge import RULES
+from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+
+
+def test_every_scenario_names_its_assumption():
+    for scenario in SCENARIO_OF.values():
+        words = assumptions()[scenario.name]
+        assert words.title
+        assert not words.text.endswith("."), "it ends a sentence that begins elsewhere"
+
+
+def test_every_cause_with_a_scenario_is_one_that_a_regime_names():
+    named = {cause for rule in RULES for cause in regime_advice(rule.regime).causes}
+    assert set(SCENARIO_OF) <= named
+
+
+def test_of_every_other_cause_the_words_say_why_it_is_not_simulated():
+    named = {cause for rule in RULES for cause in regime_advice(rule.regime).causes}
+    assert named - set(SCENARIO_OF) == set(unsimulated())
+    assert all(why.startswith("Not simulated: ") and why.endswith(".") for why in unsimulated().values())
+
+
+def test_a_name_stands_for_one_scenario():
+    by_name = {scenario.name: scenario for scenario in SCENARIO_OF.values()}
+    assert set(by_name) == set(assumptions()), "words without a scenario, or a scenario without words"
+    assert all(by_name[scenario.name] is scenario for scenario in SCENARIO_OF.values())

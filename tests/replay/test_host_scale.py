@@ -1,0 +1,69 @@
+"""The profiler's own cost: solved for where an unprofiled step time is known, estimated where it is not."""
+
+import pytest
+from drawn_worlds import drawn_world
+from simulate.workload import launch_bound
+from simulated_worlds import world_of
+
+from tb_bottleneck.measures.trace import profiler_overhead
+from tb_bottleneck.replay.host_scale import SLOWED_AT_MOST, HostScales, host_scaled, scales_of
+from tb_bottleneck.trace.kinds import Kind
+
+# The host dispatches all the time: a step is as long as it takes.
+LATE = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ####################
+    launch  ..|..|..|...|..|..|.
+    gpu     ...#..#..#...#..#..#
+"""
+
+
+def scales(drawing: str, **context: float) -> HostScales:
+    return scales_of(drawn_world(drawing, tb_bottleneck={"context": context}))
+
+
+def test_the_scale_is_solved_for_by_replaying(monkeypatch):
+    """A step takes ten columns of 0.1 ms with the profiler and six without."""
+    monkeypatch.setitem(
+        profiler_overhead.MOST_NS, Kind.CALL, 1_000_000
+    )  # else the few calls drawn cannot have cost so much
+    found = scales(LATE, unprofiled_step_ns=600_000)
+    assert found.solved
+    world = host_scaled(drawn_world(LATE), found.expected)
+    assert world.window() / 2 == pytest.approx(600_000, rel=0.03)
+    assert (found.least, found.most) == (found.expected, found.expected)
+
+
+def test_what_recording_cannot_have_cost_is_a_difference_between_runs():
+    """Three calls and an operator in a step of 1 ms: 0.04 ms of the 0.4 that it took longer."""
+    assert scales(LATE, unprofiled_step_ns=600_000).expected == pytest.approx(0.96, abs=0.01)
+
+
+def test_a_profiler_that_cost_nothing_leaves_the_host_alone():
+    assert scales(LATE, unprofiled_step_ns=999_900).expected == 1.0
+
+
+def test_without_an_unprofiled_time_bounds_reach_from_the_fastest_host_to_the_recorded_one():
+    found = scales(LATE)
+    assert not found.solved
+    assert (found.least, found.most) == (1 / SLOWED_AT_MOST, 1.0)
+    assert found.least <= found.expected <= found.most
+
+
+def test_more_events_cost_more():
+    """The same training, with operators a third as long: a larger share of the host's time is the profiler's."""
+    calm, busy = (world_of(launch_bound(3).but(operator_ns=ns)) for ns in (30_000, 10_000))
+    assert scales_of(busy).expected < scales_of(calm).expected < 1
+
+
+def test_on_the_cpu_work_is_not_taken_for_dispatching():
+    found = scales("""
+        step    aaaaaaaaaabbbbbbbbbb
+        op      ####.#####.####.####
+    """)
+    assert found == HostScales(1.0, 1.0, 1.0, solved=False)
+
+
+@pytest.mark.parametrize("word", ["soon", None, -1.0, [5]])
+def test_a_context_that_holds_no_time_is_as_good_as_none(word):
+    assert not scales(LATE, unprofiled_step_ns=word).solved

@@ -1,0 +1,32 @@
+"""How sure an answer is: a pause that came once in a recording tells little of how often it comes in the run."""
+
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.diagnosis.trace import diagnose
+
+# The host prepares something for 10 ms: in one step of five, and in every one of them.
+ONCE = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccccccccccccddddddddddeeeeeeeeee
+    op      ##############################..........####################
+    gpu     .aaaaaaaa..bbbbbbbb..cccccccc..........ddddddddd.eeeeeeeee.f
+"""
+EACH = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbccccccccccccccccccccdddddddddddddddddddd
+    op      ##########..........##########..........##########..........##########..........
+    gpu     .aaaaaaaa...........bbbbbbbb............cccccccc............dddddddd............
+"""
+
+
+@pytest.mark.parametrize(("drawing", "sure"), [(ONCE, "medium"), (EACH, "high")])
+def test_a_pause_that_came_once_is_no_sure_cadence(tmp_path, drawing, sure):
+    whole, path = drawn(drawing, 1000), tmp_path / "paused.pt.trace.json"
+    kernels = [event for event in whole["traceEvents"] if event["cat"] == "kernel"]
+    whole["traceEvents"] += [kernel | {"dur": 5, "tid": 9} for kernel in kernels]
+    path.write_text(json.dumps(whole))
+    report = diagnose(str(path))
+    assert report.verdict.regime == "host"
+    assert report.verdict.confidence == sure
+    assert "of the recorded time" in report.verdict.headline

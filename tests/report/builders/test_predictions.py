@@ -1,0 +1,148 @@
+"""What the replay predicts, as the report tells it: gains, plan, and why there is none."""
+
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.replay.check import Check
+from tb_bottleneck.replay.plan import Gain, PlanStep, Prediction
+from tb_bottleneck.report.builders.predictions import set_prediction, why_not
+from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+STARVED = """
+    step    aaaaaaaaaabbbbbbbbbb
+    loader  ######....######....
+    launch  ......|.........|...
+    gpu     .......###.......###
+"""
+# The loader is slow, and half of the time nothing tells why kernels that had been launched did not begin.
+UNEXPLAINED = """
+    step    aaaaaaaaaaaabbbbbbbbbbbb
+    loader  ####........####........
+    launch  ....||..........||......
+    gpu     .....#....#......#....#.
+"""
+
+
+@pytest.fixture
+def report(tmp_path):
+    def diagnosed(drawing: str, **header: object) -> pb.Report:
+        path = tmp_path / "drawn.pt.trace.json"
+        trace = drawn(drawing, 1000.0, **header)
+        # Kernels enough to judge: each drawn one counts four times, one after the other.
+        events = []
+        for event in trace["traceEvents"]:
+            copies = 4 if event["cat"] in ("kernel", "cuda_runtime") else 1
+            for copy in range(copies):
+                part = {**event, "dur": event["dur"] / copies, "ts": event["ts"] + copy * event["dur"] / copies}
+                if copies > 1:
+                    part["args"] = {**event["args"], "correlation": event["args"]["correlation"] * 10 + copy}
+                events.append(part)
+        path.write_text(json.dumps({**trace, "traceEvents": events}))
+        return diagnose(str(path))
+
+    return diagnosed
+
+
+def test_a_simulated_gain_takes_the_place_of_the_bound(report):
+    found = report(STARVED)
+    speedup = found.findings[0].speedup
+    assert found.findings[0].cause == "loader_in_main_process"
+    assert speedup.basis == "replay"
+    assert speedup.low <= speedup.expected <= speedup.high
+    assert speedup.assumes.startswith("workers make batches")
+
+
+def test_the_plan_repeats_the_gain_of_its_first_cure(report):
+    found = report(STARVED)
+    step = found.plan[0]
+    assert step.cause == found.findings[0].cause
+    assert step.speedup_total == pytest.approx(found.findings[0].speedup.expected)
+    mean = (found.window.end_ns - found.window.begin_ns) / found.window.steps
+    assert step.step_ns_after == pytest.approx(mean / step.speedup_total)
+
+
+def test_the_check_of_the_replay_is_reported(report):
+    found = report(STARVED)
+    assert found.HasField("replay")
+    assert found.replay.error < 0.01
+    assert found.replay.because == ""
+    assert "of its recorded time" in found.replay.host
+
+
+def test_a_gain_that_was_not_simulated_says_why(report):
+    assert why_not("oversubscribed_threads", on_cpu=True).startswith("Not simulated: how fast the operators run")
+    assert "healthy link" in why_not("degraded_link", on_cpu=False)
+    assert "on the CPU" in why_not("small_kernels", on_cpu=True)
+    assert report(STARVED).findings[0].speedup.because == ""
+
+
+def test_a_measured_unprofiled_step_is_told(report):
+    context = {"context": {"unprofiled_step_ns": 9_900_000}}
+    assert "measured unprofiled step time" in report(STARVED, tb_bottleneck=context).replay.host
+
+
+def test_an_unexplained_recording_says_why_nothing_is_predicted(report):
+    found = report(UNEXPLAINED)
+    assert found.replay.frozen_share > 0.1
+    assert found.replay.because.startswith("Nothing is predicted")
+    assert not found.plan
+    assert {finding.speedup.basis for finding in found.findings} <= {"bound", "none"}
+
+
+def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch, caplog):
+    def fails(*_):
+        raise IndexError("planted")
+
+    monkeypatch.setattr("tb_bottleneck.diagnosis.trace.predict", fails)
+    found = report(STARVED)
+    assert found.verdict.regime == "input"
+    assert "our fault" in found.replay.because
+    assert found.findings[0].speedup.basis == "bound"
+    assert "planted" in caplog.text
+
+
+def test_the_text_shows_the_plan_with_its_bounds_and_assumptions(report):
+    text = render(report(STARVED))
+    assert "What to change first" in text
+    assert "1. Let worker processes make the batches" in text
+    assert "this assumes that workers make batches as fast as now" in " ".join(text.split())
+    assert "with nothing changed, the simulation is" in " ".join(text.split())
+
+
+def test_the_text_says_why_there_is_no_plan(report):
+    text = render(report(UNEXPLAINED))
+    assert "What to change first" not in text
+    assert "Nothing is predicted" in text
+
+
+@pytest.mark.parametrize(
+    ("alone", "together", "severity"),
+    [
+        ((1.0, 1.05), None, "warning"),  # the rule sees a fifth at stake, and no cure frees it
+        ((1.1, 1.2), (1.12, 1.2), "warning"),
+        ((1.1, 1.2), (1.4, 1.6), "critical"),
+    ],
+)
+def test_no_more_is_called_at_stake_than_cures_are_simulated_to_give_back(alone, together, severity):
+    found = pb.Report()
+    found.findings.add(cause="unfused_pointwise")
+    found.verdict.severity = "critical"
+    check = Check(error=0.0, frozen_share=0.0)
+    plan = ()
+    if together is not None:
+        plan = (PlanStep("unfused_pointwise", "fusing", 1e6, Gain(together[0], 1.0, together[1])),)
+    gains = {"unfused_pointwise": Gain(alone[0], 1.0, alone[1])}
+    set_prediction(found, Prediction(check, gains, plan, None))
+    assert found.verdict.severity == severity
+
+
+def test_what_could_not_be_simulated_keeps_what_its_rule_says():
+    found = pb.Report()
+    found.findings.add(cause="degraded_link")
+    found.verdict.severity = "critical"
+    set_prediction(found, Prediction(Check(error=0.0, frozen_share=0.0), {}, (), None))
+    assert found.verdict.severity == "critical"

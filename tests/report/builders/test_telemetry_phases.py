@@ -1,0 +1,111 @@
+"""The stretches of a run: drawn, one letter for ten seconds."""
+
+import pytest
+
+from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.report.builders.telemetry_phases import _confirmed, bands_of
+from tb_bottleneck.schema.telemetry_pb2 import Packet
+from tb_bottleneck.telemetry.telemetry import Telemetry
+from tests.telemetry.simulated import S, Stretch, simulate, stretch
+from tests.telemetry.written import context
+
+T, MS = 1_700_000_000 * S, 1_000_000
+LETTER_NS = 10 * S
+LETTERS = {"input": "i", "launch": "l", "compute": "c", "gpu_unused": "g", "memory": "m", "unexplained": "?"}
+
+
+def drawn(*stretches: Stretch, seed: int = 0) -> str:
+    """A letter for each ten seconds: the regime's first, in capitals where it is worth a warning or more."""
+    telemetry = Telemetry()
+    telemetry.add(simulate(stretches, seed))
+    line = ""
+    for band in bands_of(telemetry_recording.Testimony(telemetry)):
+        letter = LETTERS[band.regime]
+        line += (letter.upper() if band.severity in ("critical", "warning") else letter) * round(
+            (band.end - band.begin) / LETTER_NS
+        )
+    return line
+
+
+@pytest.mark.parametrize(
+    ("stretches", "expected"),
+    [
+        ([stretch("healthy")], "cccccccccccc"),
+        ([stretch("healthy"), stretch("starved"), stretch("healthy")], "ccccccccccccIIIIIIIIIIIIcccccccccccc"),
+        ([stretch("healthy"), stretch("hot")], "ccccccccccccCCCCCCCCCCCC"),
+        ([stretch("memory"), stretch("launches", 60.0)], "mmmmmmmmmmmmLLLLLL"),
+        ([stretch("on_cpu")], "GGGGGGGGGGGG"),
+        # Twelve seconds are no stretch: a validation, a slow file.
+        ([stretch("healthy"), stretch("starved", 9.0), stretch("healthy")], "ccccccccccccccccccccccccc"),
+    ],
+    ids=["healthy", "starved for a while", "hot", "two illnesses", "on the CPU", "a moment is no stretch"],
+)
+def test_when_it_became_slow_and_why(stretches, expected):
+    found = drawn(*stretches)
+    assert abs(len(found) - len(expected)) <= 1
+    differ = sum(a != b for a, b in zip(found, expected, strict=False))
+    assert differ <= 2, f"\n{expected}\n{found}"
+    assert _runs(found) == _runs(expected), f"\n{expected}\n{found}"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_regime_at_the_threshold_does_not_flicker(seed):
+    """Waits of 10 % of the step, a little more or less from window to window."""
+    wavering = [stretch("starved", 20.0, severity=0.09 + 0.02 * (at % 2)) for at in range(12)]
+    assert len(_runs(drawn(*wavering, seed=seed))) <= 2
+
+
+@pytest.mark.parametrize(
+    ("windows", "told"),
+    [
+        ("aaabaaa", "aaaaaaa"),  # a moment is no change
+        ("aaabbaa", "aaabbaa"),
+        ("aaabccc", "aaaaccc"),
+        ("aaab", "aaaa"),  # not sure yet
+        ("aaabb", "aaabb"),
+        ("aaa.baa", "aaa.baa"),  # behind a gap everything begins anew
+    ],
+)
+def test_a_change_is_one_once_two_windows_bear_it_out(windows, told):
+    owner = [None if letter == "." else (letter, True) for letter in windows]
+    assert "".join("." if one is None else one[0] for one in _confirmed(owner)) == told
+
+
+def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str]]:
+    """A minute of steps of 50 ms on two cores, of which every tenth takes ten times as long in this phase."""
+    packet = Packet(schema=1)
+    names = ("loader_wait", "forward", "backward", "optimizer")
+    columns: dict[str, list[float]] = {name: [] for name in names}
+    now = float(T)
+    for number in range(600):
+        longer = 450.0 if number % 10 == 9 else 0.0
+        times = {"loader_wait": 1.0, "forward": 15.0, "backward": 30.0, "optimizer": 3.0}
+        if slow_in in times:
+            times[slow_in] += longer
+        now += (50.0 + longer) * MS
+        packet.steps.number.append(number)
+        packet.steps.end_unix_ns.append(now)
+        packet.steps.wall_ns.append((50.0 + longer) * MS)
+        for name in names:
+            columns[name].append(times[name] * MS)
+    for name, values in columns.items():
+        packet.steps.columns.add(name=name, values=values)
+    at = [T + one * S for one in range(int((now - T) / S))]
+    for name, value in {"cpu_pressure": pressure, "run_queue": 2 * threads, "cpu_usable_cores": 2.0}.items():
+        packet.series.add(name=name, device="host", unix_ns=at, values=[value] * len(at))
+    telemetry = Telemetry()
+    telemetry.add([context({"device_kind": "cpu", "cores": 2, "torch_threads": 1}), packet])
+    return [(band.regime, band.severity) for band in bands_of(telemetry_recording.Testimony(telemetry))]
+
+
+def test_a_cpu_that_is_shared_is_crowded_and_its_long_steps_are_no_interruptions():
+    """Beside other processes every step may lose its core, in the middle of the forward or the backward pass; that was
+    told as interruptions, as if the training saved something there."""
+    assert on_cpu("backward", pressure=0.6, threads=2.5) == [("compute", "critical")]
+    assert on_cpu("forward", pressure=0.01, threads=0.5) == [("unexplained", "none")]
+    assert on_cpu("somewhere else", pressure=0.01, threads=0.5) == [("interruption", "critical")]
+
+
+def _runs(line: str) -> str:
+    """The line with runs of one letter as one."""
+    return "".join(letter for at, letter in enumerate(line) if at == 0 or line[at - 1] != letter)

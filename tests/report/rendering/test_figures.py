@@ -1,0 +1,35 @@
+"""Figures have no more digits than they are good for."""
+
+import pytest
+
+from tb_bottleneck.report.rendering.figures import bounds_text, count_text, factor_text, small_share_text, value_text
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [(1.0, "1.00x"), (1.237, "1.24x"), (1.996, "2.0x"), (6.59, "6.6x"), (9.96, "10x"), (14.7, "15x")],
+)
+def test_a_gain(factor, text):
+    assert factor_text(factor) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"), [(1.0, 1.32, "1.00 to 1.32"), (1.214, 2.14, "1.2 to 2.1"), (1.88, 15.1, "1.9 to 15")]
+)
+def test_both_bounds_have_the_digits_of_the_higher_one(low, high, text):
+    assert bounds_text(low, high) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(3_422.4, "3,422"), (99.96, "100"), (2.4, "2.4"), (2.0, "2"), (0.0, "0")])
+def test_a_count(count, text):
+    assert count_text(count) == text
+
+
+def test_a_share_that_is_next_to_nothing_is_no_zero():
+    assert (small_share_text(0.00001), small_share_text(0.009)) == ("less than 0.1 %", "0.9 %")
+
+
+def test_a_row_without_a_value_shows_its_words():
+    assert value_text(pb.Evidence(unit="text", text="aten::item")) == "aten::item"
+    assert value_text(pb.Evidence(unit="ns", value=1.5e6)) == "1.50 ms"

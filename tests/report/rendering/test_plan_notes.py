@@ -1,0 +1,48 @@
+"""A gain alone does not tell how cures go together: the report says so where it matters."""
+
+import pytest
+
+from tb_bottleneck.report.rendering.plan_notes import note_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+
+def report_of(plan, **alone):
+    report = pb.Report()
+    for cause, expected in alone.items():
+        report.findings.add(cause=cause, speedup=pb.Speedup(basis="replay", expected=expected))
+    for cause, total in plan:
+        report.plan.add(cause=cause, title=f"cure {cause}", speedup_total=total)
+    return report
+
+
+def notes(report):
+    return [note_of(report, finding) for finding in report.findings]
+
+
+def test_faster_kernels_gain_little_while_the_host_is_late_and_much_behind_its_cure():
+    report = report_of([("small_kernels", 1.24), ("fp32_matmul", 2.24)], fp32_matmul=1.02, small_kernels=1.24)
+    first, second = notes(report)
+    assert first == (
+        'By itself this gains little: other things hold the device up. After "cure small_kernels" it gains 1.81x.'
+    )
+    assert second == ""
+
+
+def test_a_cure_that_saves_the_same_time_in_a_shorter_step_is_no_news():
+    assert notes(report_of([("fp32_matmul", 1.96), ("first_runs", 2.8)], first_runs=1.14)) == [""]
+
+
+def test_a_cure_whose_time_another_one_frees_too_says_so():
+    report = report_of([("small_kernels", 2.0)], loader_in_main_process=1.33, optimizer_for_loop=1.01, no_graph=1.99)
+    assert notes(report) == [
+        '"cure small_kernels" frees this time too: once that is done, this gains nothing more.',
+        "",  # it would gain nothing anyway
+        "",  # it has the plan's own cure
+    ]
+
+
+@pytest.mark.parametrize("basis", ["bound", "none"])
+def test_of_gains_that_were_not_simulated_nothing_is_said(basis):
+    report = report_of([("small_kernels", 2.0)], fp32_matmul=1.02)
+    report.findings[0].speedup.basis = basis
+    assert notes(report) == [""]

@@ -1,0 +1,24 @@
+"""Event files are known by their names, and ours by what our monitor writes first of all."""
+
+from pathlib import Path
+
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from tb_bottleneck.schema.telemetry_pb2 import Packet
+from tb_bottleneck.sources.event_files import is_event_file
+from tb_bottleneck.sources.logdir import scan
+from tests.telemetry.written import NAME, context, scalar, write
+
+
+def test_only_event_files_with_telemetry_are_recordings(tmp_path: Path) -> None:
+    ours = write(tmp_path / "run" / "monitor" / NAME, [context({"cores": 4}), Packet(schema=1, sequence=0)])
+    with open(tmp_path / "run" / NAME, "wb") as file:
+        RecordWriter(file).write(scalar("loss", 1.0))
+    (found,) = scan(tmp_path).recordings
+    assert (found.path, found.run, found.is_telemetry) == (str(ours), "run/monitor", True)
+
+
+def test_a_trace_is_no_event_file_whatever_it_is_called() -> None:
+    assert is_event_file("/x/events.out.tfevents.1.host")
+    assert not is_event_file("/x/tfevents.pt.trace.json")
+    assert not is_event_file("/x/tfevents.pt.trace.json.gz")

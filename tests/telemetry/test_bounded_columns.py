@@ -1,0 +1,58 @@
+"""Columns stay bounded: the newest rows as they are, older ones in buckets, and no extreme is ever lost."""
+
+import numpy as np
+import pytest
+
+from tb_bottleneck.telemetry.bounded_columns import Rows
+
+
+def filled(count: int, bound: int = 64, batch: int = 7, **spikes: float) -> Rows:
+    """Rows 1..count with value 1, but where a spike is said for a row (`at_5=9.0`)."""
+    rows = Rows(("value",), bound)
+    values = np.ones(count)
+    for name, value in spikes.items():
+        values[int(name.removeprefix("at_")) - 1] = value
+    for begin in range(0, count, batch):
+        end = np.arange(begin + 1, min(begin + batch, count) + 1)
+        rows.append(end, {"value": values[begin : begin + batch]})
+    return rows
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 64, 65, 500, 10_000])
+def test_the_bound_holds_and_every_row_is_in_one_bucket(count: int) -> None:
+    rows = filled(count)
+    assert len(rows) <= 64
+    assert len(rows.end) == len(rows.count) == len(rows)
+    assert rows.count.sum() == count
+    assert (np.diff(rows.end) > 0).all()
+    assert rows.last == count
+
+
+def test_few_rows_are_kept_as_they_are() -> None:
+    rows = filled(20, at_3=5.0)
+    assert rows.count.tolist() == [1] * 20
+    assert rows.column("value").mean.tolist() == [1, 1, 5, *[1] * 17]
+
+
+@pytest.mark.parametrize("at", [1, 2, 777, 4_999, 5_000])
+def test_a_spike_survives_every_thinning(at: int) -> None:
+    rows = filled(5_000, **{f"at_{at}": 100.0})
+    column = rows.column("value")
+    assert column.high.max() == 100.0
+    assert column.low.min() == 1.0
+    assert float((column.mean * rows.count).sum()) == pytest.approx(5_099.0)
+
+
+def test_the_history_has_one_resolution() -> None:
+    rows = filled(10_000, bound=1024, batch=100)
+    old = rows.count[: len(rows) // 3]
+    assert old.min() == old.max() > 1
+    assert rows.count[-10:].tolist() == [1] * 10
+
+
+def test_what_is_not_known_stays_unknown_and_spoils_no_mean() -> None:
+    rows = Rows(("a", "b"), 16)
+    for row in range(64):
+        rows.append(np.array([row + 1]), {"a": np.array([2.0 if row % 2 else np.nan])})
+    assert np.nanmax(rows.column("a").mean[:4]) == 2.0
+    assert np.isnan(rows.column("b").high).all()

@@ -1,0 +1,81 @@
+"""Device work is tied to its launch by correlation, and classed by name."""
+
+import json
+
+from draw import drawn, drawn_trace
+
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.trace import Trace, load
+
+DRAWING = """
+    launch  |.|.|.......
+    gpu     ...aa.......
+    nccl    .....bb.....
+    h2d     .......cc...
+"""
+
+
+def test_each_operation_knows_its_call():
+    trace = drawn_trace(DRAWING)
+    ops = trace.device_ops
+    assert ops.launched.all()
+    assert (trace.calls.start[ops.call] / 1e5).tolist() == [0, 2, 4]
+    assert ops.work.tolist() == [Work.CONTRACTION, Work.COLLECTIVE, Work.UPLOAD]
+    assert trace.calls.role.tolist() == [Role.LAUNCH, Role.LAUNCH, Role.COPY]
+
+
+def written(tmp_path, change) -> Trace:
+    raw = drawn(DRAWING)
+    change(raw["traceEvents"])
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(raw))
+    return load(str(path))
+
+
+def test_one_graph_launch_has_many_kernels(tmp_path):
+    def one_launch(events):
+        for event in events:
+            event["args"]["correlation"] = 5
+
+    trace = written(tmp_path, one_launch)
+    assert trace.device_ops.launched.all()
+    assert len(set(trace.device_ops.call.tolist())) == 1
+
+
+def test_work_whose_launch_was_not_recorded_says_so(tmp_path):
+    def unlinked(events):
+        for event in events:
+            if event["cat"] == "kernel":
+                event["args"].pop("correlation")
+
+    assert written(tmp_path, unlinked).device_ops.launched.tolist() == [False, False, True]
+
+
+def test_the_report_is_about_the_device_with_most_work(tmp_path):
+    def spread(events):
+        for event in events:
+            if event["cat"] == "kernel":
+                event["args"]["device"] = 3
+
+    trace = written(tmp_path, spread)
+    assert trace.device_index == 3
+    assert len(trace.device_ops) == 2
+    assert len(trace.all_device_ops) == 3
+
+
+def test_multiprocessors_come_from_the_description_else_from_the_kernels(tmp_path):
+    """Torch 1.8 describes no device; torch 1.9 to 1.11 write `blocks per SM` on each kernel."""
+
+    def told(events):
+        for event in events:
+            if event["cat"] == "kernel":
+                event["args"] |= {"grid": [6272, 1, 1], "blocks per SM": 78.4}
+
+    assert drawn_trace(DRAWING).multiprocessors == 108
+    raw = drawn(DRAWING, deviceProperties=[])
+    told(raw["traceEvents"])
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(raw))
+    assert load(str(path)).multiprocessors == 80
+    assert drawn_trace(DRAWING, deviceProperties=[]).multiprocessors is None

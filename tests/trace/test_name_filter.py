@@ -1,0 +1,17 @@
+"""Only names that occur are asked."""
+
+import numpy as np
+
+from tb_bottleneck.trace.name_filter import named
+
+
+def test_rows_pass_by_their_name():
+    asked: list[str] = []
+
+    def test(name: str) -> bool:
+        asked.append(name)
+        return name.startswith("cuda")
+
+    names = ("aten::mm", "cudaFree", "never", "cudaMalloc")
+    assert named(names, np.array([3, 0, 1, 3]), test).tolist() == [True, False, True, True]
+    assert sorted(asked) == ["aten::mm", "cudaFree", "cudaMalloc"]

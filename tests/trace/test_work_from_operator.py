@@ -1,0 +1,67 @@
+"""Kernels whose names nobody knows are told by the operators that launch them, and by nothing else."""
+
+import json
+
+import pytest
+from draw import drawn
+
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.trace import load
+from tb_bottleneck.trace.work_from_operator import work_of_operator
+
+BUSY = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ###.......###.......###.......
+    launch  .||.......||........||........
+    gpu     ..aaaaabbbbcccccdddddeeeefffff
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "work"),
+    [
+        ("aten::addmm", Work.CONTRACTION),
+        ("aten::cudnn_convolution", Work.CONTRACTION),
+        ("aten::_flash_attention_forward", Work.CONTRACTION),
+        ("aten::gelu", Work.STREAMING),
+        ("aten::native_layer_norm", Work.STREAMING),
+        ("c10d::allreduce_", Work.COLLECTIVE),
+        ("vendor::secret_op", Work.UNKNOWN),
+        ("", Work.UNKNOWN),
+    ],
+)
+def test_an_operator_tells_what_its_kernels_do(operator, work):
+    assert work_of_operator(operator) is work
+
+
+def unseen(tmp_path, operator):
+    """The drawing's kernels by a name that nobody knows, four for each, launched by this operator."""
+    whole = drawn(BUSY, 1000)
+    events = []
+    for event in whole["traceEvents"]:
+        if event["cat"] == "cpu_op":
+            event["name"] = operator
+        if event["cat"] != "kernel":
+            events.append(event)
+            continue
+        part = event["dur"] / 4
+        events += [{**event, "name": "unseen_17", "dur": part, "ts": event["ts"] + part * n} for n in range(4)]
+    path = tmp_path / "unseen.pt.trace.json"
+    path.write_text(json.dumps({**whole, "traceEvents": events}))
+    return str(path)
+
+
+@pytest.mark.parametrize(("operator", "regime"), [("aten::convolution", "compute"), ("aten::mul", "memory")])
+def test_a_busy_device_is_judged_by_its_operators_where_names_tell_nothing(tmp_path, operator, regime):
+    report = diagnose(unseen(tmp_path, operator))
+    assert (report.verdict.regime, report.verdict.severity) == (regime, "none")
+    assert report.verdict.confidence == "low"
+
+
+def test_where_neither_tells_the_work_stays_unexplained_and_no_regime_is_made_up(tmp_path):
+    path = unseen(tmp_path, "vendor::secret_op")
+    assert set(load(path).all_device_ops.work.tolist()) == {int(Work.UNKNOWN)}
+    report = diagnose(path)
+    assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
+    assert "Nothing else" not in report.verdict.headline
