@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.facts import process
+from tb_bottleneck.monitor.facts import cpu, process
 
 
 def machine(root: Path, cgroup: str = "", **files: str) -> Path:
@@ -22,7 +22,7 @@ def machine(root: Path, cgroup: str = "", **files: str) -> Path:
 
 
 def quotas(root: Path) -> list[float]:
-    return list(process.cgroup_quotas(root))
+    return list(cpu.cgroup_quotas(root))
 
 
 def test_version_2_quota_is_in_cores(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_a_system_without_cgroups_has_no_quota(tmp_path: Path) -> None:
 
 def test_usable_cores_are_the_smaller_of_affinity_and_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
-    assert process.usable_cores(machine(tmp_path / "a", "0::/\n", **{"cpu.max": "350000 100000"})) == 3.5
-    assert process.usable_cores(machine(tmp_path / "b", "0::/\n", **{"cpu.max": "6400000 100000"})) == 8
-    whole = process.usable_cores(machine(tmp_path / "c", "0::/\n", **{"cpu.max": "400000 100000"}))
+    assert cpu.usable_cores(machine(tmp_path / "a", "0::/\n", **{"cpu.max": "350000 100000"})) == 3.5
+    assert cpu.usable_cores(machine(tmp_path / "b", "0::/\n", **{"cpu.max": "6400000 100000"})) == 8
+    whole = cpu.usable_cores(machine(tmp_path / "c", "0::/\n", **{"cpu.max": "400000 100000"}))
     assert whole == 4
     assert isinstance(whole, int)
 
@@ -86,15 +86,15 @@ def test_usable_cores_are_the_smaller_of_affinity_and_quota(tmp_path: Path, monk
 def test_usable_cores_where_the_system_has_no_affinity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    assert process.usable_cores(tmp_path) == 6
+    assert cpu.usable_cores(tmp_path) == 6
 
 
 def test_the_cpu_name_is_the_first_one(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_text("processor\t: 0\nmodel name\t: Quick 9000 @ 3 GHz\nmodel name\t: Other\n")
-    assert process.cpu_name(tmp_path) == "Quick 9000 @ 3 GHz"
+    assert cpu.cpu_name(tmp_path) == "Quick 9000 @ 3 GHz"
     (tmp_path / "proc/cpuinfo").write_text("processor\t: 0\nCPU part\t: 0xd0c\n")
-    assert process.cpu_name(tmp_path) is None
+    assert cpu.cpu_name(tmp_path) is None
 
 
 def fake_torch(**changes: object) -> SimpleNamespace:

@@ -41,7 +41,7 @@ def test_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_collecting_imports_and_begins_nothing() -> None:
     code = (
         "import sys; from tb_bottleneck.monitor.facts import torch_settings; assert torch_settings.collect() == {};"
-        "assert 'torch' not in sys.modules; import torch; assert settings.collect();"
+        "assert 'torch' not in sys.modules; import torch; assert torch_settings.collect();"
         "assert not torch.cuda.is_initialized()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
