@@ -24,7 +24,7 @@ KEPT_EVENTS = 3_000_000
 """Of all recordings that stay read together, one always: some 500 bytes each, with what is derived from them."""
 
 
-class Shelf:
+class TraceCache:
     """The recordings that are kept read. For one thread."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Shelf:
         return self._cases[key]
 
 
-_SHELF = Shelf()
+_SHELF = TraceCache()
 
 
 def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
