@@ -1,37 +1,26 @@
-"""Answers questions about recordings: the last ones asked about stay read, so that the next answer comes at once.
-
-This runs in a process of its own, see plugin/workers/question_queue.py.
-"""
+"""Keeps the traces of the last questions in memory, so that the next answer about them comes at once."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from google.protobuf.message import Message
+from collections.abc import Callable
 
 from tb_bottleneck.drilldown.inspection import Case
-from tb_bottleneck.drilldown.tables import tables_of
-from tb_bottleneck.drilldown.timeline import stretch_of, timeline_of
-from tb_bottleneck.drilldown.trace_slice import slice_of
-from tb_bottleneck.errors import BottleneckError
-from tb_bottleneck.report.rendering.json_form import as_json
-from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.trace import load
 
 Progress = Callable[[int, int], None]
 
 KEPT_EVENTS = 3_000_000
-"""Of all recordings that stay read together, one always: some 500 bytes each, with what is derived from them."""
+"""Limit on the events of all cached traces together; one trace always stays. An event takes some 500 bytes, including
+what is derived from it."""
 
 
 class TraceCache:
-    """The recordings that are kept read. For one thread."""
+    """The traces that were opened last, with what is derived from them. For use by one thread."""
 
     def __init__(self) -> None:
         self._cases: OrderedDict[tuple[str, int], Case] = OrderedDict()
 
     def case(self, path: str, mtime_ns: int, progress: Progress | None) -> Case:
-        """The recording at this path as it was written at this time; read where it is not here."""
+        """Returns the trace at this path with this modification time; reads it if it is not cached."""
         key = (path, mtime_ns)
         if key not in self._cases:
             self._cases[key] = Case(load(path, progress))
@@ -39,34 +28,3 @@ class TraceCache:
         while len(self._cases) > 1 and sum(len(case.trace.events) for case in self._cases.values()) > KEPT_EVENTS:
             self._cases.popitem(last=False)
         return self._cases[key]
-
-
-_SHELF = TraceCache()
-
-
-def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
-    """The answer to {"ask": timeline | tables | slice, "id", "path", "mtime_ns", "begin", "end", "pixels"}.
-
-    JSON of a TimelineAnswer or a TablesAnswer, or a gzipped trace. A file that cannot be read is an answer too, whose
-    state is failed; of a slice it raises BottleneckError.
-    """
-    ask = question["ask"]
-    if ask == "slice":
-        case = _SHELF.case(question["path"], question["mtime_ns"], progress)
-        stretch = stretch_of(case, question["begin"], question["end"], None)
-        return slice_of(case.trace, stretch.begin, stretch.end)
-    message: Message
-    try:
-        case = _SHELF.case(question["path"], question["mtime_ns"], progress)
-        message = _answered(question, case)
-    except BottleneckError as error:
-        kind = pb.TimelineAnswer if ask == "timeline" else pb.TablesAnswer
-        message = kind(id=question["id"], state="failed", problem=str(error))
-    return as_json(message).encode()
-
-
-def _answered(question: Mapping[str, Any], case: Case) -> Message:
-    if question["ask"] == "tables":
-        return pb.TablesAnswer(id=question["id"], state="done", progress=1.0, tables=tables_of(case))
-    stretch = stretch_of(case, question["begin"], question["end"], question["pixels"])
-    return pb.TimelineAnswer(id=question["id"], state="done", progress=1.0, timeline=timeline_of(case, stretch))

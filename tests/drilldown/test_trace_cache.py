@@ -1,14 +1,11 @@
-"""Questions and answers, as the process for questions gives them."""
+"""Tests of the trace cache: a trace stays in memory until newer ones take its place."""
 
-import gzip
 import json
 
-import pytest
 from draw import drawn
 
 from tb_bottleneck.drilldown import trace_cache
-from tb_bottleneck.drilldown.trace_cache import TraceCache, answer
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.drilldown.trace_cache import TraceCache
 
 RUN = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -18,37 +15,14 @@ RUN = """
 """
 
 
-@pytest.fixture
-def question(tmp_path):
-    (tmp_path / "t.json").write_text(json.dumps(drawn(RUN)))
-    path = str(tmp_path / "t.json")
-    return {"ask": "timeline", "id": "x", "path": path, "mtime_ns": 1.0, "begin": None, "end": None, "pixels": 100.0}
-
-
-def test_each_question_has_its_answer(question):
-    for ask in ("timeline", "tables"):
-        found = json.loads(answer({**question, "ask": ask}))
-        assert (found["id"], found["state"]) == ("x", "done")
-        assert found[ask]
-    assert json.loads(gzip.decompress(answer({**question, "ask": "slice"})))["traceEvents"]
-
-
-def test_a_file_that_is_gone_is_an_answer(question):
-    found = json.loads(answer({**question, "path": question["path"] + ".gone"}))
-    assert found["state"] == "failed"
-    assert "gone" in found["problem"]
-    with pytest.raises(NotFound):
-        answer({**question, "ask": "slice", "path": question["path"] + ".gone"})
-
-
-def test_a_recording_stays_read_until_others_take_its_place(question, tmp_path, monkeypatch):
+def test_a_trace_stays_in_memory_until_others_take_its_place(tmp_path, monkeypatch):
     read = []
     real = trace_cache.load
     monkeypatch.setattr(trace_cache, "load", lambda path, progress: read.append(path) or real(path, progress))
     monkeypatch.setattr(trace_cache, "KEPT_EVENTS", 20)
-    shelf = TraceCache()
+    cache = TraceCache()
     for name in ("a", "b", "c", "a"):
         (tmp_path / name).write_text(json.dumps(drawn(RUN)))
-        shelf.case(str(tmp_path / name), 1, None)
-        shelf.case(str(tmp_path / name), 1, None)
+        cache.case(str(tmp_path / name), 1, None)
+        cache.case(str(tmp_path / name), 1, None)
     assert [path[-1] for path in read] == ["a", "b", "c", "a"]
