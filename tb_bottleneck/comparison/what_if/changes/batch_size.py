@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.kernel_scaling import KERNELS, LARGE_BYTES, SHORTEST_NS
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
@@ -43,8 +43,8 @@ def to_batch(recording: Recording, samples: int) -> Change:
         gap, ops = world.items.gap.copy(), world.facts.ops
         # What staging a small copy takes is its start, whatever its size.
         large = (world.items.op >= 0) & (ops.bytes[world.items.op] >= LARGE_BYTES)
-        for doing, rows in ((Doing.LOAD, np.ones(len(large), np.bool_)), (Doing.COPY, large)):
-            gap[rows, doing] = np.rint(gap[rows, doing] * grows).astype(np.int64)
+        for activity, rows in ((Activity.LOAD_BATCH, np.ones(len(large), np.bool_)), (Activity.COPY, large)):
+            gap[rows, activity] = np.rint(gap[rows, activity] * grows).astype(np.int64)
         return world.but(gap=gap)
 
     told = (
