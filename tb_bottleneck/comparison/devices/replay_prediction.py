@@ -17,7 +17,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import Facts, World, recorded_world
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BY_REPLAY, BY_ACCOUNT = "replay", "account"
@@ -31,7 +31,7 @@ _REGIME_OF = {
     Activity.DISPATCH: Regime.LAUNCH,
     Activity.OTHER: Regime.HOST,
 }
-ROOFS = {Regime.COMPUTE: Roof.COMPUTE, Regime.MEMORY: Roof.MEMORY}
+ROOFS = {Regime.COMPUTE: BoundBy.COMPUTE, Regime.MEMORY: BoundBy.MEMORY}
 Change = Callable[[World], World]
 
 
@@ -120,7 +120,7 @@ class Engine:
     def _claims(self) -> dict[Regime, Bools]:
         """Which operations of the trace's device own time where they run alone, by owner."""
         trace = self.recording.trace
-        return claims_of(trace.device_ops, self.recording.roofs, trace.multiprocessors)
+        return claims_of(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
 
     def _idle(self) -> dict[Regime, float]:
         """Recorded time of the window by regime in which the device waits for the host."""
