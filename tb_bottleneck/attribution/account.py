@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.idle_gaps import Gaps
+from tb_bottleneck.attribution.idle_gaps import IdleGaps
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.regime import REGIMES, Regime
 
@@ -31,7 +31,7 @@ def account_of(window: int, ns: dict[Regime, int]) -> Account:
     return Account({regime: ns.get(regime, 0) for regime in REGIMES}, window)
 
 
-def device_time_by_regime(busy: dict[Regime, Spans], gaps: Gaps) -> dict[Regime, int]:
+def device_time_by_regime(busy: dict[Regime, Spans], gaps: IdleGaps) -> dict[Regime, int]:
     """Nanoseconds of the window by regime, on the timeline of an accelerator."""
     ns = _idle_by_regime(gaps)
     for regime, spans in busy.items():
@@ -39,7 +39,7 @@ def device_time_by_regime(busy: dict[Regime, Spans], gaps: Gaps) -> dict[Regime,
     return ns
 
 
-def _idle_by_regime(gaps: Gaps) -> dict[Regime, int]:
+def _idle_by_regime(gaps: IdleGaps) -> dict[Regime, int]:
     activity = {word: int(gaps.by_activity[:, word].sum()) for word in Activity}
     bubble = int(gaps.sync_bubble.sum())
     own = int(gaps.queued[gaps.queued < OWN_PAUSE_NS].sum())

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.trace.kinds import Kind
@@ -61,7 +61,7 @@ class HostTimeline:
             self._painted[beside] = dict(self._paint(beside))
         return self._painted[beside]
 
-    def alike(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
+    def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
         """Which of the threads do the same, and what; rows below 0 are no threads and are left out."""
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
@@ -169,7 +169,7 @@ class HostTimeline:
     @cached_property
     def _says(self) -> dict[str, Bools]:
         """Masks by activity in knowledge/host_activities.toml, of shape (kinds of row, names)."""
-        trace, training = self._trace, trains(self._trace)
+        trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
             Kind.CPU_OP: ("operator", "annotation"),

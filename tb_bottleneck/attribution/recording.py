@@ -8,9 +8,9 @@ import numpy as np
 from tb_bottleneck.attribution.account import Account, account_of, device_time_by_regime
 from tb_bottleneck.attribution.cpu_account import cpu_time_by_regime
 from tb_bottleneck.attribution.cpu_collectives import python_time, told_apart
-from tb_bottleneck.attribution.device_busy import busy_by_owner
+from tb_bottleneck.attribution.device_busy import busy_by_regime
 from tb_bottleneck.attribution.host_activity import HostTimeline
-from tb_bottleneck.attribution.idle_gaps import Gaps, find_gaps
+from tb_bottleneck.attribution.idle_gaps import IdleGaps, find_gaps
 from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.kernel_bounds import KernelBounds, kernel_bounds_of
@@ -45,7 +45,7 @@ class Recording:
     def busy(self) -> dict[Regime, Spans]:
         """The accelerator's busy time in the window, by owner."""
         trace, steps = self.trace, self.steps
-        return busy_by_owner(trace.device_ops, self.kernel_bounds, trace.multiprocessors, steps.begin, steps.end)
+        return busy_by_regime(trace.device_ops, self.kernel_bounds, trace.multiprocessors, steps.begin, steps.end)
 
     @cached_property
     def idle(self) -> Spans:
@@ -53,7 +53,7 @@ class Recording:
         return complement(merge(*self.busy.values()), self.steps.begin, self.steps.end)
 
     @cached_property
-    def gaps(self) -> Gaps:
+    def gaps(self) -> IdleGaps:
         """The idle time of the window, split by owner."""
         # What lies before the window is looked at too: a wait there may be why the window begins with idle time.
         ops = self.trace.device_ops

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import claims_of
+from tb_bottleneck.attribution.device_busy import ops_by_regime
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
@@ -120,7 +120,7 @@ class Engine:
     def _claims(self) -> dict[Regime, Bools]:
         """Which operations of the trace's device own time where they run alone, by owner."""
         trace = self.recording.trace
-        return claims_of(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
+        return ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
 
     def _idle(self) -> dict[Regime, float]:
         """Recorded time of the window by regime in which the device waits for the host."""
