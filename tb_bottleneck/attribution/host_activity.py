@@ -14,6 +14,7 @@ import numpy as np
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -44,6 +45,19 @@ class Activity(IntEnum):
     INITIALIZE = 5
     DISPATCH = 6
     OTHER = 7  # a recorded thread that does none of the above: Python, or native code that records nothing
+
+
+REGIME_OF_ACTIVITY = {
+    Activity.LOAD_BATCH: Regime.INPUT,
+    Activity.INTERRUPT: Regime.INTERRUPTION,
+    Activity.INITIALIZE: Regime.INTERRUPTION,
+    Activity.ALLOCATE: Regime.ALLOCATOR,
+    Activity.SYNCHRONIZE: Regime.SYNC,
+    Activity.COPY: Regime.TRANSFER,
+    Activity.DISPATCH: Regime.LAUNCH,
+    Activity.OTHER: Regime.HOST,
+}
+"""The owner of the time in which the device is idle because of an activity."""
 
 
 class HostTimeline:

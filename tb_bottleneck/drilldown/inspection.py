@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.attribution.device_busy import ops_by_regime
-from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
+from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.colour_keys import KEY
 from tb_bottleneck.drilldown.lanes import Lanes, lanes_of
@@ -29,14 +29,14 @@ class InspectedTrace:
         return Recording(self.trace, steps) if steps is not None else None
 
     @cached_property
-    def pieces(self) -> OwnedSpans:
-        """Who owns each stretch of the window; empty where there is no window."""
-        return owned_spans_of(self.recording) if self.recording is not None else OwnedSpans.none()
+    def owned_spans(self) -> OwnedSpans:
+        """The time of the window, split by owner; empty if there is no window."""
+        return self.recording.owned_spans if self.recording is not None else OwnedSpans.none()
 
     @cached_property
     def lanes(self) -> Lanes:
         """The rows of the timeline."""
-        return lanes_of(self.trace, self.recording, self.pieces, self.device_keys)
+        return lanes_of(self.trace, self.recording, self.owned_spans, self.device_keys)
 
     @cached_property
     def device_keys(self) -> Ints:

@@ -9,8 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_account import REGIME_OF_ACTIVITY
-from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
