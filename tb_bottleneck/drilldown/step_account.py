@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.schema import evidence_pb2 as pb
 

@@ -3,7 +3,7 @@
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.sync_and_copy_tables import add_waits
 from tb_bottleneck.schema import evidence_pb2 as pb
 

@@ -3,7 +3,7 @@
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.trace.trace import load

@@ -9,7 +9,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
 from tb_bottleneck.drilldown.trace_slice import slice_of
