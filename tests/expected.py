@@ -29,7 +29,7 @@ from simulate.workload import Workload, random_workload  # noqa: E402
 
 from tb_bottleneck.commands.run_argument import open_run  # noqa: E402
 from tb_bottleneck.comparison.compare import compare, unprofiled_of  # noqa: E402
-from tb_bottleneck.comparison.runs.compared_run import Side, open_side  # noqa: E402
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run  # noqa: E402
 from tb_bottleneck.comparison.what_if.prediction import Asked, what_if  # noqa: E402
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
 
@@ -158,7 +158,7 @@ def recorded_pairs() -> Iterator[str]:
         yield from _row_of(name, _public(a), _public(b), asked)
 
 
-def _row_of(name: str, a: Side | None, b: Side | None, asked: Asked) -> Iterator[str]:
+def _row_of(name: str, a: ComparedRun | None, b: ComparedRun | None, asked: Asked) -> Iterator[str]:
     """One row; none where a recording is not at hand or gives no verdict."""
     if a is None or b is None:
         yield f"| {name} | not at hand | | | | | |"
@@ -187,15 +187,15 @@ PUBLIC = (
 )
 
 
-def _demo(which: str) -> Side | None:
+def _demo(which: str) -> ComparedRun | None:
     side = open_run(str(RECORDED / "loader_in_main_process" / which))
-    return side if isinstance(side, Side) else None
+    return side if isinstance(side, ComparedRun) else None
 
 
-def _public(name: str) -> Side | None:
+def _public(name: str) -> ComparedRun | None:
     path = Path(os.environ.get("TB_BOTTLENECK_TRACES", "")) / f"{name}.json.gz"
-    side = open_side(name, [str(path)]) if path.is_file() else None
-    return side if isinstance(side, Side) else None
+    side = judge_run(name, [str(path)]) if path.is_file() else None
+    return side if isinstance(side, ComparedRun) else None
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.expected_time import move_between, promise
 from tb_bottleneck.comparison.devices.shortfall import gap_between, remainders
-from tb_bottleneck.comparison.runs.compared_run import Judged, Progress, Side, Unjudged, open_side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
 from tb_bottleneck.comparison.significance import difference
 from tb_bottleneck.comparison.texts.headline import headline_of, refusal
@@ -43,19 +43,19 @@ def compare(
     Whatever the files hold, the answer is a comparison; where a side gives no verdict it is not `comparable`, and the
     notes say why.
     """
-    paths = [[side] if isinstance(side, str) else list(side) for side in (a, b)]
+    paths = [[run] if isinstance(run, str) else list(run) for run in (a, b)]
     called = names or (paths[0][0], paths[1][0])
-    return compare_sides(*(open_side(name, files, progress) for name, files in zip(called, paths, strict=True)))
+    return compare_runs(*(judge_run(name, files, progress) for name, files in zip(called, paths, strict=True)))
 
 
-def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
+def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.Comparison:
     """Compares what was read. Of sides of which only reports are left, less can be told."""
     told = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step")
-    if isinstance(a, Unjudged) or isinstance(b, Unjudged):
-        told.notes.extend(reason for side in (a, b) if isinstance(side, Unjudged) for reason in side.because)
+    if isinstance(a, UnjudgedRun) or isinstance(b, UnjudgedRun):
+        told.notes.extend(reason for run in (a, b) if isinstance(run, UnjudgedRun) for reason in run.because)
         told.headline = refusal(told.notes)
         return told
-    by_telemetry = [side.report.witness == TELEMETRY for side in (a, b)]
+    by_telemetry = [run.report.witness == TELEMETRY for run in (a, b)]
     if by_telemetry[0] != by_telemetry[1]:
         said = {"telemetry": "A", "trace": "B"} if by_telemetry[0] else {"telemetry": "B", "trace": "A"}
         told.notes.append(headline_words("mixed").safe_substitute(said))
@@ -64,7 +64,7 @@ def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
     told.comparable = True
     told.causes.gained.extend(cause for cause in b.causes if cause not in a.causes)
     told.causes.lost.extend(cause for cause in a.causes if cause not in b.causes)
-    if not (isinstance(a, Side) and isinstance(b, Side)):
+    if not (isinstance(a, ComparedRun) and isinstance(b, ComparedRun)):
         _tell_times(told, a, b, Unit("step"))
         told.notes.extend([headline_words("reported").safe_substitute(), *_health(a, b)])
         told.headline = headline_of(told, ranks=ranks_of(a, b))
@@ -84,7 +84,7 @@ def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
     return told
 
 
-def _on_cpu(a: Side, b: Side) -> str:
+def _on_cpu(a: ComparedRun, b: ComparedRun) -> str:
     """That only one of the two worked on a device, which nothing in their times says."""
     if a.recording.on_device == b.recording.on_device:
         return ""
@@ -92,7 +92,7 @@ def _on_cpu(a: Side, b: Side) -> str:
     return headline_words("on_cpu").safe_substitute(said)
 
 
-def ranks_of(a: Judged, b: Judged) -> tuple[int, int] | None:
+def ranks_of(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
     """How many ranks each side's job has, where both say so and they differ."""
     if not (a.report.HasField("world_size") and b.report.HasField("world_size")):
         return None
@@ -127,8 +127,8 @@ def _tell_batches(told: pb.Comparison, unit: Unit, a: Batch | Missing, b: Batch 
         told.notes.append(f"Times are per sample, since the batches differ: {unit.a} and {unit.b} samples per step.")
 
 
-def _tell_times(told: pb.Comparison, a: Judged, b: Judged, unit: Unit) -> None:
-    ns_a, ns_b = ({regime: side.ns[regime] / size for regime in REGIMES} for side, size in ((a, unit.a), (b, unit.b)))
+def _tell_times(told: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Unit) -> None:
+    ns_a, ns_b = ({regime: run.ns[regime] / size for regime in REGIMES} for run, size in ((a, unit.a), (b, unit.b)))
     told.by_regime.extend(waterfall(ns_a, ns_b))
     told.a_ns, told.b_ns = sum(ns_a.values()), sum(ns_b.values())
     found = difference(a.durations / unit.a, b.durations / unit.b)
@@ -137,23 +137,23 @@ def _tell_times(told: pb.Comparison, a: Judged, b: Judged, unit: Unit) -> None:
     told.noise, told.told, told.test = found.noise, found.told, found.test
 
 
-def _stacks(a: Side, b: Side) -> list[str]:
+def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
     """That one side was slowed by its recording more than the other, where the heads say so."""
-    recorded = [side.recording.trace.header.stacks_recorded for side in (a, b)]
+    recorded = [run.recording.trace.header.stacks_recorded for run in (a, b)]
     if recorded[0] == recorded[1]:
         return []
     said = {"slowed": "A", "other": "B"} if recorded[0] else {"slowed": "B", "other": "A"}
     return [headline_words("stacks").safe_substitute(said)]
 
 
-def _health(a: Judged, b: Judged) -> list[str]:
+def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
     """What is wrong with the recordings."""
-    sides = (("A", a), ("B", b))
-    reasons = [(name, reason.detail) for name, side in sides for one in side.reports for reason in one.health.reasons]
+    runs = (("A", a), ("B", b))
+    reasons = [(name, reason.detail) for name, run in runs for one in run.reports for reason in one.health.reasons]
     return [f"{name}: {detail}" for name, detail in dict.fromkeys(reasons)]
 
 
-def _tell_promise(told: pb.Comparison, a: Side, b: Side, unit: Unit) -> str | None:
+def _tell_promise(told: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: Unit) -> str | None:
     """Fills in what B's device promises, where it is another one than A's; returns what it is called."""
     move = move_between(a.recording, b.recording)
     if move is None:

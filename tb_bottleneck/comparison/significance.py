@@ -53,15 +53,15 @@ def difference(a: Times, b: Times) -> Difference:
             speedup, speedup, speedup, False, f"{which} has one step only, so how much steps differ is not known."
         )
     low, high = interval(a, b)
-    sides = f"{len(a)} steps against {len(b)}"
+    runs = f"{len(a)} steps against {len(b)}"
     least = 2 / _splits(len(a) + len(b), len(a))
     if least > LEVEL:
         apart = bool(a.min() > b.max() or b.min() > a.max())
         said = "every step of one side is longer than every step of the other" if apart else "their step times overlap"
-        return Difference(speedup, low, high, apart, f"{sides} are too few for a test; {said}.")
+        return Difference(speedup, low, high, apart, f"{runs} are too few for a test; {said}.")
     p = mann_whitney(a, b)
     told = p < LEVEL and not low <= 1 <= high
-    said = f"{sides}, Mann-Whitney test: p = {p:.2g}"
+    said = f"{runs}, Mann-Whitney test: p = {p:.2g}"
     if p < LEVEL and not told:
         said += f"; but their means may be in a ratio of {low:.3g} to {high:.3g}, which holds 1"
     return Difference(speedup, low, high, told, f"{said}.")
@@ -70,7 +70,7 @@ def difference(a: Times, b: Times) -> Difference:
 def interval(a: Times, b: Times) -> tuple[float, float]:
     """The 95 % interval of A's mean / B's mean, by bootstrap."""
     rng = np.random.default_rng(SEED)
-    means = [_drawn_means(side, rng) for side in (a, b)]
+    means = [_drawn_means(sample, rng) for sample in (a, b)]
     low, high = np.percentile(means[0] / means[1], INTERVAL)
     return float(low), float(high)
 

@@ -12,7 +12,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32
 from tb_bottleneck.comparison.devices.kernel_scaling import Move, scaled
-from tb_bottleneck.comparison.runs.compared_run import Side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.texts.sanitize import printable
 from tb_bottleneck.comparison.texts.speedup import time_text
 from tb_bottleneck.comparison.workload.batch_size import batch_of
@@ -48,8 +48,8 @@ OF_CUDA = ("cuda_runtime_version", "cuda_driver_version")
 class Gap:
     """Both sides, and the times to be explained: per step or sample, in ns by regime."""
 
-    a: Side
-    b: Side
+    a: ComparedRun
+    b: ComparedRun
     move: Move
     expected: dict[Regime, float]
     measured: dict[Regime, float]
@@ -178,8 +178,8 @@ def _old_libraries(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
 
 def _units_unused(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
     """Products that ran on A's matrix units and run on B's ordinary ones."""
-    full = [_on_ordinary_units(side.recording) for side in (gap.a, gap.b)]
-    types = [side.measures(types_multiplied) for side in (gap.a, gap.b)]
+    full = [_on_ordinary_units(run.recording) for run in (gap.a, gap.b)]
+    types = [run.measures(types_multiplied) for run in (gap.a, gap.b)]
     if share < 0 or full[1] - full[0] < MOVED or any(isinstance(one, Missing) for one in types):
         return None
     texts = [one.text for one in types if not isinstance(one, Missing)]
@@ -199,7 +199,7 @@ def _on_ordinary_units(recording: Recording) -> float:
 
 def _batch_not_grown(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
     """As many samples as on A, in kernels that leave more of B idle than its size alone foretells."""
-    samples = [batch_of(side.recording) for side in (gap.a, gap.b)]
+    samples = [batch_of(run.recording) for run in (gap.a, gap.b)]
     a, b = gap.move.a.multiprocessors, gap.move.b.multiprocessors
     part = (gap.measured[Regime.UNDERFILLED] - gap.expected[Regime.UNDERFILLED]) / whole
     if any(isinstance(one, Missing) for one in samples) or gap.samples is not None or not a or not b or a >= b:
@@ -235,14 +235,14 @@ def _other_kernels(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
 
 
 def gap_between(
-    sides: tuple[Side, Side],
+    runs: tuple[ComparedRun, ComparedRun],
     move: Move,
     times: tuple[dict[Regime, float], dict[Regime, float]],
     per: str,
     samples: tuple[int, int] | None,
 ) -> Gap:
     """The gap between `times`: what was expected, and what was measured, per step or sample."""
-    a, b = sides
+    a, b = runs
     scales = (1.0, 1.0) if per == "step" or samples is None else (1 / samples[0], 1 / samples[1])
     differ = samples if samples is not None and samples[0] != samples[1] else None
     ratio = host_ratio(a.recording, b.recording)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tb_bottleneck.comparison.runs.compared_run import Judged, Side, Unjudged
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.series.regression_point import turn_of
 from tb_bottleneck.comparison.series.varying_setting import (
     APART,
@@ -43,7 +43,7 @@ MOST_OF_IT = 0.5
 class Placed:
     """The runs with one setting. `times` are of their steps, per step or sample, in ns, run by run."""
 
-    sides: tuple[Side, ...]
+    runs: tuple[ComparedRun, ...]
     value: str
     times: tuple[Floats, ...]
     ns: dict[Regime, float]
@@ -59,12 +59,12 @@ class Placed:
         return np.concatenate(self.times)
 
 
-def series_of(sides: Sequence[Judged | Unjudged]) -> pb.RunSeries:
+def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
     """The row that these runs make: in the order of what varies where that is a number, else as they were given."""
-    judged = [side for side in sides if isinstance(side, Side)]
+    judged = [run for run in runs if isinstance(run, ComparedRun)]
     told = pb.RunSeries(schema=SCHEMA, per="step", varies="run", kind=HISTORY)
-    told.notes.extend(reason for side in sides if isinstance(side, Unjudged) for reason in side.because)
-    left_out = [side.name for side in sides if isinstance(side, Judged) and not isinstance(side, Side)]
+    told.notes.extend(reason for run in runs if isinstance(run, UnjudgedRun) for reason in run.because)
+    left_out = [run.name for run in runs if isinstance(run, JudgedRun) and not isinstance(run, ComparedRun)]
     told.notes.extend(series_words("reported").safe_substitute(run=name) for name in left_out)
     if len(judged) < 2:
         told.headline = series_words("few").safe_substitute()
@@ -72,7 +72,7 @@ def series_of(sides: Sequence[Judged | Unjudged]) -> pb.RunSeries:
     unlike = _unlike(judged)
     varied = what_varies(judged)
     if unlike:
-        varied = Varied(APART, "run", tuple(side.name for side in judged), ())
+        varied = Varied(APART, "run", tuple(run.name for run in judged), ())
     told.varies, told.kind = varied.title, varied.kind
     told.per, row = _placed(judged, varied)
     for position, one in enumerate(row):
@@ -89,16 +89,16 @@ def _headline(told: pb.RunSeries, row: list[Placed]) -> str:
     return _sweep(told, row) if told.kind == SWEEP else _settings(told, row)
 
 
-def _placed(sides: list[Side], varied: Varied) -> tuple[str, list[Placed]]:
+def _placed(runs: list[ComparedRun], varied: Varied) -> tuple[str, list[Placed]]:
     """What times are per, and the runs by their setting, in order; else each run is for itself."""
-    batches = [batch_of(side.recording) for side in sides]
+    batches = [batch_of(run.recording) for run in runs]
     sizes = [batch.samples for batch in batches if not isinstance(batch, Missing)]
-    differ = len(sizes) == len(sides) and len(set(sizes)) > 1
-    used = sizes if differ else [1] * len(sides)
-    groups: dict[str, list[tuple[Side, int]]] = {}
-    for position, (side, value, size) in enumerate(zip(sides, varied.values, used, strict=True)):
+    differ = len(sizes) == len(runs) and len(set(sizes)) > 1
+    used = sizes if differ else [1] * len(runs)
+    groups: dict[str, list[tuple[ComparedRun, int]]] = {}
+    for position, (run, value, size) in enumerate(zip(runs, varied.values, used, strict=True)):
         key = value if varied.kind in (SWEEP, SETTINGS) else f"{position}"
-        groups.setdefault(key, []).append((side, size))
+        groups.setdefault(key, []).append((run, size))
     names = tuple(groups) if varied.kind in (SWEEP, SETTINGS) else varied.values
     row = [_pooled(name, group) for name, group in zip(names, groups.values(), strict=True)]
     if varied.kind == SWEEP:
@@ -108,24 +108,24 @@ def _placed(sides: list[Side], varied: Varied) -> tuple[str, list[Placed]]:
     return ("sample" if differ else "step"), row
 
 
-def _pooled(value: str, group: list[tuple[Side, int]]) -> Placed:
+def _pooled(value: str, group: list[tuple[ComparedRun, int]]) -> Placed:
     """Every run counts alike, however many steps it has."""
-    times = tuple(np.asarray(side.durations / size, np.float64) for side, size in group)
-    ns = {regime: float(np.mean([side.ns[regime] / size for side, size in group])) for regime in REGIMES}
-    return Placed(tuple(side for side, _ in group), value, times, ns)
+    times = tuple(np.asarray(run.durations / size, np.float64) for run, size in group)
+    ns = {regime: float(np.mean([run.ns[regime] / size for run, size in group])) for regime in REGIMES}
+    return Placed(tuple(run for run, _ in group), value, times, ns)
 
 
 def _point(one: Placed, before: Placed, first: Placed) -> pb.RunPoint:
     low, high = mean_interval(one.every) if len(one.times) == 1 else _range(one)
     return pb.RunPoint(
-        run=one.sides[0].name,
-        runs=[side.name for side in one.sides],
+        run=one.runs[0].name,
+        runs=[run.name for run in one.runs],
         value=one.value,
         ns=one.mean,
         low_ns=low,
         high_ns=high,
         speedup=first.mean / one.mean,
-        regime=one.sides[0].report.verdict.regime,
+        regime=one.runs[0].report.verdict.regime,
         steps=sum(len(times) for times in one.times),
         by_regime=waterfall(before.ns, one.ns),
     )
@@ -137,9 +137,9 @@ def _range(one: Placed) -> tuple[float, float]:
     return min(means), max(means)
 
 
-def _unlike(sides: list[Side]) -> list[str]:
+def _unlike(runs: list[ComparedRun]) -> list[str]:
     """Runs that hardly do the work of the one before them."""
-    pairs = [(before, one, likeness(before.recording, one.recording)) for before, one in pairwise(sides)]
+    pairs = [(before, one, likeness(before.recording, one.recording)) for before, one in pairwise(runs)]
     return [
         f"{one.name} hardly does the same work as {before.name}: {share_text(alike)} of the operators agree."
         for before, one, alike in pairs
@@ -149,9 +149,7 @@ def _unlike(sides: list[Side]) -> list[str]:
 
 def _lone(row: list[Placed]) -> list[str]:
     """Runs of which one step is known."""
-    lone = [
-        side.name for one in row for side, times in zip(one.sides, one.times, strict=True) if len(times) < MIN_STEPS
-    ]
+    lone = [run.name for one in row for run, times in zip(one.runs, one.times, strict=True) if len(times) < MIN_STEPS]
     return [series_words("lone").safe_substitute(runs=", ".join(dict.fromkeys(lone)))] if lone else []
 
 
@@ -167,7 +165,7 @@ def _repeats(row: list[Placed]) -> list[str]:
     for one in row:
         shortest, longest = _range(one)
         if len(one.times) > 1 and longest / shortest > 1 + DIFFER:
-            runs = ", ".join(side.name for side in one.sides)
+            runs = ", ".join(run.name for run in one.runs)
             said = {"value": one.value, "spread": share_text(longest / shortest - 1), "runs": runs}
             found.append(series_words("repeats").safe_substitute(said))
     return found
@@ -202,7 +200,7 @@ def _sweep(told: pb.RunSeries, row: list[Placed]) -> str:
         return headline + series_words("open").safe_substitute(said)
     best_time, ns = duration_text(best.mean), duration_text(knee.mean)
     because = series_words("knee").safe_substitute(said, value=knee.value, ns=ns, best=best_time)
-    told.knee.MergeFrom(pb.Knee(run=knee.sides[0].name, value=knee.value, because=because))
+    told.knee.MergeFrom(pb.Knee(run=knee.runs[0].name, value=knee.value, because=because))
     return headline
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.comparison.runs.compared_run import Side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.workload.environment import facts_of
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, facts_shown, follows, sweep_titles
 
@@ -30,9 +30,9 @@ class Varied:
     differ: tuple[str, ...]
 
 
-def what_varies(sides: Sequence[Side]) -> Varied:
+def what_varies(runs: Sequence[ComparedRun]) -> Varied:
     """The one thing that people sweep and that alone differs, but for what follows from it."""
-    facts = [facts_of(side) | _device(side) for side in sides]
+    facts = [facts_of(run) | _device(run) for run in runs]
     differ = _differing(facts)
     for key, title in sweep_titles().items():
         if key not in differ and not _leads(key, facts):
@@ -44,12 +44,12 @@ def what_varies(sides: Sequence[Side]) -> Varied:
             return Varied(SWEEP if numbers else SETTINGS, title, values, (title,))
     titles = {**fact_titles(), **sweep_titles()}
     told = tuple(dict.fromkeys(titles.get(key, key.replace("_", " ")) for key in sorted(differ - facts_shown())))
-    return Varied(HISTORY, RUN, tuple(side.name for side in sides), told)
+    return Varied(HISTORY, RUN, tuple(run.name for run in runs), told)
 
 
-def _device(side: Side) -> dict[str, str]:
+def _device(run: ComparedRun) -> dict[str, str]:
     """The device's name, only where the recording tells it: what kind it is, is no setting."""
-    return {"device": side.report.device.name}
+    return {"device": run.report.device.name}
 
 
 def _leads(key: str, facts: Sequence[Mapping[str, str]]) -> bool:

@@ -53,7 +53,7 @@ def _comparison(told: pb.Comparison) -> Iterator[str]:
 
 
 def _waterfall(
-    bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, sides: tuple[str, str] = ("A", "B")
+    bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, runs: tuple[str, str] = ("A", "B")
 ) -> Iterator[str]:
     """The bars that are long enough, largest change first, then both sums."""
     longest = max(a_ns, b_ns)
@@ -62,7 +62,7 @@ def _waterfall(
     width = max((len(bar.title) for bar in shown), default=0)
     yield ""
     yield title
-    yield f"  {'':{width}}  {sides[0]:>9}  {sides[1]:>9}  {'change':>10}"
+    yield f"  {'':{width}}  {runs[0]:>9}  {runs[1]:>9}  {'change':>10}"
     for bar in sorted(shown, key=lambda bar: -abs(bar.delta_ns)):
         drawn = ("+" if bar.delta_ns > 0 else "-") * round(abs(bar.delta_ns) / scale * BAR)
         yield f"  {bar.title:{width}}  {_time(bar.a_ns)}  {_time(bar.b_ns)}  {_change(bar.delta_ns)}  {drawn}".rstrip()

@@ -11,7 +11,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.expected_time import LONE_ERROR, host_error
 from tb_bottleneck.comparison.devices.loader_throughput import feeding_words, pace_of_workers
 from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Engine, Outcome
-from tb_bottleneck.comparison.runs.compared_run import Judged, Side, Unjudged
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.significance import mean_interval
 from tb_bottleneck.comparison.texts.speedup import SAME, bare_pace, pace, ratio_text
 from tb_bottleneck.comparison.waterfall import waterfall
@@ -53,26 +53,26 @@ class Asked:
     link: str | None = None
 
 
-def what_if(side: Judged | Unjudged, asked: Asked) -> pb.WhatIf:
+def what_if(run: JudgedRun | UnjudgedRun, asked: Asked) -> pb.WhatIf:
     """The prediction; where none can be made, the notes say why.
 
     Raises:
         NotFound: the device that is asked for is not written down.
     """
-    told = pb.WhatIf(schema=SCHEMA, run=side.name, per="step")
-    if isinstance(side, Unjudged):
-        told.notes.extend(side.because)
-        told.headline = what_if_words("refused").safe_substitute(because=" ".join(side.because[:1]))
+    told = pb.WhatIf(schema=SCHEMA, run=run.name, per="step")
+    if isinstance(run, UnjudgedRun):
+        told.notes.extend(run.because)
+        told.headline = what_if_words("refused").safe_substitute(because=" ".join(run.because[:1]))
         return told
-    if not isinstance(side, Side):
+    if not isinstance(run, ComparedRun):
         because = what_if_words("reported").safe_substitute()
         told.notes.append(because)
         told.headline = what_if_words("refused").safe_substitute(because=because)
         return told
-    told.step_ns = side.step_ns
-    told.notes.extend(reason.detail for reason in side.report.health.reasons)
+    told.step_ns = run.step_ns
+    told.notes.extend(reason.detail for reason in run.report.health.reasons)
     try:
-        changes = _changes(side, asked)
+        changes = _changes(run, asked)
     except Unpredictable as error:
         told.notes.append(str(error))
         told.headline = what_if_words("refused").safe_substitute(because=str(error))
@@ -80,9 +80,9 @@ def what_if(side: Judged | Unjudged, asked: Asked) -> pb.WhatIf:
     told.changes.extend(change.says for change in changes)
     told.assumptions.extend(line for change in changes for line in change.assumptions)
     if asked.workers is None and asked.batch is None:
-        told.assumptions.extend(feeding_words(side.recording))
-        changes.append(Change("", (), world=partial(_paced, side.recording)))
-    _predict(told, side, changes)
+        told.assumptions.extend(feeding_words(run.recording))
+        changes.append(Change("", (), world=partial(_paced, run.recording)))
+    _predict(told, run, changes)
     return told
 
 
@@ -91,8 +91,8 @@ def _paced(recording: Recording, world: World, case: Case) -> World:
     return world if paced is None else paced(world)
 
 
-def _changes(side: Side, asked: Asked) -> list[Change]:
-    recording = side.recording
+def _changes(run: ComparedRun, asked: Asked) -> list[Change]:
+    recording = run.recording
     made = []
     move = move_to(recording, asked.device) if asked.device is not None else None
     if move is not None and asked.link is not None:
@@ -113,29 +113,29 @@ def _changes(side: Side, asked: Asked) -> list[Change]:
     return made
 
 
-def _predict(told: pb.WhatIf, side: Side, changes: Sequence[Change]) -> None:
-    engine = Engine(side.recording)
+def _predict(told: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> None:
+    engine = Engine(run.recording)
     found = {case: _outcome(engine, changes, case) for case in Case}
     samples = float(np.prod([change.samples for change in changes]))
-    now = batch_of(side.recording)
+    now = batch_of(run.recording)
     size = 1.0 if samples == 1 or isinstance(now, Missing) else float(now.samples)
     told.per = "step" if size == 1.0 and samples == 1 else "sample"
-    told.step_ns = side.step_ns / size
+    told.step_ns = run.step_ns / size
     # What is predicted is of the rank that was replayed; the recording's own times say how it compares.
-    whole = sum(side.recording.account.ns.values()) / len(side.recording.steps)
-    scale = side.step_ns / whole / (size * samples)
+    whole = sum(run.recording.account.ns.values()) / len(run.recording.steps)
+    scale = run.step_ns / whole / (size * samples)
     expected = found[Case.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
-    before = {regime: side.ns[regime] / size for regime in REGIMES}
+    before = {regime: run.ns[regime] / size for regime in REGIMES}
     step = sum(after.values())
-    noise = max(_noise(side), host_error(side.recording) if expected.basis == BY_REPLAY else LONE_ERROR)
+    noise = max(_noise(run), host_error(run.recording) if expected.basis == BY_REPLAY else LONE_ERROR)
     slower = max([noise, *(change.slower for change in changes)])
     untold = expected.ns[Regime.UNEXPLAINED]  # at worst it grows with the samples
     slow = (max(one.step_ns for one in found.values()) + untold * max(samples - 1, 0.0)) * scale * (1 + slower)
     if untold >= WORTH_FIXING * expected.step_ns:
         share = share_text(untold * scale / step)
         told.assumptions.append(what_if_words("untold").safe_substitute(share=share))
-    least = least_of(found) * scale / (1 + _noise(side))
+    least = least_of(found) * scale / (1 + _noise(run))
     fast = max(min(one.step_ns for one in found.values()) * scale / (1 + noise), min(least, step))
     free = unburdened(engine, partial(_outcome, engine, changes), slower, noise)
     low = min([told.step_ns / slow, *([] if free is None else [free.low * samples])])
@@ -146,7 +146,7 @@ def _predict(told: pb.WhatIf, side: Side, changes: Sequence[Change]) -> None:
     if expected.basis != BY_REPLAY:
         told.notes.append(what_if_words("account").safe_substitute())
     if told.after.speedup > 1 - SAME:  # nobody makes a loss on purpose, to be kept from it
-        _tell_fixes(told, side, after)
+        _tell_fixes(told, run, after)
     told.headline = _headline(told, after) + _without_profiler(told, free, samples)
 
 
@@ -178,20 +178,20 @@ def _outcome(engine: Engine, changes: Sequence[Change], case: Case, host: float 
     return engine.outcome(lengths if touched else None, world, roofs)
 
 
-def _noise(side: Side) -> float:
+def _noise(run: ComparedRun) -> float:
     """Half the 95 % interval of the recording's own mean step time, as a share of it."""
-    low, high = mean_interval(side.durations)
-    return (high - low) / 2 / max(float(np.mean(side.durations)), 1.0)
+    low, high = mean_interval(run.durations)
+    return (high - low) / 2 / max(float(np.mean(run.durations)), 1.0)
 
 
-def _tell_fixes(told: pb.WhatIf, side: Side, after: dict[Regime, float]) -> None:
+def _tell_fixes(told: pb.WhatIf, run: ComparedRun, after: dict[Regime, float]) -> None:
     """What would own the step beside the device's own work: by the causes found, else by its regime."""
     step = sum(after.values())
     for regime in sorted(after, key=lambda one: -after[one]):
         share = after[regime] / step
         if regime in NOT_MENDED or share < WORTH_FIXING:
             continue
-        found = next((finding for finding in side.findings if finding.regime == regime), None)
+        found = next((finding for finding in run.findings if finding.regime == regime), None)
         title = found.title if found is not None else regime_advice(regime).title
         told.fix_first.add(cause=found.cause if found is not None else regime, title=title, share=share)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.runs.compared_run import Side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.texts.sanitize import printable
 from tb_bottleneck.comparison.workload.batch_size import batch_of
 from tb_bottleneck.comparison.workload.operator_time import other_kernels
@@ -23,7 +23,7 @@ CRUMB = 5.0  # percent of the products' time
 _UNSAID = "not recorded"
 
 
-def differences(a: Side, b: Side) -> list[pb.ContextRow]:
+def differences(a: ComparedRun, b: ComparedRun) -> list[pb.ContextRow]:
     """Facts that differ, those with a title first. What only one side recorded is left out, unless it is the device."""
     first, second = facts_of(a), facts_of(b)
     titles = fact_titles()
@@ -50,9 +50,9 @@ def _types(shares: str) -> set[str]:
     return {kind for kind, _, share in pairs if float(share.partition(" ")[0]) >= CRUMB}
 
 
-def facts_of(side: Side) -> dict[str, str]:
+def facts_of(run: ComparedRun) -> dict[str, str]:
     """Everything that is known around a run, as text by key. What is not known is left out."""
-    return _said(side.recording) | _head(side) | _seen(side)
+    return _said(run.recording) | _head(run) | _seen(run)
 
 
 def _said(recording: Recording) -> dict[str, str]:
@@ -77,18 +77,18 @@ def _text(value: object) -> str | None:
     return printable(value) if isinstance(value, str | int | float) else None
 
 
-def _head(side: Side) -> dict[str, str]:
-    header, report = side.recording.trace.header, side.report
-    facts = header.device(side.recording.trace.device_index)
-    idle = not side.recording.on_device and report.device.kind != "cpu"  # a device is there, and did nothing
+def _head(run: ComparedRun) -> dict[str, str]:
+    header, report = run.recording.trace.header, run.report
+    facts = header.device(run.recording.trace.device_index)
+    idle = not run.recording.on_device and report.device.kind != "cpu"  # a device is there, and did nothing
     found = {
-        "device": ("" if idle else report.device.name) or ("" if side.recording.on_device else "CPU"),
+        "device": ("" if idle else report.device.name) or ("" if run.recording.on_device else "CPU"),
         "devices": str(report.device.count),
         "world_size": str(report.world_size) if report.HasField("world_size") else "",
         "backend": header.backend,
     }
-    if side.recording.on_device:
-        found["multiprocessors"] = str(side.recording.trace.multiprocessors or "")
+    if run.recording.on_device:
+        found["multiprocessors"] = str(run.recording.trace.multiprocessors or "")
         if facts is not None and facts.capability is not None:
             found["capability"] = ".".join(map(str, facts.capability))
     found |= {key: version_text(key, value) for key, value in header.versions.items()}
@@ -100,9 +100,9 @@ def version_text(key: str, value: int) -> str:
     return f"{value // 1000}.{value % 1000 // 10}" if key.startswith("cuda_") else str(value)
 
 
-def _seen(side: Side) -> dict[str, str]:
+def _seen(run: ComparedRun) -> dict[str, str]:
     """What the run did, as far as the recording shows it."""
-    recording, measures = side.recording, side.measures
+    recording, measures = run.recording, run.measures
     batch, types, loader = batch_of(recording), measures(types_multiplied), measures(loader_iterator)
     found = {}
     if not isinstance(batch, Missing):

@@ -44,12 +44,12 @@ def likeness(a: Recording, b: Recording) -> float | Missing:
     well, and the better one holds.
     """
     if not a.on_device and not b.on_device:
-        return _best(a, b, *(_counted(side, _rows(side, _ON_CPU)) for side in (a, b)))
+        return _best(a, b, *(_counted(run, _rows(run, _ON_CPU)) for run in (a, b)))
     if not (a.on_device and b.on_device):
         return _by_products(a, b)
-    updates = [updating(side) for side in (a, b)]
+    updates = [updating(run) for run in (a, b)]
     left_out = updates if all(len(one) for one in updates) else [EMPTY, EMPTY]
-    alike = _best(a, b, *(_launching(side, without) for side, without in zip((a, b), left_out, strict=True)))
+    alike = _best(a, b, *(_launching(run, without) for run, without in zip((a, b), left_out, strict=True)))
     return _by_products(a, b) if alike < LIKE and _fused(a) != _fused(b) else alike
 
 

@@ -1,9 +1,9 @@
 """Devices are found by the names that people type, and their rates compared fairly."""
 
 import pytest
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
+from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.device_model import (
     device_named,
     device_of,
@@ -92,7 +92,7 @@ def test_a_device_that_nobody_wrote_down_is_known_by_its_clocks(tmp_path):
 
 def test_such_a_device_gets_a_promise(tmp_path):
     a = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS))
-    told = compare_sides(a, judged(tmp_path, DRAWING, device=H200))
+    told = compare_runs(a, judged(tmp_path, DRAWING, device=H200))
     assert told.expected.low < told.expected.speedup < told.expected.high
     because = next(row.because for row in told.expected.by_regime if row.regime == "memory")
     assert because == "device memory: 384 GB/s on A, 4,800 on B"
@@ -108,11 +108,11 @@ def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_p
 
 def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
     facts = context(calibration={"copy_bytes_per_s": 1.79e12, "tf32_flops": 120e12})
-    sides = (
+    runs = (
         judged(tmp_path, DRAWING, tb_bottleneck=facts).recording,
         judged(tmp_path, DRAWING, device=H200).recording,
     )
-    move = move_between(*sides)
+    move = move_between(*runs)
     assert (move.a.bandwidth, move.b.bandwidth) == (2039, 4800)
 
 

@@ -1,7 +1,7 @@
 """What another device promises: a time with an interval, a reason for each regime, and what was assumed."""
 
 import pytest
-from comparison.sides import A100, H200, V100, judged, repeated
+from comparison.drawn_runs import A100, H200, V100, judged, repeated
 
 from tb_bottleneck.comparison.devices.expected_time import move_between, promise
 from tb_bottleneck.regime import REGIMES

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import A100, judged, repeated
+from comparison.drawn_runs import A100, judged, repeated
 from draw import drawn
 
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
 from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, Move, scaled
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.replay.modified_graph import Case
 
@@ -18,10 +18,10 @@ STREAM, PRODUCT = "stream", "gpu"
 
 def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, case=Case.EXPECTED):
     """Time there / time here of what is drawn as this row."""
-    side = judged(tmp_path, repeated(9, op="##..", **{row: ".###"}), unit_us=unit_us)
-    here = device_of(side.recording.trace)
-    ops = side.recording.trace.device_ops
-    after = scaled(side.recording, Move(here, device_named(name)), case)
+    run = judged(tmp_path, repeated(9, op="##..", **{row: ".###"}), unit_us=unit_us)
+    here = device_of(run.recording.trace)
+    ops = run.recording.trace.device_ops
+    after = scaled(run.recording, Move(here, device_named(name)), case)
     return np.unique(np.round(after / (ops.end - ops.start), 6))
 
 
@@ -64,7 +64,7 @@ def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones
     assert precision.unit == "unknown"
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace).replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", name))
-    recording = open_side("run", [str(path)]).recording
+    recording = judge_run("run", [str(path)]).recording
     move = Move(device_of(recording.trace), device_named("RTX 4090"))
     ops = recording.trace.device_ops
     expected, best = (

@@ -1,9 +1,9 @@
 """Workers that are behind set the pace: no device makes them faster, and a slower one waits less for them."""
 
 import pytest
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
+from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.loader_throughput import KEEPING_UP, PACED, behind, feeding_words, pace_of_workers
 from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
 
@@ -39,7 +39,7 @@ def test_more_workers_are_not_held_to_the_pace_of_now(tmp_path):
 
 def test_the_promise_of_a_comparison_knows_it_too(tmp_path):
     a, b = judged(tmp_path, BEHIND, unit_us=1000), judged(tmp_path, BEHIND, unit_us=1000, device=H200)
-    assert compare_sides(a, b).expected.speedup == pytest.approx(1, abs=0.02)
+    assert compare_runs(a, b).expected.speedup == pytest.approx(1, abs=0.02)
 
 
 def test_of_workers_that_keep_up_nothing_more_is_known(tmp_path):
@@ -54,7 +54,7 @@ def test_at_worst_workers_that_keep_up_can_do_no_more(tmp_path):
     told = what_if(here, Asked(device="NVIDIA H200"))
     assert told.after.speedup > 1.3
     assert told.after.low <= 1
-    promised = compare_sides(here, there).expected
+    promised = compare_runs(here, there).expected
     assert promised.low <= 1 < promised.speedup
     assert KEEPING_UP in promised.assumptions
 

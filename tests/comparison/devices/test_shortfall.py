@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from comparison.sides import A100, H200, V100, context, judged, repeated
+from comparison.drawn_runs import A100, H200, V100, context, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.compare import compare_sides
+from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.expected_time import move_between, promise
 from tb_bottleneck.comparison.devices.shortfall import gap_between, remainders
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
 TF32 = "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16"
@@ -21,11 +21,11 @@ def run(tmp_path, name, drawing, device, kernel=TF32, **header):
     text = json.dumps(drawn(drawing, 1000.0, deviceProperties=[device], **header))
     path = tmp_path / f"{name}.pt.trace.json"
     path.write_text(text.replace(TF32, kernel).replace("Pageable", "Pinned" if "pinned" in name else "Pageable"))
-    return open_side(name, [str(path)])
+    return judge_run(name, [str(path)])
 
 
 def remainder(a, b):
-    told = compare_sides(a, b)
+    told = compare_runs(a, b)
     assert told.HasField("expected"), told.headline
     missing = (told.b_ns - told.expected.b_ns) / told.b_ns
     assert sum(part.share for part in told.expected.remainder) == pytest.approx(missing)
@@ -62,8 +62,8 @@ def test_products_that_always_ran_on_ordinary_units_left_none(tmp_path):
     """They take a larger share of shorter steps: "fp32 on B, in fp32 on A" were tensor cores unused."""
     idle = repeated(9, loader="########......", op="........##....", launch=".........|....", gpu="..........####")
     busy = repeated(9, op="##....", launch=".|....", gpu="..####")
-    sides = [run(tmp_path, n, d, g, "ampere_sgemm_128x64_tn") for n, d, g in (("a", idle, A100), ("b", busy, H200))]
-    assert "tensor_cores_unused" not in remainder(*sides)
+    runs = [run(tmp_path, n, d, g, "ampere_sgemm_128x64_tn") for n, d, g in (("a", idle, A100), ("b", busy, H200))]
+    assert "tensor_cores_unused" not in remainder(*runs)
 
 
 def test_libraries_that_are_older_than_the_device(tmp_path):
@@ -135,10 +135,10 @@ LATE = repeated(9, op="######..", launch=".....|..", gpu="......##", sync=".....
 STARVED = repeated(9, workers="####....", op="....##..", launch=".....|..", gpu="......##", sync="......##")
 
 
-def unfound(side):
+def unfound(run):
     """The same side, as if its own diagnosis had found no cause."""
-    del side.report.findings[:]
-    return side
+    del run.report.findings[:]
+    return run
 
 
 def test_a_device_that_waits_for_data(tmp_path):

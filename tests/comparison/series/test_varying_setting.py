@@ -1,6 +1,6 @@
 """One thing that differs makes a sweep; what only follows from it, or what not every run knows, does not spoil it."""
 
-from comparison.sides import A100, H200, context, judged, repeated
+from comparison.drawn_runs import A100, H200, context, judged, repeated
 
 from tb_bottleneck.comparison.series.varying_setting import HISTORY, SETTINGS, SWEEP, number_of, what_varies
 

@@ -2,10 +2,10 @@
 
 import json
 
-from comparison.sides import context, judged, repeated
+from comparison.drawn_runs import context, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.workload.batch_size import Batch, batch_of
 from tb_bottleneck.measure import Missing
 
@@ -23,7 +23,7 @@ def run(tmp_path, layers, **header):
             trace["traceEvents"].append(event | at)
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 def conv(samples):

@@ -1,6 +1,6 @@
 """What differs around two runs: by the head of the trace, the run's own words, and what it did. Nothing private."""
 
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
 from tb_bottleneck.comparison.texts.sanitize import LONGEST
 from tb_bottleneck.comparison.workload.environment import differences, facts_of
@@ -46,9 +46,9 @@ def test_a_fact_that_one_side_did_not_record_is_no_difference(tmp_path):
 
 
 def test_what_a_stranger_writes_cannot_move_a_terminal(tmp_path):
-    side = judged(tmp_path, DRAWING, tb_bottleneck=context(torch="2.4\x1b[2J\n" + "x" * 999))
-    assert facts_of(side)["torch"].isprintable()
-    assert len(facts_of(side)["torch"]) <= LONGEST
+    run = judged(tmp_path, DRAWING, tb_bottleneck=context(torch="2.4\x1b[2J\n" + "x" * 999))
+    assert facts_of(run)["torch"].isprintable()
+    assert len(facts_of(run)["torch"]) <= LONGEST
 
 
 def test_what_is_private_at_the_top_is_not_looked_at(tmp_path):

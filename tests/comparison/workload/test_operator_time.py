@@ -1,7 +1,7 @@
 """Device time by operator, the kernels that each runs, and the speed of two hosts."""
 
 import pytest
-from comparison.sides import judged, repeated
+from comparison.drawn_runs import judged, repeated
 
 from tb_bottleneck.comparison.workload.operator_time import Operator, device_operators, host_ratio, other_kernels
 
@@ -47,7 +47,7 @@ def slowed(tmp_path, factor):
 
     from draw import drawn
 
-    from tb_bottleneck.comparison.runs.compared_run import open_side
+    from tb_bottleneck.comparison.runs.compared_run import judge_run
 
     trace = drawn(LINEAR)
     for number in range(120):
@@ -55,4 +55,4 @@ def slowed(tmp_path, factor):
         trace["traceEvents"].append(event | {"ts": 1000.0 + 40 * number, "dur": 3.0 * factor, "args": {}})
     path = tmp_path / f"slowed_{factor}.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("slowed", [str(path)]).recording
+    return judge_run("slowed", [str(path)]).recording

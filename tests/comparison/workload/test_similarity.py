@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from comparison.sides import judged, repeated
+from comparison.drawn_runs import judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.workload.similarity import LIKE, likeness
 from tb_bottleneck.measure import Missing
 
@@ -46,7 +46,7 @@ def named(tmp_path, drawing, *names, beside=(), shapes=True):
         trace["deviceProperties"] = []
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 FOUR = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import context, repeated
+from comparison.drawn_runs import context, repeated
 from draw import drawn
 
 from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.batch_size import to_batch
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.replay.modified_graph import Case, Facts, recorded_world
@@ -23,7 +23,7 @@ def run(tmp_path, drawing, optimizer=False, **header):
             trace["traceEvents"].append(event | {"cat": "user_annotation", "name": "Optimizer.step#SGD.step"})
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 def factors(recording, samples):
@@ -71,7 +71,7 @@ def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
             event["ts"], event["dur"] = event["ts"] - 2000, 4000
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    recording = open_side("run", [str(path)]).recording
+    recording = judge_run("run", [str(path)]).recording
     start = recorded_world(Facts(recording))
     staged = start.items.gap[:, Doing.COPY].sum()
     assert staged > 0

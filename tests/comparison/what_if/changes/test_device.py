@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from comparison.sides import context, judged, recorded, repeated
+from comparison.drawn_runs import context, judged, recorded, repeated
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.comparison.what_if.changes.device import move_to, slot_words, to_device
 from tb_bottleneck.replay.modified_graph import Case
@@ -37,9 +37,9 @@ def test_a_device_that_was_measured_is_held_against_another_by_data_sheets(tmp_p
 
 def test_the_other_device_s_slot_is_said_where_copies_go_by_it(tmp_path):
     path = recorded(tmp_path, repeated(9, op="##....", h2d="..##..", gpu="....##"))
-    staged = open_side("staged", [path]).recording
+    staged = judge_run("staged", [path]).recording
     Path(path).write_text(Path(path).read_text().replace("Pageable", "Pinned"))
-    linked = open_side("linked", [path]).recording
+    linked = judge_run("linked", [path]).recording
     said = [" ".join(slot_words(one, move_to(one, "NVIDIA H200"))) for one in (staged, linked)]
     assert not said[0], "copies from pageable memory are the host's"
     assert "it has the best slot of its kind, 50 GB/s usable instead of 25" in said[1]

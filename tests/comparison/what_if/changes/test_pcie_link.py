@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import context, judged, repeated
+from comparison.drawn_runs import context, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.comparison.what_if.changes.pcie_link import to_link
 from tb_bottleneck.replay.modified_graph import Case
@@ -20,7 +20,7 @@ def pinned(tmp_path, size=8_000_000, **header):
     path = tmp_path / "pinned.pt.trace.json"
     text = json.dumps(drawn(DRAWING, **header)).replace("Pageable -> Device", "Pinned -> Device")
     path.write_text(text.replace('"bytes": 1048576', f'"bytes": {size}'))
-    return open_side("pinned", [str(path)]).recording
+    return judge_run("pinned", [str(path)]).recording
 
 
 @pytest.mark.parametrize(("spelt", "factor"), [("gen5x16", 0.5), ("PCIe 3 x16", 2.0), ("gen4x8", 2.0)])

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import A100, V100, judged, repeated
+from comparison.drawn_runs import A100, V100, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.comparison.what_if.changes.device import move_to, to_device
 from tb_bottleneck.comparison.what_if.changes.precision import CASTS, MOVED, to_precision
@@ -23,7 +23,7 @@ def run(tmp_path, device=A100, kernel="ampere_sgemm_128x64_tn"):
     text = json.dumps(drawn(DRAWING, deviceProperties=[device]))
     path = tmp_path / "run.pt.trace.json"
     path.write_text(text.replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", kernel))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 def test_fp32_products_gain_and_what_lies_between_them_half_as_much(tmp_path):
@@ -65,7 +65,7 @@ def test_where_the_name_is_silent_the_operands_tell(tmp_path, operands, gains):
     path = tmp_path / "run.pt.trace.json"
     text = json.dumps(trace).replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", "acme_gemm_tn_v3")
     path.write_text(text)
-    recording = open_side("run", [str(path)]).recording
+    recording = judge_run("run", [str(path)]).recording
     if not gains:
         with pytest.raises(Unpredictable, match="would be faster"):
             to_precision(recording, "bf16")
