@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.account import OWN_PAUSE_NS
-from tb_bottleneck.attribution.cpu_account import DISPATCH_SIZED_NS, FREES_GRADIENTS, REGIME_OF_DOING
+from tb_bottleneck.attribution.cpu_account import DISPATCH_SIZED_NS, FREES_GRADIENTS, REGIME_OF_ACTIVITY
 from tb_bottleneck.attribution.cpu_collectives import exchanging
 from tb_bottleneck.attribution.cpu_operators import work_by_regime
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import Gaps
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
@@ -68,7 +68,7 @@ def _on_device(recording: Recording) -> Iterator[Claim]:
     for owner, spans in recording.busy.items():
         yield owner, spans.starts, spans.ends
     gaps = recording.gaps
-    late = gaps.begin + gaps.by_doing.sum(axis=1)  # up to here the host was late; behind it, the launch itself
+    late = gaps.begin + gaps.by_activity.sum(axis=1)  # up to here the host was late; behind it, the launch itself
     begun = np.minimum(late + gaps.latency, gaps.end)
     waiting = gaps.queued == 0
     yield Regime.UNEXPLAINED, begun[waiting], gaps.end[waiting]
@@ -76,28 +76,28 @@ def _on_device(recording: Recording) -> Iterator[Claim]:
     yield Regime.UNDERFILLED, gaps.begin[own], gaps.end[own]
     yield Regime.UNEXPLAINED, gaps.begin[~waiting & ~own], gaps.end[~waiting & ~own]
     dispatching = [(late[waiting], begun[waiting])]
-    for doing, spans in _by_doing(recording, late):
-        if doing is Doing.DISPATCH:
+    for activity, spans in _by_activity(recording, late):
+        if activity is Activity.DISPATCH:
             dispatching.append((spans.starts, spans.ends))
         else:
-            yield REGIME_OF_DOING[doing], spans.starts, spans.ends
+            yield REGIME_OF_ACTIVITY[activity], spans.starts, spans.ends
     begins, ends = (np.concatenate(times) for times in zip(*dispatching, strict=True))
     yield from _charged(gaps, begins, ends)
 
 
-def _by_doing(recording: Recording, late: Ints) -> Iterator[tuple[Doing, Spans]]:
+def _by_activity(recording: Recording, late: Ints) -> Iterator[tuple[Activity, Spans]]:
     """What the launching thread of each gap did in it, up to `late`."""
     gaps = recording.gaps
     for thread in np.unique(gaps.thread).tolist():
         mine = gaps.thread == thread
         idle = union(gaps.begin[mine], late[mine])
         if thread >= 0:
-            for doing, spans in recording.host.doings(thread).items():
-                if doing is not Doing.OTHER:
+            for activity, spans in recording.host.activities(thread).items():
+                if activity is not Activity.OTHER:
                     inside = intersect(idle, spans)
                     idle = subtract(idle, spans)
-                    yield doing, inside
-        yield Doing.OTHER, idle
+                    yield activity, inside
+        yield Activity.OTHER, idle
 
 
 def _charged(gaps: Gaps, begins: Ints, ends: Ints) -> Iterator[Claim]:
@@ -121,13 +121,13 @@ def _on_cpu(recording: Recording) -> Iterator[Claim]:
         yield Regime.UNEXPLAINED, window.starts, window.ends
         return
     rest = window
-    for doing, spans in recording.host.doings(thread).items():
+    for activity, spans in recording.host.activities(thread).items():
         inside = clip(spans, steps.begin, steps.end)
         rest = subtract(rest, inside)
-        if doing is Doing.DISPATCH:
+        if activity is Activity.DISPATCH:
             yield from _working(recording, thread, inside)
         else:
-            yield REGIME_OF_DOING[doing], inside.starts, inside.ends
+            yield REGIME_OF_ACTIVITY[activity], inside.starts, inside.ends
     yield Regime.HOST, rest.starts, rest.ends
 
 

@@ -13,7 +13,7 @@ from tb_bottleneck.attribution.host_activity import HostTimeline
 from tb_bottleneck.attribution.idle_gaps import Gaps, find_gaps
 from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.roofline.kernel_bounds import Roofs, roofs_of
+from tb_bottleneck.roofline.kernel_bounds import KernelBounds, kernel_bounds_of
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -37,15 +37,15 @@ class Recording:
         return HostTimeline(self.trace)
 
     @cached_property
-    def roofs(self) -> Roofs:
+    def kernel_bounds(self) -> KernelBounds:
         """The roof of each device operation, where shapes tell it."""
-        return roofs_of(self.trace)
+        return kernel_bounds_of(self.trace)
 
     @cached_property
     def busy(self) -> dict[Regime, Spans]:
         """The accelerator's busy time in the window, by owner."""
         trace, steps = self.trace, self.steps
-        return busy_by_owner(trace.device_ops, self.roofs, trace.multiprocessors, steps.begin, steps.end)
+        return busy_by_owner(trace.device_ops, self.kernel_bounds, trace.multiprocessors, steps.begin, steps.end)
 
     @cached_property
     def idle(self) -> Spans:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.table import Ints, Table, column
 
@@ -114,7 +114,7 @@ def _amounts(gaps: Costing, host: HostTimeline, pairs: _Pairs) -> Ints:
     """What of each pair's budget goes into dispatching and latency."""
     used: Ints = np.clip(gaps.until[pairs.gap] - pairs.begin, 0, pairs.budget)
     amount: Ints = np.minimum(pairs.budget - used, gaps.latency[pairs.gap])
-    for rows, doings in host.alike(gaps.thread[pairs.gap]):
+    for rows, activities in host.alike(gaps.thread[pairs.gap]):
         begin = pairs.begin[rows]
-        amount[rows] += doings[Doing.DISPATCH].covered(begin, begin + used[rows])
+        amount[rows] += activities[Activity.DISPATCH].covered(begin, begin + used[rows])
     return amount

@@ -47,7 +47,7 @@ class Case:
             return keys
         # Another device's kernels have no roofs of their own here: their names tell what they are.
         mine = np.flatnonzero(ops.device == trace.device_index)
-        for owner, rows in claims_of(trace.device_ops, self.recording.roofs, trace.multiprocessors).items():
+        for owner, rows in claims_of(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors).items():
             keys[mine[rows]] = KEY[owner]
         return keys
 

@@ -9,13 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_account import REGIME_OF_DOING
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.cpu_account import REGIME_OF_ACTIVITY
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.owned_spans import Pieces
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import trains
 from tb_bottleneck.drilldown.colour_keys import KEY
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
@@ -153,12 +153,12 @@ def _host_keys(trace: Trace) -> Ints:
         by_kind[kind] = KEY[word]
     keys = np.asarray(by_kind[events.kind], np.int64)
     for kind, on in ((Kind.ANNOTATION, "annotation"), (Kind.CPU_OP, "annotation"), (Kind.PYTHON, "python")):
-        rows, patterns = trace.rows(kind), doing_patterns(on, training)
+        rows, patterns = trace.rows(kind), activity_patterns(on, training)
         told = np.full(len(trace.names), -1, np.int64)
         for name in np.unique(events.name[rows]).tolist():
             does = first_match(patterns, trace.names[name])
             if does is not None:
-                told[name] = KEY[REGIME_OF_DOING[Doing[does.upper()]]]
+                told[name] = KEY[REGIME_OF_ACTIVITY[Activity[does.upper()]]]
         key = told[events.name[rows]]
         keys[rows[key >= 0]] = key[key >= 0]
     calls = trace.rows(Kind.CALL)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_bottleneck.attribution import sync_cost
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.sync_cost import NEVER, RETURN_LAG_NS, Costing, charge
 from tb_bottleneck.intervals import Spans, union
 
@@ -20,7 +20,7 @@ class Dispatching:
         self.spans = spans
 
     def alike(self, threads):
-        yield threads == 0, {Doing.DISPATCH: self.spans}
+        yield threads == 0, {Activity.DISPATCH: self.spans}
 
 
 def costing(gaps, until, thread, latency, dispatching, frees=()):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.cpu_collectives import exchanging
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, subtract
 from tb_bottleneck.measure import Measure, Missing, words
@@ -29,7 +29,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     if np.isin(calls.name, recording.trace.names_where(lambda name: "GraphLaunch" in name)).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
-    late = np.flatnonzero(gaps.by_doing[:, Doing.DISPATCH] > 0)
+    late = np.flatnonzero(gaps.by_activity[:, Activity.DISPATCH] > 0)
     begin, end = (gaps.begin[late], gaps.end[late]) if len(late) else (calls.start, calls.end)
     return replace(shown(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
 

@@ -8,7 +8,7 @@ from tb_bottleneck.attribution.memoize import kept
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import trains
 from tb_bottleneck.intervals import clip, union
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.measure import Measure, Missing, words
 from tb_bottleneck.measures.trace.first_runs import first_runs_of
 from tb_bottleneck.measures.trace.window import rows_named, shown, step_of
@@ -121,8 +121,8 @@ def interruptions(recording: Recording) -> Interruptions:
     trace, events = recording.trace, recording.trace.events
     training = trains(trace)
     patterns = {
-        Kind.ANNOTATION: doing_patterns("annotation", training),
-        Kind.PYTHON: doing_patterns("python", training),
+        Kind.ANNOTATION: activity_patterns("annotation", training),
+        Kind.PYTHON: activity_patterns("python", training),
     }
     found = [
         rows_named(recording, lambda name, says=says: first_match(says, name) == "interrupt", kind)  # type: ignore[misc]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.measure import Measure, Missing, words
@@ -31,7 +31,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
-    idle, gaps = recording.gaps.by_doing[:, Doing.LOAD], recording.gaps
+    idle, gaps = recording.gaps.by_activity[:, Activity.LOAD_BATCH], recording.gaps
     if not idle.any():
         return Measure(0.0, "ns", "step", 0)
     longest = int(np.argmax(idle))

@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match, frame_patterns
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measure import Measure, Missing, words
 from tb_bottleneck.measures.trace.loader import NO_LOADER, SEVERAL, fetches, loader_iterator
 from tb_bottleneck.measures.trace.window import hosted, rows_named, shown
@@ -86,8 +86,8 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
 
 
 def _loading(recording: Recording, kind: Kind, on: str) -> Rows:
-    patterns = doing_patterns(on)
-    return rows_named(recording, lambda name: first_match(patterns, name) == "load", kind)
+    patterns = activity_patterns(on)
+    return rows_named(recording, lambda name: first_match(patterns, name) == "load_batch", kind)
 
 
 def _whole_fetches(recording: Recording) -> Rows:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, words
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, CostlyWait, costly_waits_of
@@ -54,7 +54,9 @@ def idle_in_waits(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle inside a wait, before the host goes on."""
     if not recording.on_device:
         return _CPU_RUN
-    return Measure(float(recording.gaps.by_doing[:, Doing.WAIT].sum()) / len(recording.steps), "ns", "step")
+    return Measure(
+        float(recording.gaps.by_activity[:, Activity.SYNCHRONIZE].sum()) / len(recording.steps), "ns", "step"
+    )
 
 
 def waiting_operators(recording: Recording) -> Measure | Missing:

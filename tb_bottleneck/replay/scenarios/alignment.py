@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.knowledge.precisions import misaligned, precision_of
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.name_filter import named
 from tb_bottleneck.trace.table import Bools, Floats, Ints
@@ -24,8 +24,8 @@ MIN_ALIGNED = 3
 def cure(world: World, case: Case) -> World | None:
     """Shortens the products; None where shapes do not tell the rates, or no aligned product of their type ran."""
     recording = world.facts.recording
-    ops, roofs, names = recording.trace.device_ops, recording.roofs, recording.trace.names
-    bound = (ops.work == Work.CONTRACTION) & (roofs.roof == Roof.COMPUTE) & (roofs.reached > 0)
+    ops, roofs, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
+    bound = (ops.work == Work.CONTRACTION) & (roofs.bound_by == BoundBy.COMPUTE) & (roofs.reached > 0)
     odd = named(names, ops.name, misaligned)
     left = np.ones(len(ops))
     for dtype in {_dtype(names[name]) for name in np.unique(ops.name[bound & odd]).tolist()}:
