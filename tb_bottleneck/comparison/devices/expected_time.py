@@ -20,7 +20,7 @@ from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Engine
 from tb_bottleneck.comparison.significance import MIN_STEPS
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.units import share_text
@@ -63,11 +63,11 @@ def move_between(a: Recording, b: Recording) -> Move | None:
 def promise(recording: Recording, move: Move) -> Promised:
     """What the move would change."""
     engine = Engine(recording)
-    lengths = scaled(recording, move, Case.EXPECTED)
+    lengths = scaled(recording, move, Estimate.EXPECTED)
     outcome = engine.outcome(lengths, pace_of_workers(recording), roofs_there(recording, move))
     slow, fast = (
-        engine.outcome(scaled(recording, move, case), pace_of_workers(recording, case)).step_ns
-        for case in (Case.LOW, Case.HIGH)
+        engine.outcome(scaled(recording, move, estimate), pace_of_workers(recording, estimate)).step_ns
+        for estimate in (Estimate.LOW, Estimate.HIGH)
     )
     error = host_error(recording) if outcome.basis == BY_REPLAY else LONE_ERROR
     ops = recording.trace.device_ops

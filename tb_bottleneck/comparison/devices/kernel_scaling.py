@@ -14,7 +14,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, Device, speed_ratio
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import completed
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
@@ -61,18 +61,18 @@ class Move:
         return USUAL_ERROR if self.a.maker == self.b.maker else OTHER_MAKER_ERROR
 
 
-def scaled(recording: Recording, move: Move, case: Case) -> Floats:
+def scaled(recording: Recording, move: Move, estimate: Estimate) -> Floats:
     """Nanoseconds of each operation of the trace's device on B."""
     ops = recording.trace.device_ops
     length = (ops.end - ops.start).astype(np.float64)
     after = length.copy()
     kernels = np.isin(ops.work, KERNELS)
-    after[kernels] = _kernel_times(recording, move, case, kernels, length)
+    after[kernels] = _kernel_times(recording, move, estimate, kernels, length)
     inner = (ops.work == Work.DEVICE_COPY) & (length >= TOO_SHORT_NS)
     after[inner] = length[inner] / move.bandwidth
     if move.a.link and move.link:
         copies = linked(recording, ops)
-        after[copies] *= link_factors(ops, move.a.link, move.link, case)[copies]
+        after[copies] *= link_factors(ops, move.a.link, move.link, estimate)[copies]
     peers = np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY))
     after[peers] = length[peers] / (move.peers or 1.0)
     return after
@@ -96,12 +96,12 @@ def times_at_roofs(recording: Recording, move: Move | None) -> tuple[Floats, Flo
     at_bandwidth = np.where(compute, roofs.other, roofs.reached)
     if move is None:
         return at_peak, at_bandwidth
-    return at_peak / _ratios(recording, move, Case.EXPECTED)[0], at_bandwidth / move.bandwidth
+    return at_peak / _ratios(recording, move, Estimate.EXPECTED)[0], at_bandwidth / move.bandwidth
 
 
-def _kernel_times(recording: Recording, move: Move, case: Case, kernels: Bools, length: Floats) -> Floats:
+def _kernel_times(recording: Recording, move: Move, estimate: Estimate, kernels: Bools, length: Floats) -> Floats:
     ops, roofs = recording.trace.device_ops, recording.kernel_bounds
-    _, least = _ratios(recording, move, case)
+    _, least = _ratios(recording, move, estimate)
     fill = _fill_ratio(ops.blocks, move)
     known = roofs.bound_by != BoundBy.UNKNOWN
     at_peak, at_bandwidth = times_at_roofs(recording, move)
@@ -111,15 +111,15 @@ def _kernel_times(recording: Recording, move: Move, case: Case, kernels: Bools, 
     )
     # The share of the device that the grid can use is in the recorded time already; only what changes of it counts.
     factor = np.where(known, by_roof, by_kind) / fill
-    error = {Case.EXPECTED: 1.0, Case.LOW: 1 + move.error, Case.HIGH: 1 / (1 + move.error)}[case]
+    error = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1 + move.error, Estimate.HIGH: 1 / (1 + move.error)}[estimate]
     after = np.maximum(length * factor * error, np.minimum(length, SHORTEST_NS))
     # A faster device is no sooner over with what is over at once; on a slower one it may take longer by what it does.
-    short = np.maximum(length, SHORTEST_NS + (length - SHORTEST_NS) * factor) if case is Case.LOW else length
+    short = np.maximum(length, SHORTEST_NS + (length - SHORTEST_NS) * factor) if estimate is Estimate.LOW else length
     after = np.where(length < TOO_SHORT_NS, short, after)
     return np.asarray(after[kernels], np.float64)
 
 
-def _ratios(recording: Recording, move: Move, case: Case) -> tuple[Floats, Floats]:
+def _ratios(recording: Recording, move: Move, estimate: Estimate) -> tuple[Floats, Floats]:
     """For each operation B's arithmetic rate over A's, and the ratio to use where its roof is not known.
 
     Of a product whose roof is not known the arithmetic is expected to bound it; of a kernel that nothing is known of,
@@ -137,7 +137,7 @@ def _ratios(recording: Recording, move: Move, case: Case) -> tuple[Floats, Float
     lower = np.minimum(np.minimum(arithmetic, ordinary), move.bandwidth)
     upper = np.maximum(np.maximum(arithmetic, ordinary), move.bandwidth)
     expected = np.where(ops.work == Work.CONTRACTION, arithmetic, lower)
-    return arithmetic, {Case.EXPECTED: expected, Case.LOW: lower, Case.HIGH: upper}[case]
+    return arithmetic, {Estimate.EXPECTED: expected, Estimate.LOW: lower, Estimate.HIGH: upper}[estimate]
 
 
 def rows_by_name(names: Ints) -> "list[tuple[int, Ints]]":
@@ -178,14 +178,14 @@ def linked(recording: Recording, ops: DeviceOps) -> Bools:
     return found
 
 
-def link_factors(ops: DeviceOps, now: float, ratio: float, case: Case) -> Floats:
+def link_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estimate) -> Floats:
     """Time over a link `ratio` times as fast as now's (`now`, usable GB/s) / time now, for copies that go by it.
 
     The link takes a copy's bytes at its rate; what a copy takes beyond that, which something else holds up, stays. That
     something else may be the link itself, in a worse state than is known: the more extreme case takes it for that.
     """
     part = np.minimum(ops.bytes / now / np.maximum(ops.end - ops.start, 1), 1.0)
-    if case is (Case.HIGH if ratio > 1 else Case.LOW):
+    if estimate is (Estimate.HIGH if ratio > 1 else Estimate.LOW):
         part = np.ones(len(ops))
     return np.asarray(1 - part + part / ratio, np.float64)
 

@@ -8,7 +8,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import SEVERAL, fetches, loader_iterator
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 
 # Taking a ready batch off the queue, and handing its memory over, takes 0.06 to 0.2 ms; longer is waiting.
 LONGEST_HANDOVER_NS = 200_000
@@ -22,7 +22,9 @@ KEEPING_UP = (
 )
 
 
-def pace_of_workers(recording: Recording, case: Case = Case.EXPECTED) -> Callable[[World], World] | None:
+def pace_of_workers(
+    recording: Recording, estimate: Estimate = Estimate.EXPECTED
+) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
     """What becomes of the waits for workers that are always behind: they fill whatever the step leaves.
 
     Workers that keep up are expected to do so still; at worst the pace of now is all that they have. None where
@@ -32,12 +34,12 @@ def pace_of_workers(recording: Recording, case: Case = Case.EXPECTED) -> Callabl
         return None
     window = float(recording.account.window)
     if not behind(recording):
-        return (lambda world: world.at_least(window)) if case is Case.LOW else None
+        return (lambda graph: graph.with_floor(window)) if estimate is Estimate.LOW else None
 
-    def change(world: World) -> World:
-        gap = world.items.gap.copy()
+    def change(graph: ModifiedGraph) -> ModifiedGraph:
+        gap = graph.items.gap.copy()
         gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], LONGEST_HANDOVER_NS)
-        return world.but(gap=gap).at_least(window)
+        return graph.with_items(gap=gap).with_floor(window)
 
     return change
 

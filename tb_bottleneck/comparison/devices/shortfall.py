@@ -26,7 +26,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.copies import pinned_bandwidth
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
 
@@ -213,7 +213,7 @@ def _batch_not_grown(gap: Gap, share: float, whole: float) -> pb.Remainder | Non
 
 def _other_kernels(gap: Gap, share: float, whole: float) -> pb.Remainder | None:
     """Operators that run another kernel on B: what they differ from the promise by."""
-    lengths = scaled(gap.a.recording, gap.move, Case.EXPECTED)
+    lengths = scaled(gap.a.recording, gap.move, Estimate.EXPECTED)
     expected, measured = device_operators(gap.a.recording, lengths), device_operators(gap.b.recording)
     recorded = device_operators(gap.a.recording)
     moved = {

@@ -28,8 +28,8 @@ from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import what_if_words
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
-from tb_bottleneck.replay.host_scale import host_scaled
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.host_scale import with_host_scale
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text, share_text
@@ -81,14 +81,14 @@ def what_if(run: JudgedRun | UnjudgedRun, asked: Asked) -> pb.WhatIf:
     told.assumptions.extend(line for change in changes for line in change.assumptions)
     if asked.workers is None and asked.batch is None:
         told.assumptions.extend(feeding_words(run.recording))
-        changes.append(Change("", (), world=partial(_paced, run.recording)))
+        changes.append(Change("", (), modify=partial(_paced, run.recording)))
     _predict(told, run, changes)
     return told
 
 
-def _paced(recording: Recording, world: World, case: Case) -> World:
-    paced = pace_of_workers(recording, case)
-    return world if paced is None else paced(world)
+def _paced(recording: Recording, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    paced = pace_of_workers(recording, estimate)
+    return graph if paced is None else paced(graph)
 
 
 def _changes(run: ComparedRun, asked: Asked) -> list[Change]:
@@ -115,7 +115,7 @@ def _changes(run: ComparedRun, asked: Asked) -> list[Change]:
 
 def _predict(told: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> None:
     engine = Engine(run.recording)
-    found = {case: _outcome(engine, changes, case) for case in Case}
+    found = {estimate: _outcome(engine, changes, estimate) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     now = batch_of(run.recording)
     size = 1.0 if samples == 1 or isinstance(now, Missing) else float(now.samples)
@@ -124,7 +124,7 @@ def _predict(told: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> No
     # What is predicted is of the rank that was replayed; the recording's own times say how it compares.
     whole = sum(run.recording.account.ns.values()) / len(run.recording.steps)
     scale = run.step_ns / whole / (size * samples)
-    expected = found[Case.EXPECTED]
+    expected = found[Estimate.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
     before = {regime: run.ns[regime] / size for regime in REGIMES}
     step = sum(after.values())
@@ -158,24 +158,24 @@ def _without_profiler(told: pb.WhatIf, free: Unburdened | None, samples: float) 
     return what_if_words(word).safe_substitute(pace=bare_pace(free.expected * samples))
 
 
-def _outcome(engine: Engine, changes: Sequence[Change], case: Case, host: float = 1.0) -> Outcome:
+def _outcome(engine: Engine, changes: Sequence[Change], estimate: Estimate, host: float = 1.0) -> Outcome:
     """All changes at once, on a host that takes so many times as long as recorded to dispatch."""
     recording = engine.recording
     ops = recording.trace.device_ops
     lengths: Floats = (ops.end - ops.start).astype(np.float64)
     for change in changes:
         if change.factors is not None:
-            lengths = lengths * change.factors(case)
+            lengths = lengths * change.factors(estimate)
 
-    def world(start: World) -> World:
-        start = host_scaled(start, host)
+    def modify(start: ModifiedGraph) -> ModifiedGraph:
+        start = with_host_scale(start, host)
         for change in changes:
-            start = start if change.world is None else change.world(start, case)
+            start = start if change.modify is None else change.modify(start, estimate)
         return start
 
     touched = any(change.factors is not None for change in changes) and recording.on_device
     roofs = next((change.roofs for change in changes if change.roofs is not None), None)
-    return engine.outcome(lengths if touched else None, world, roofs)
+    return engine.outcome(lengths if touched else None, modify, roofs)
 
 
 def _noise(run: ComparedRun) -> float:

@@ -11,17 +11,17 @@ from tb_bottleneck.comparison.devices.device_model import device_named, device_o
 from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, Move, scaled
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 
 STREAM, PRODUCT = "stream", "gpu"
 
 
-def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, case=Case.EXPECTED):
+def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, estimate=Estimate.EXPECTED):
     """Time there / time here of what is drawn as this row."""
     run = judged(tmp_path, repeated(9, op="##..", **{row: ".###"}), unit_us=unit_us)
     here = device_of(run.recording.trace)
     ops = run.recording.trace.device_ops
-    after = scaled(run.recording, Move(here, device_named(name)), case)
+    after = scaled(run.recording, Move(here, device_named(name)), estimate)
     return np.unique(np.round(after / (ops.end - ops.start), 6))
 
 
@@ -46,12 +46,14 @@ def test_what_is_over_at_once_stays_as_it_is(tmp_path):
 def test_what_is_over_at_once_takes_longer_on_a_slower_device_at_worst(tmp_path):
     """3 us of streaming on an A100: 2 of them start and drain, and 1 moves bytes at 2039 GB/s, on a T4 at 320."""
     assert factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0) == pytest.approx([1.0])
-    found = factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0, case=Case.LOW)
+    found = factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0, estimate=Estimate.LOW)
     assert found == pytest.approx([(2 + 2039 / 320) / 3], rel=1e-4)
 
 
 def test_the_worst_and_the_best_lie_around_what_is_expected(tmp_path):
-    low, expected, high = (factors(tmp_path, STREAM, case=case)[0] for case in (Case.LOW, Case.EXPECTED, Case.HIGH))
+    low, expected, high = (
+        factors(tmp_path, STREAM, estimate=case)[0] for case in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH)
+    )
     assert high < expected < low
 
 
@@ -68,7 +70,8 @@ def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones
     move = Move(device_of(recording.trace), device_named("RTX 4090"))
     ops = recording.trace.device_ops
     expected, best = (
-        (scaled(recording, move, case) / (ops.end - ops.start)).min() for case in (Case.EXPECTED, Case.HIGH)
+        (scaled(recording, move, estimate) / (ops.end - ops.start)).min()
+        for estimate in (Estimate.EXPECTED, Estimate.HIGH)
     )
     assert expected > 1.5
     assert best < 19.5 / 82.6

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.replay.modified_graph import Facts
+from tb_bottleneck.replay.modified_graph import RecordedGraph
 
 # Six columns of making a batch, then four of the device, for which the step waits.
 STARVED = repeated(
@@ -190,7 +190,7 @@ def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_d
     assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(after.step_ns)
     assert all(bar.b_ns >= 0 for bar in told.by_regime)
     if change.keys() <= {"workers", "link"} and isinstance(run, ComparedRun):
-        facts = Facts(run.recording)
+        facts = RecordedGraph(run.recording)
         assert after.step_ns >= facts.busy / len(run.recording.steps) * (1 - 1e-6)
 
 

@@ -20,7 +20,7 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 )
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
 from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
 
@@ -43,9 +43,9 @@ def move_to(recording: Recording, name: str) -> Move:
 def to_device(recording: Recording, move: Move) -> Change:
     """The change of device: kernels by their roofs, copies by the link, everything on the host as it is."""
 
-    def factors(case: Case) -> Floats:
+    def factors(estimate: Estimate) -> Floats:
         ops = recording.trace.device_ops
-        return np.asarray(scaled(recording, move, case) / np.maximum(ops.end - ops.start, 1), np.float64)
+        return np.asarray(scaled(recording, move, estimate) / np.maximum(ops.end - ops.start, 1), np.float64)
 
     roofs = roofs_there(recording, move)
     assumptions = [

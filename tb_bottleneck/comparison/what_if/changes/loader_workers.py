@@ -8,11 +8,11 @@ from tb_bottleneck.comparison.devices.loader_throughput import LONGEST_HANDOVER_
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import SINGLE, fetches, loader_iterator
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.units import share_text
 
 # Taking a ready batch off the queue, and handing its memory over.
-HANDOVER_NS = {Case.EXPECTED: 100_000, Case.LOW: LONGEST_HANDOVER_NS, Case.HIGH: 60_000}
+HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
 # The training process itself gets slower beside its workers, which share its cores and its memory: of the public
 # ResNet-50 recordings with 0 and 4 workers, the second one's step took 12 % longer than is foretold from the first.
 BESIDE_WORKERS = 0.15
@@ -20,7 +20,7 @@ BESIDE_WORKERS = 0.15
 # cores, the model itself takes 1.35 times as long beside them.
 BESIDE_ON_CPU = 0.35
 # Workers share memory, cores and storage, so each is slower than one alone.
-SLOWER = {Case.EXPECTED: 1.1, Case.LOW: 1.3, Case.HIGH: 1.0}
+SLOWER = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
 MOST = 1e6  # more cores or workers than this nobody has
 _NAMES = ("workers", "num_workers", "loader_workers")
 
@@ -52,10 +52,12 @@ def to_workers(recording: Recording, number: int) -> Change:
     batches = len(inside)
     per_batch = float(np.median(took)) if alone else recording.account.window / batches * used
 
-    def change(world: World, case: Case) -> World:
-        gap = world.items.gap.copy()
-        gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], HANDOVER_NS[case])
-        return world.but(gap=gap).at_least(per_batch * batches / usable * (SLOWER[case] if usable > used else 1.0))
+    def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+        gap = graph.items.gap.copy()
+        gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], HANDOVER_NS[estimate])
+        return graph.with_items(gap=gap).with_floor(
+            per_batch * batches / usable * (SLOWER[estimate] if usable > used else 1.0)
+        )
 
     beside = BESIDE_WORKERS if recording.on_device else BESIDE_ON_CPU
     told = [
@@ -68,7 +70,7 @@ def to_workers(recording: Recording, number: int) -> Change:
     elif number > max(now, 1) and _cores(recording) is None:
         told.append(f"the job has cores for {number} of them: how many it has was not recorded")
     return Change(
-        f"the loader had {number} worker{'s' if number > 1 else ''}", tuple(told), world=change, slower=beside
+        f"the loader had {number} worker{'s' if number > 1 else ''}", tuple(told), modify=change, slower=beside
     )
 
 

@@ -9,14 +9,14 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import Device, device_of, link_rate
 from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, Move, link_factors, linked
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import share_text
 
 _SPELT = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
 # Two links of one kind differ by this much: 80 to 88 % of what a link can carry was measured.
-SPREAD = {Case.EXPECTED: 1.0, Case.LOW: 0.9, Case.HIGH: 1.1}
+SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
 def to_link(recording: Recording, spelt: str, there: Device | None = None) -> Change:
@@ -36,10 +36,10 @@ def to_link(recording: Recording, spelt: str, there: Device | None = None) -> Ch
     length = (ops.end - ops.start) * recording.in_window(ops.start)
     share = float(length[rows].sum() / max(recording.account.window, 1))
 
-    def factors(case: Case) -> Floats:
+    def factors(estimate: Estimate) -> Floats:
         # What the host stages goes over the link too, so it takes no less than that.
-        least = ops.bytes / (rate * SPREAD[case]) / np.maximum(ops.end - ops.start, 1)
-        by_link = link_factors(ops, now, ratio, case) / SPREAD[case] if there is None else 1.0
+        least = ops.bytes / (rate * SPREAD[estimate]) / np.maximum(ops.end - ops.start, 1)
+        by_link = link_factors(ops, now, ratio, estimate) / SPREAD[estimate] if there is None else 1.0
         return np.where(rows, by_link, np.where(staged, np.maximum(least, 1.0), 1.0))
 
     told = (

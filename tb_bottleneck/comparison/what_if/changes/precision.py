@@ -9,7 +9,7 @@ from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictabl
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import completed
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
@@ -22,10 +22,10 @@ WIDE = ("fp32", "tf32", "fp64")
 # Operands of this type are multiplied as fp32 or as TF32; which of the two, only the kernel's name can tell.
 SINGLE = "float"
 # Of what is not a product, autocast moves a part in half of the bytes; norms, softmax and losses stay as they are.
-MOVED = {Case.EXPECTED: 0.75, Case.LOW: 1.0, Case.HIGH: 0.5}
+MOVED = {Estimate.EXPECTED: 0.75, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
 WORTH_SAYING = 0.05  # share of the device's work that is left as it is for want of a type
 # Casting costs some kernels of its own: 3 to 5 % of the time of products.
-CASTS = {Case.EXPECTED: 1.04, Case.LOW: 1.05, Case.HIGH: 1.03}
+CASTS = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
 
 def to_precision(recording: Recording, dtype: str, move: Move | None = None) -> Change:
@@ -51,8 +51,8 @@ def to_precision(recording: Recording, dtype: str, move: Move | None = None) -> 
     half = dtype != "tf32"
     ratio = np.divide(target * (device.achievable or 1.0), rates, out=np.zeros(len(rates)), where=rates > 0)
 
-    def factors(case: Case) -> Floats:
-        return _factors(recording, ratio, move, half, case)
+    def factors(estimate: Estimate) -> Floats:
+        return _factors(recording, ratio, move, half, estimate)
 
     told: tuple[str, ...] = (
         _affected(recording, rates > 0, dtype),
@@ -110,7 +110,7 @@ def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None
     return Precision("tensor", "tf32")
 
 
-def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool, case: Case) -> Floats:
+def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool, estimate: Estimate) -> Floats:
     """`ratio` is the rate in the new type over the one now, 0 for what is no product in a wider type."""
     ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
     length = ops.end - ops.start
@@ -119,10 +119,12 @@ def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool,
     now = np.maximum(at_peak, at_bandwidth)
     then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))
     by_roof = then / np.where(known, np.maximum(now, 1e-9), 1.0)
-    untold = {Case.EXPECTED: 1 / np.sqrt(gain), Case.LOW: 1 / np.sqrt(np.sqrt(gain)), Case.HIGH: 1 / gain}[case]
-    found = np.where(products, np.where(known, by_roof, untold) * CASTS[case], 1.0)
+    untold = {Estimate.EXPECTED: 1 / np.sqrt(gain), Estimate.LOW: 1 / np.sqrt(np.sqrt(gain)), Estimate.HIGH: 1 / gain}[
+        estimate
+    ]
+    found = np.where(products, np.where(known, by_roof, untold) * CASTS[estimate], 1.0)
     if half:
         # What stands between products that are in half precision already is so too.
         wide = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
-        found = np.where(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - MOVED[case]) * wide, found)
+        found = np.where(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - MOVED[estimate]) * wide, found)
     return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(found, 1.0)), np.float64)

@@ -11,7 +11,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.batch_size import to_batch
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
-from tb_bottleneck.replay.modified_graph import Case, Facts, recorded_world
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 
 CONTEXT = {"tb_bottleneck": context(batch_size=8)}
 
@@ -27,7 +27,7 @@ def run(tmp_path, drawing, optimizer=False, **header):
 
 
 def factors(recording, samples):
-    return np.unique(np.round(to_batch(recording, samples).factors(Case.EXPECTED), 3))
+    return np.unique(np.round(to_batch(recording, samples).factors(Estimate.EXPECTED), 3))
 
 
 FULL = repeated(9, op="##......", launch=".|......", gpu="..####..")
@@ -58,7 +58,7 @@ def test_how_many_samples_there_are_has_to_be_known(tmp_path):
 def test_of_what_nobody_knows_how_near_its_roof_it_is_the_best_case_is_better(tmp_path):
     """Ten times the samples: in proportion at worst, and less where a kernel has room as kernels usually have."""
     change = to_batch(run(tmp_path, FULL), 80)
-    low, expected, high = (change.factors(case).max() for case in (Case.LOW, Case.EXPECTED, Case.HIGH))
+    low, expected, high = (change.factors(case).max() for case in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH))
     assert low == expected == pytest.approx(10, rel=0.01)
     assert high == pytest.approx(1 - 0.5 / 0.9 + 10 * 0.5 / 0.9, rel=0.01)
 
@@ -72,8 +72,8 @@ def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
     recording = judge_run("run", [str(path)]).recording
-    start = recorded_world(Facts(recording))
+    start = unmodified_graph(RecordedGraph(recording))
     staged = start.items.gap[:, Activity.COPY].sum()
     assert staged > 0
-    twice = to_batch(recording, 16).world(start, Case.EXPECTED)
+    twice = to_batch(recording, 16).modify(start, Estimate.EXPECTED)
     assert twice.items.gap[:, Activity.COPY].sum() == pytest.approx(2 * staged)

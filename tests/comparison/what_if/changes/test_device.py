@@ -8,7 +8,7 @@ from comparison.drawn_runs import context, judged, recorded, repeated
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.comparison.what_if.changes.device import move_to, slot_words, to_device
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 
 DRAWING = repeated(9, op="##..", gpu="..##")
 
@@ -32,7 +32,7 @@ def test_a_device_that_was_measured_is_held_against_another_by_data_sheets(tmp_p
     recording = judged(tmp_path, DRAWING, tb_bottleneck=measured).recording
     move = move_to(recording, "NVIDIA A100-SXM4-80GB")
     assert move.bandwidth == pytest.approx(1)
-    assert (to_device(recording, move).factors(Case.EXPECTED) == 1).all()
+    assert (to_device(recording, move).factors(Estimate.EXPECTED) == 1).all()
 
 
 def test_the_other_device_s_slot_is_said_where_copies_go_by_it(tmp_path):
@@ -48,7 +48,7 @@ def test_the_other_device_s_slot_is_said_where_copies_go_by_it(tmp_path):
 def test_another_maker_s_device_is_promised_with_a_wide_interval(tmp_path):
     recording = judged(tmp_path, DRAWING).recording
     change = to_device(recording, move_to(recording, "AMD Instinct MI300X"))
-    low, high = (change.factors(case).min() for case in (Case.LOW, Case.HIGH))
+    low, high = (change.factors(case).min() for case in (Estimate.LOW, Estimate.HIGH))
     assert low / high > 2
     assert any("AMD's libraries bring kernels of their own" in line for line in change.assumptions)
 

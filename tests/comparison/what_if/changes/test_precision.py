@@ -11,7 +11,7 @@ from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.comparison.what_if.changes.device import move_to, to_device
 from tb_bottleneck.comparison.what_if.changes.precision import CASTS, MOVED, to_precision
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import Work
 
@@ -28,19 +28,19 @@ def run(tmp_path, device=A100, kernel="ampere_sgemm_128x64_tn"):
 
 def test_fp32_products_gain_and_what_lies_between_them_half_as_much(tmp_path):
     recording = run(tmp_path)
-    found = to_precision(recording, "bf16").factors(Case.EXPECTED)
+    found = to_precision(recording, "bf16").factors(Estimate.EXPECTED)
     product, stream = sorted(set(np.round(found, 6)))
     assert product == pytest.approx(1.04 / (312 * 0.87 / 19.5) ** 0.5, rel=1e-4), "no shapes: the square root"
-    assert stream == MOVED[Case.EXPECTED]
+    assert stream == MOVED[Estimate.EXPECTED]
 
 
 def test_tf32_moves_as_many_bytes(tmp_path):
-    assert 1.0 in to_precision(run(tmp_path), "tf32").factors(Case.EXPECTED)
+    assert 1.0 in to_precision(run(tmp_path), "tf32").factors(Estimate.EXPECTED)
 
 
 def test_the_best_case_is_better_than_the_worst(tmp_path):
     change = to_precision(run(tmp_path), "bf16")
-    assert (change.factors(Case.HIGH) < change.factors(Case.LOW)).all()
+    assert (change.factors(Estimate.HIGH) < change.factors(Estimate.LOW)).all()
 
 
 def test_what_runs_in_the_type_already_gains_nothing(tmp_path):
@@ -70,8 +70,8 @@ def test_where_the_name_is_silent_the_operands_tell(tmp_path, operands, gains):
         with pytest.raises(Unpredictable, match="would be faster"):
             to_precision(recording, "bf16")
         return
-    product = to_precision(recording, "bf16").factors(Case.EXPECTED).min()
-    assert product == pytest.approx(CASTS[Case.EXPECTED] / 2**0.5, rel=1e-4), "as if from TF32: the least there is"
+    product = to_precision(recording, "bf16").factors(Estimate.EXPECTED).min()
+    assert product == pytest.approx(CASTS[Estimate.EXPECTED] / 2**0.5, rel=1e-4), "as if from TF32: the least there is"
 
 
 def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
@@ -86,10 +86,10 @@ def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
     )
     recording.__dict__["kernel_bounds"] = bounds
     move = move_to(recording, "NVIDIA H200")
-    both = to_device(recording, move).factors(Case.EXPECTED) * to_precision(recording, "bf16", move).factors(
-        Case.EXPECTED
+    both = to_device(recording, move).factors(Estimate.EXPECTED) * to_precision(recording, "bf16", move).factors(
+        Estimate.EXPECTED
     )
-    assert both[products] == pytest.approx(0.4 / 0.8 * 0.5 * 2039 / 4800 * CASTS[Case.EXPECTED])
+    assert both[products] == pytest.approx(0.4 / 0.8 * 0.5 * 2039 / 4800 * CASTS[Estimate.EXPECTED])
 
 
 def test_a_device_without_such_units_is_named(tmp_path):
