@@ -73,7 +73,7 @@ def _compare(options: argparse.Namespace) -> int:
     else:
         series = series_of(sides)
         _show(series, render_series(series), options.json)
-    said = ci_gates.slower(told, most) if most is not None else None
+    said = ci_gates.slowdown_violation(told, most) if most is not None else None
     if said is not None:
         print(f"tb-bottleneck: {said}", file=sys.stderr)
     return int(said is not None)

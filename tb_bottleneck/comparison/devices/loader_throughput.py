@@ -14,15 +14,15 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 LONGEST_HANDOVER_NS = 200_000
 # Where most fetches wait, and take this share of the time, the workers are always behind, and the pace of the training
 # is theirs. Of the public ResNet-50 recordings with 4 workers fetches take 0.6 and 0.9 %: handing over 19 MB.
-BEHIND, WAITED = 0.5, 0.03
-PACED = "the workers make batches at the pace of now, for which the training waits"
-KEEPING_UP = (
+SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
+WORKERS_LIMIT = "the workers make batches at the pace of now, for which the training waits"
+WORKERS_KEEP_UP = (
     "the workers keep up then as well: how fast they could be is not seen while nobody waits for them, so at worst "
     "they make batches no sooner than now"
 )
 
 
-def pace_of_workers(
+def worker_throughput_limit(
     recording: Recording, estimate: Estimate = Estimate.EXPECTED
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
     """What becomes of the waits for workers that are always behind: they fill whatever the step leaves.
@@ -33,7 +33,7 @@ def pace_of_workers(
     if not _by_workers(recording):
         return None
     window = float(recording.account.window)
-    if not behind(recording):
+    if not workers_are_behind(recording):
         return (lambda graph: graph.with_floor(window)) if estimate is Estimate.LOW else None
 
     def change(graph: ModifiedGraph) -> ModifiedGraph:
@@ -44,11 +44,11 @@ def pace_of_workers(
     return change
 
 
-def feeding_words(recording: Recording) -> tuple[str, ...]:
+def loader_assumptions(recording: Recording) -> tuple[str, ...]:
     """What is assumed of the workers, where there are some."""
     if not _by_workers(recording):
         return ()
-    return (PACED if behind(recording) else KEEPING_UP,)
+    return (WORKERS_LIMIT if workers_are_behind(recording) else WORKERS_KEEP_UP,)
 
 
 def _by_workers(recording: Recording) -> bool:
@@ -56,9 +56,9 @@ def _by_workers(recording: Recording) -> bool:
     return not isinstance(iterator, Missing) and iterator.text == SEVERAL
 
 
-def behind(recording: Recording) -> bool:
+def workers_are_behind(recording: Recording) -> bool:
     """Whether the training waits for its batches, not only for their being handed over."""
     events, rows = recording.trace.events, fetches(recording)
     took = events.duration[rows[recording.in_window(events.start[rows])]]
-    most = bool(len(took)) and float(np.mean(took > LONGEST_HANDOVER_NS)) >= BEHIND
-    return most and float(took.sum()) >= WAITED * recording.account.window
+    most = bool(len(took)) and float(np.mean(took > LONGEST_HANDOVER_NS)) >= SLOW_FETCHES_FROM
+    return most and float(took.sum()) >= WAITING_FROM * recording.account.window

@@ -36,7 +36,7 @@ Change = Callable[[ModifiedGraph], ModifiedGraph]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PredictedStep:
     """Time per step by regime, in ns, and in all; `basis` says how it was found.
 
     `least_ns` is the time per step for which the device computes then: no host makes a step shorter.
@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Engine:
+class ReplayPredictor:
     """Predictions from one recording."""
 
     recording: Recording
@@ -62,9 +62,9 @@ class Engine:
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", RecordedGraph(self.recording))
 
-    def outcome(
+    def predict(
         self, lengths: Floats | None = None, change: Change | None = None, roofs: Ints | None = None
-    ) -> Outcome:
+    ) -> PredictedStep:
         """With these lengths of the operations of the trace's device in ns, and a change of the rest of the world.
 
         `roofs` are those that bound the operations then, where they are known and may have changed.
@@ -81,11 +81,11 @@ class Engine:
             whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
             window = max(whole, graph.floor)
             surplus = self._surplus(busy, idle, whole < graph.floor, lengths)
-            return Outcome(self._account(window, busy, idle, surplus), BY_ACCOUNT, least)
+            return PredictedStep(self._account(window, busy, idle, surplus), BY_ACCOUNT, least)
         window, free = graph.window(), replace(graph, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
         surplus = self._surplus(busy, idle, free < window, lengths)
-        return Outcome(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
+        return PredictedStep(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         """Lengths of the items; what other devices do changes as the same kernels of this one do."""

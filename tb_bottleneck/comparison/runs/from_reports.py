@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, representative_report
-from tb_bottleneck.comparison.texts.sanitize import printable
+from tb_bottleneck.comparison.texts.sanitize import sanitize
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -31,7 +31,7 @@ def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
         return UnjudgedRun(name, (f"{name} contains no report with a verdict.",))
     names = sorted({report.run for report in sound if report.witness != TELEMETRY})
     if len(names) > 1:
-        shown = ", ".join(map(printable, names[:MAX_RUN_NAMES])) + (", ..." if len(names) > MAX_RUN_NAMES else "")
+        shown = ", ".join(map(sanitize, names[:MAX_RUN_NAMES])) + (", ..." if len(names) > MAX_RUN_NAMES else "")
         because = (
             f"{name} contains reports of {len(names)} runs ({shown}); "
             "`tb-bottleneck diagnose RUN --json` writes those of one run."

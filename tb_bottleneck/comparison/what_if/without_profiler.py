@@ -8,16 +8,16 @@ bounds it, and so it does the prediction.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tb_bottleneck.comparison.devices.loader_throughput import pace_of_workers
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Engine, Outcome
+from tb_bottleneck.comparison.devices.loader_throughput import worker_throughput_limit
+from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
 from tb_bottleneck.replay.host_scale import host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
 
-Foretold = Callable[[Estimate, float], Outcome]
+Foretold = Callable[[Estimate, float], PredictedStep]
 
 
 @dataclass(frozen=True)
-class Unburdened:
+class SpeedupWithoutProfiler:
     """Time per recorded step before / after, without the profiler: as expected, at worst and at best.
 
     `measured`: the run's own step time was recorded; else the host is as fast as it could be at most.
@@ -29,13 +29,15 @@ class Unburdened:
     measured: bool
 
 
-def least_of(found: Mapping[Estimate, Outcome]) -> float:
+def device_bound(found: Mapping[Estimate, PredictedStep]) -> float:
     """What no host makes a step shorter than, in ns: what the device computes in it, if that is not foretold itself."""
     least = found[Estimate.HIGH].least_ns
     return least if least == found[Estimate.LOW].least_ns else 0.0
 
 
-def unburdened(engine: Engine, foretold: Foretold, slower: float, faster: float) -> Unburdened | None:
+def speedup_without_profiler(
+    engine: ReplayPredictor, foretold: Foretold, slower: float, faster: float
+) -> SpeedupWithoutProfiler | None:
     """The prediction with the fastest host that must be reckoned with; None where that is the recorded one.
 
     `foretold` gives the outcome of a case on a host that takes so many times as long as recorded to dispatch; `slower`
@@ -46,22 +48,22 @@ def unburdened(engine: Engine, foretold: Foretold, slower: float, faster: float)
     scales = host_scale_of(unmodified_graph(engine.base))
     if scales.least == 1.0:
         return None
-    before = {estimate: engine.outcome(None, _lighter(engine, scales.least, estimate)).step_ns for estimate in Estimate}
+    before = {estimate: engine.predict(None, _lighter(engine, scales.least, estimate)).step_ns for estimate in Estimate}
     after = {estimate: foretold(estimate, scales.least) for estimate in Estimate}
     expected = after[Estimate.EXPECTED]
     if expected.basis != BY_REPLAY:
         return None
     gains = {estimate: before[estimate] / after[estimate].step_ns for estimate in Estimate}
     likely, best = gains[Estimate.EXPECTED], max(gains[Estimate.EXPECTED], gains[Estimate.HIGH]) * (1 + faster)
-    least = min(least_of(after), expected.step_ns)
+    least = min(device_bound(after), expected.step_ns)
     if least:
         best = min(best, before[Estimate.HIGH] / least)
-    return Unburdened(likely, min(gains.values()) / (1 + slower), max(best, likely), scales.solved)
+    return SpeedupWithoutProfiler(likely, min(gains.values()) / (1 + slower), max(best, likely), scales.solved)
 
 
-def _lighter(engine: Engine, host: float, estimate: Estimate) -> Callable[[ModifiedGraph], ModifiedGraph]:
+def _lighter(engine: ReplayPredictor, host: float, estimate: Estimate) -> Callable[[ModifiedGraph], ModifiedGraph]:
     """The recorded world on such a host; workers make batches at their own pace beside it."""
-    paced = pace_of_workers(engine.recording, estimate)
+    paced = worker_throughput_limit(engine.recording, estimate)
 
     def lighter(graph: ModifiedGraph) -> ModifiedGraph:
         graph = with_host_scale(graph, host)

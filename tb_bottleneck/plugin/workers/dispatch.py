@@ -10,7 +10,7 @@ from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
 from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.drilldown import dispatch
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.report.rendering.json_form import as_json
@@ -37,7 +37,7 @@ def _in_a_row(question: Mapping[str, Any], progress: Progress | None) -> Message
 
 
 def _what_if(question: Mapping[str, Any], progress: Progress | None) -> Message:
-    asked = Asked(*(question.get(name) for name in ("device", "workers", "batch", "precision", "link")))
+    asked = WhatIfOptions(*(question.get(name) for name in ("device", "workers", "batch", "precision", "link")))
     try:
         told = what_if(_sides(question, progress)[0], asked)
     except NotFound as error:

@@ -9,11 +9,11 @@ from tb_bottleneck.comparison.devices.device_model import (
     device_of,
     link_rate,
     speed_ratio,
-    unknown_device,
+    unknown_device_reason,
     with_article,
 )
-from tb_bottleneck.comparison.devices.expected_time import move_between
-from tb_bottleneck.comparison.devices.kernel_scaling import Move
+from tb_bottleneck.comparison.devices.expected_time import device_pair_of
+from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.knowledge.precisions import Precision
@@ -103,7 +103,7 @@ def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_p
     facts = context(calibration={"copy_bytes_per_s": 2.0e12, "fp32_flops": 20e12})
     found = device_of(judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=facts).recording.trace)
     assert found.basis == "what was measured"
-    assert Move(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
+    assert DevicePair(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
 
 
 def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
@@ -112,14 +112,14 @@ def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_s
         judged(tmp_path, DRAWING, tb_bottleneck=facts).recording,
         judged(tmp_path, DRAWING, device=H200).recording,
     )
-    move = move_between(*runs)
+    move = device_pair_of(*runs)
     assert (move.a.bandwidth, move.b.bandwidth) == (2039, 4800)
 
 
 def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):
     trace = judged(tmp_path, DRAWING, device=ACME).recording.trace
     assert device_of(trace) is None
-    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device(trace)
+    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device_reason(trace)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from comparison.drawn_runs import A100, judged, repeated
 from draw import drawn
 
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
-from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, Move, scaled
+from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_COPY_BYTES, DevicePair, scaled_lengths
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
@@ -21,7 +21,7 @@ def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, estimate=Estimate.
     run = judged(tmp_path, repeated(9, op="##..", **{row: ".###"}), unit_us=unit_us)
     here = device_of(run.recording.trace)
     ops = run.recording.trace.device_ops
-    after = scaled(run.recording, Move(here, device_named(name)), estimate)
+    after = scaled_lengths(run.recording, DevicePair(here, device_named(name)), estimate)
     return np.unique(np.round(after / (ops.end - ops.start), 6))
 
 
@@ -67,10 +67,10 @@ def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace).replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", name))
     recording = judge_run("run", [str(path)]).recording
-    move = Move(device_of(recording.trace), device_named("RTX 4090"))
+    move = DevicePair(device_of(recording.trace), device_named("RTX 4090"))
     ops = recording.trace.device_ops
     expected, best = (
-        (scaled(recording, move, estimate) / (ops.end - ops.start)).min()
+        (scaled_lengths(recording, move, estimate) / (ops.end - ops.start)).min()
         for estimate in (Estimate.EXPECTED, Estimate.HIGH)
     )
     assert expected > 1.5
@@ -83,7 +83,7 @@ def test_the_same_device_changes_nothing(tmp_path):
 
 
 def test_copies_from_pageable_memory_are_the_host_s(tmp_path):
-    assert LARGE_BYTES == 1 << 20, "as large as what is drawn"
+    assert LARGE_COPY_BYTES == 1 << 20, "as large as what is drawn"
     assert factors(tmp_path, "h2d") == pytest.approx([1.0])
 
 

@@ -8,8 +8,8 @@ from comparison.drawn_runs import A100, H200, V100, context, judged, repeated
 from draw import drawn
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.devices.expected_time import move_between, promise
-from tb_bottleneck.comparison.devices.shortfall import gap_between, remainders
+from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
@@ -156,9 +156,9 @@ def test_a_device_that_waits_for_launches(tmp_path):
 def test_a_slower_host_is_told_by_the_same_operators(tmp_path, ratio, cause):
     """How much slower is measured by operators.py; here it only has to be believed where it is beyond the usual."""
     a, b = run(tmp_path, "a", BOUND, A100), unfound(run(tmp_path, "b", LATE, H200))
-    move = move_between(a.recording, b.recording)
-    gap = gap_between((a, b), move, (promise(a.recording, move).outcome.ns, b.ns), "step", None)
-    found = {part.cause: part for part in remainders(replace(gap, ratio=ratio))}
+    move = device_pair_of(a.recording, b.recording)
+    gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
+    found = {part.cause: part for part in shortfall_parts(replace(gap, ratio=ratio))}
     assert found[cause].share > 0.3
     assert ("1.40 times as long on B's host" in found[cause].because) == (cause == "slower_host")
 
@@ -167,9 +167,9 @@ def test_a_batch_that_did_not_grow_with_the_device(tmp_path):
     """Eight samples fill neither device, and less of the larger one: its kernels gain less than their roof says."""
     small = {"tb_bottleneck": context(batch_size=8)}
     a, b = run(tmp_path, "a", BOUND, A100, **small), run(tmp_path, "b", BOUND, H200, **small)
-    move = move_between(a.recording, b.recording)
-    gap = gap_between((a, b), move, (promise(a.recording, move).outcome.ns, b.ns), "step", None)
+    move = device_pair_of(a.recording, b.recording)
+    gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
     moved = gap.measured | {"underfilled": gap.measured["compute"], "compute": gap.measured["underfilled"]}
-    found = {part.cause: part for part in remainders(replace(gap, measured=moved))}
+    found = {part.cause: part for part in shortfall_parts(replace(gap, measured=moved))}
     assert found["batch_not_grown"].share > 0.3
     assert "8 samples as before, on 132 multiprocessors instead of 108" in found["batch_not_grown"].because

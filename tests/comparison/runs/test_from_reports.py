@@ -9,7 +9,7 @@ from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.runs.from_reports import run_from_reports
 from tb_bottleneck.comparison.series.run_series import series_of
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 SLOW = repeated(9, loader="######....", gpu="......####")
@@ -63,7 +63,7 @@ def test_a_report_that_is_not_whole_is_none(tmp_path, broken):
 
 def test_nothing_is_predicted_or_swept_from_a_report(tmp_path):
     base = run_from_reports("base", kept(judged(tmp_path, SLOW)))
-    assert "no recording to replay" in what_if(base, Asked(device="NVIDIA H200")).headline
+    assert "no recording to replay" in what_if(base, WhatIfOptions(device="NVIDIA H200")).headline
     told = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
     assert "takes no part" in told.notes[0]
 

@@ -5,7 +5,7 @@ import re
 from comparison.drawn_runs import H200, context, judged, repeated
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.texts.headline import _promised, refusal
+from tb_bottleneck.comparison.texts.headline import _promised, refusal_headline
 from tb_bottleneck.schema import comparison_pb2 as pb
 
 
@@ -108,4 +108,4 @@ def test_what_lies_within_the_interval_is_not_called_missing():
 
 
 def test_a_refusal_says_why():
-    assert refusal(["x.json is incomplete: no steps."]) == "No comparison: x.json is incomplete: no steps."
+    assert refusal_headline(["x.json is incomplete: no steps."]) == "No comparison: x.json is incomplete: no steps."

@@ -5,7 +5,7 @@ from comparison.drawn_runs import H200, context, judged, read, repeated
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series, render_what_if
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 
 SLOW = repeated(9, loader="######....", gpu="......####")
 FAST = repeated(9, workers="#.....", gpu="..####")
@@ -32,7 +32,7 @@ def test_a_refused_comparison_shows_no_figures(tmp_path):
 
 
 def test_a_prediction(tmp_path):
-    text = render_what_if(what_if(judged(tmp_path, SLOW), Asked(device="NVIDIA H200")))
+    text = render_what_if(what_if(judged(tmp_path, SLOW), WhatIfOptions(device="NVIDIA H200")))
     assert "if it ran on an H200 SXM" in text
     assert "a step would take as long as now" in text
     assert " now       then " in text

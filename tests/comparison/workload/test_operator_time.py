@@ -3,7 +3,7 @@
 import pytest
 from comparison.drawn_runs import judged, repeated
 
-from tb_bottleneck.comparison.workload.operator_time import Operator, device_operators, host_ratio, other_kernels
+from tb_bottleneck.comparison.workload.operator_time import OperatorTime, changed_kernels, device_operators, host_ratio
 
 LINEAR = repeated(9, op="##......", launch=".|......", gpu="..####..")
 
@@ -18,15 +18,15 @@ def test_device_time_belongs_to_the_operator_that_launched_it(tmp_path):
 def test_another_kernel_for_the_same_operator_is_named(tmp_path):
     streamed = repeated(9, op="##......", launch=".|......", stream="..####..")
     a, b = judged(tmp_path, LINEAR).recording, judged(tmp_path, streamed).recording
-    assert list(other_kernels(a, b)) == ["aten::linear"]
-    assert other_kernels(a, a) == {}
+    assert list(changed_kernels(a, b)) == ["aten::linear"]
+    assert changed_kernels(a, a) == {}
 
 
 def test_a_kernel_that_both_run_now_and_then_is_not_another_one():
     """Which of two kernels takes more time may differ from recording to recording."""
     first, second = (
-        Operator(3.0, "gemm_a", frozenset({"gemm_a", "gemm_b"})),
-        Operator(3.0, "gemm_b", frozenset({"gemm_b"})),
+        OperatorTime(3.0, "gemm_a", frozenset({"gemm_a", "gemm_b"})),
+        OperatorTime(3.0, "gemm_b", frozenset({"gemm_b"})),
     )
     assert not first.runs_others(second)
 

@@ -27,5 +27,5 @@ class Change:
     roofs: Ints | None = None
 
 
-class Unpredictable(Exception):
+class CannotPredict(Exception):
     """Asked for a change that this recording does not allow to predict; str() says why."""
