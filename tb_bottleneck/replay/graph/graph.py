@@ -17,10 +17,10 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
-from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, Links, find_links
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows
-from tb_bottleneck.replay.graph.item_order import Places, places_of
-from tb_bottleneck.replay.graph.wait_targets import Waits, find_waits
+from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items
+from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
 from tb_bottleneck.trace.device_ops import DeviceOps
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
@@ -69,9 +69,9 @@ def graph_of(recording: Recording) -> Graph:
     """The graph of a recording whose work ran on a device."""
     trace, steps, host = recording.trace, recording.steps, recording.host
     rows = host_rows(trace, steps, 0 if host.main_thread is None else host.main_thread)
-    links, ops = find_links(trace), trace.all_device_ops
+    links, ops = find_device_dependencies(trace), trace.all_device_ops
     begin = int(min(rows.start[0] if len(rows) else steps.begin, ops.start[0], steps.begin))
-    places = places_of(trace, rows)
+    places = order_items(trace, rows)
     issue = rows.start.copy()
     np.maximum.at(issue, places.launch[places.linked], links.issue[places.linked])
     stream = np.unique(ops.queue, return_inverse=True)[1]
@@ -103,10 +103,12 @@ class _Host:
     idle: Spans
 
 
-def _items(trace: Trace, rows: HostRows, links: Links, places: Places, host: _Host, stream: Ints) -> Items:
+def _items(
+    trace: Trace, rows: HostRows, links: DeviceDependencies, places: ItemOrder, host: _Host, stream: Ints
+) -> Items:
     ops = trace.all_device_ops
     over = np.maximum.accumulate(np.where(places.op >= 0, ops.end[places.op], LONG_AGO))
-    waits = find_waits(trace, rows, host.issue, over[places.last_item])
+    waits = find_wait_targets(trace, rows, host.issue, over[places.last_item])
     # A stream's first operation, without its launch, begins when it began.
     adrift = (places.op >= 0) & (places.row < 0) & (places.free[places.op] == LONG_AGO)
     device, stalled = _device_columns(ops, links, places, adrift)
@@ -122,7 +124,7 @@ def _items(trace: Trace, rows: HostRows, links: Links, places: Places, host: _Ho
 
 
 def _host_columns(
-    ops: DeviceOps, rows: HostRows, waits: Waits, places: Places, host: _Host, adrift: Bools
+    ops: DeviceOps, rows: HostRows, waits: WaitTargets, places: ItemOrder, host: _Host, adrift: Bools
 ) -> dict[str, Any]:
     """A row's gap comes before its first item, its cost and its wait behind its last one."""
     op, row, hosted = places.op, places.row, places.row >= 0
@@ -153,7 +155,9 @@ def _of(column: Any, row: Ints) -> Any:
     return column[row] if len(column) else np.zeros((len(row), *column.shape[1:]), column.dtype)
 
 
-def _device_columns(ops: DeviceOps, links: Links, places: Places, adrift: Bools) -> tuple[dict[str, Any], Ints]:
+def _device_columns(
+    ops: DeviceOps, links: DeviceDependencies, places: ItemOrder, adrift: Bools
+) -> tuple[dict[str, Any], Ints]:
     """The columns of operations, and how long each waited for nothing that was recorded."""
     op, has_op = places.op, places.op >= 0
     after = np.where(has_op & (links.after[op] >= 0), places.item[links.after[op]], NONE)
