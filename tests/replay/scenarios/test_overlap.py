@@ -2,7 +2,7 @@
 
 import pytest
 from drawn_worlds import drawn_world
-from simulate.illnesses import ILLNESSES
+from simulate.problems import PROBLEMS
 from simulated_worlds import world_of
 
 from tb_bottleneck.replay.modified_graph import Case
@@ -10,7 +10,7 @@ from tb_bottleneck.replay.scenarios.overlap import SCENARIO
 
 
 def test_what_the_backward_pass_can_hide_goes():
-    world = world_of(ILLNESSES["collectives after the backward pass"].make(11))
+    world = world_of(PROBLEMS["collectives after the backward pass"].make(11))
     windows = {case: SCENARIO.cure(world, case).window() for case in Case}
     assert windows[Case.HIGH] < windows[Case.EXPECTED] < windows[Case.LOW] < world.window()
 
