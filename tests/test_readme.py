@@ -9,7 +9,7 @@ from tb_bottleneck.__main__ import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-TOLD = [README, ROOT / "tb_bottleneck/commands/diagnose.py", ROOT / "frontend/src/views/empty.tsx"]
+TOLD = [README, ROOT / "tb_bottleneck/commands/diagnose.py", ROOT / "frontend/src/app/empty.tsx"]
 TOLD += sorted((ROOT / "tb_bottleneck/knowledge/advice").glob("*.toml"))
 
 
