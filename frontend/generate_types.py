@@ -1,4 +1,4 @@
-"""Writes src/report.ts, the TypeScript interfaces of the messages in tb_bottleneck/schema/*.proto.
+"""Writes src/shared/report.ts, the TypeScript interfaces of the messages in tb_bottleneck/schema/*.proto.
 
 Shapes come from the compiled descriptors and comments from the .proto's text. Run it in the checkout's root after a
 proto has changed: `PYTHONPATH=. python frontend/generate_types.py`.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-TARGET = Path(__file__).parent / "src" / "report.ts"
+TARGET = Path(__file__).parent / "src" / "shared" / "report.ts"
 PROTOS = sorted((Path(__file__).parents[1] / "tb_bottleneck" / "schema").glob("*.proto"))
 
 HEADER = """\

@@ -4,13 +4,13 @@ import runpy
 from pathlib import Path
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
-HOW_TO_MEND = "frontend/src/report.ts is not what the schema says. Run: PYTHONPATH=. python frontend/generate_types.py"
+HOW_TO_MEND = "frontend/src/shared/report.ts is not what the schema says. Run: PYTHONPATH=. python frontend/generate_types.py"
 
 GENERATOR = runpy.run_path(str(FRONTEND / "generate_types.py"))
 
 
 def test_the_committed_types_are_the_generated_ones() -> None:
-    committed = (FRONTEND / "src" / "report.ts").read_text(encoding="utf-8")
+    committed = (FRONTEND / "src" / "shared" / "report.ts").read_text(encoding="utf-8")
     assert committed == GENERATOR["typescript"](), HOW_TO_MEND
 
 
