@@ -18,9 +18,8 @@ from tb_bottleneck.knowledge.comparison_texts import headline_words
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def compare_sides(a: Judged | Unjudged, b: Judged | Unjudged) -> pb.Comparison:
         told.notes.extend(reason for side in (a, b) if isinstance(side, Unjudged) for reason in side.because)
         told.headline = refusal(told.notes)
         return told
-    by_telemetry = [side.report.witness == TELEMETRY for side in (a, b)]
+    by_telemetry = [side.report.evidence_source == TELEMETRY for side in (a, b)]
     if by_telemetry[0] != by_telemetry[1]:
         said = {"telemetry": "A", "trace": "B"} if by_telemetry[0] else {"telemetry": "B", "trace": "A"}
         told.notes.append(headline_words("mixed").safe_substitute(said))
@@ -134,7 +133,7 @@ def _tell_times(told: pb.Comparison, a: Judged, b: Judged, unit: Unit) -> None:
     found = difference(a.durations / unit.a, b.durations / unit.b)
     told.a_steps, told.b_steps = len(a.durations), len(b.durations)
     told.speedup = told.a_ns / told.b_ns
-    told.noise, told.told, told.test = found.noise, found.told, found.test
+    told.noise, told.significant, told.test = found.noise, found.told, found.test
 
 
 def _stacks(a: Side, b: Side) -> list[str]:
@@ -175,5 +174,6 @@ def _tell_promise(told: pb.Comparison, a: Side, b: Side, unit: Unit) -> str | No
         told_expected.by_regime.add(regime=bar.regime, ratio=ratio, because=because, expected_ns=after[regime])
     measured = {Regime(bar.regime): bar.b_ns for bar in told.by_regime}
     samples = (unit.a, unit.b) if unit.per == "sample" else None
-    told_expected.remainder.extend(remainders(gap_between((a, b), move, (after, measured), unit.per, samples)))
+    told_expected.shortfall.extend(remainders(gap_between((a, b), move, (after, measured), unit.per, samples)))
+    told_expected.remainder.extend(told_expected.shortfall)
     return move.b.name

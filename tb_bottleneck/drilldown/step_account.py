@@ -4,7 +4,6 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.inspection import Case
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.schema import evidence_pb2 as pb
 
@@ -21,5 +20,5 @@ def add_step_account(case: Case, recording: Recording, answer: pb.Tables) -> Non
     for regime in REGIMES:
         ns = case.pieces.of(regime).covered(begins, ends)
         if ns.any():
-            columns.regimes.add(regime=regime, title=regime_advice(regime).title, ns=(ns / steps).tolist())
+            columns.regimes.add(regime=regime, title=regime.label, ns=(ns / steps).tolist())
     answer.step_account.CopyFrom(columns)

@@ -3,7 +3,7 @@ import { colourOf, isLost } from "../colours";
 import { promisedRows } from "../compare/promised";
 import { causeTitle, promiseBasis } from "../compare/words";
 import { duration, factor, share, signedShare } from "../format";
-import type { Comparison, Expected, Remainder, Report } from "../report";
+import type { Comparison, Expected, Shortfall, Report } from "../report";
 import { Stack } from "./comparewaterfall";
 import { Fact } from "./fact";
 import { Swatch } from "./swatch";
@@ -55,7 +55,7 @@ export function Promised({ told, expected, before, after }: Props) {
           ))}
         </tbody>
       </table>
-      <Between remainder={expected.remainder} before={before} after={after} />
+      <Between remainder={expected.shortfall} before={before} after={after} />
       <details class="assumed">
         <summary>How that was foretold</summary>
         <p>By {promiseBasis(expected.basis)}.</p>
@@ -98,7 +98,7 @@ function Three({ told, expected }: { told: Comparison; expected: Expected }) {
 }
 
 /** The parts of what was measured beyond the promise, or short of it. */
-function Between({ remainder, before, after }: { remainder: readonly Remainder[]; before: Report | undefined; after: Report }) {
+function Between({ remainder, before, after }: { remainder: readonly Shortfall[]; before: Report | undefined; after: Report }) {
   if (remainder.length === 0) return null;
   const largest = Math.max(...remainder.map((part) => Math.abs(part.share))) || 1;
   return (

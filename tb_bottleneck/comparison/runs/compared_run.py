@@ -34,7 +34,7 @@ class Judged:
     @property
     def durations(self) -> Times:
         """Step times in ns. A recording that was not cut into steps has one: all of it."""
-        told = self.report.window.each_ns or [self.step_ns]
+        told = self.report.window.step_times_ns or [self.step_ns]
         return np.array(told, np.float64)
 
     @property

@@ -8,7 +8,6 @@ from tb_bottleneck.comparison.significance import MIN_STEPS
 from tb_bottleneck.comparison.texts.speedup import SAME, WORTH_TELLING, bare_pace, pace, ratio_text, time_text
 from tb_bottleneck.comparison.waterfall import largest
 from tb_bottleneck.comparison.workload.similarity import LIKE
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import headline_words
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -53,11 +52,11 @@ def headline_of(
         return headline_words("unlike").safe_substitute(alike=share_text(alike)) + sentence
     # A few long steps move the mean beyond its interval, and no test of all steps: where they lie is worth saying.
     beyond = abs(told.speedup - 1) > told.noise * told.speedup
-    if told.told or min(told.a_steps, told.b_steps) < MIN_STEPS:
+    if told.significant or min(told.a_steps, told.b_steps) < MIN_STEPS:
         sentence += _where(told)
     elif beyond:
         sentence += _lies(told)
-    if told.told and max(told.speedup, 1 / told.speedup) < 1 + WORTH_TELLING:
+    if told.significant and max(told.speedup, 1 / told.speedup) < 1 + WORTH_TELLING:
         sentence += headline_words("small").safe_substitute()
     sentence += _unprofiled(told, *unprofiled) + _together(told, ranks)
     return sentence + (_promised(told, device) if device is not None else "")
@@ -84,7 +83,7 @@ def _difference(told: pb.Comparison) -> str:
     if min(told.a_steps, told.b_steps) < MIN_STEPS:
         test = told.test[:1].lower() + told.test[1:]
         return headline_words("alone").safe_substitute(said, test=test, pace=_pace(told.speedup))
-    if not told.told:
+    if not told.significant:
         return headline_words("same").safe_substitute(said)
     word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
     return headline_words(word).safe_substitute(said, ratio=ratio_text(ratio))
@@ -123,7 +122,7 @@ def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> 
     if a_ns is None or b_ns is None:
         return ""
     other = abs(a_ns / b_ns / told.speedup - 1) >= max(told.noise, KEPT)
-    untold = not told.told and max(a_ns / b_ns, b_ns / a_ns) >= 1 + WORTH_TELLING
+    untold = not told.significant and max(a_ns / b_ns, b_ns / a_ns) >= 1 + WORTH_TELLING
     if not other and not untold:
         return ""
     said = {"pace": bare_pace(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
@@ -160,7 +159,7 @@ def _promised(told: pb.Comparison, device: str) -> str:
     if abs(missing) < told.noise:
         return sentence + headline_words("kept_in_noise").safe_substitute()
     sign = 1 if missing > 0 else -1
-    part = max(expected.remainder, key=lambda one: sign * one.share)
+    part = max(expected.shortfall, key=lambda one: sign * one.share)
     if expected.low <= told.speedup <= expected.high:
         word = "short_within" if missing > 0 and part.cause != "unexplained" else "kept_within"
         said = {"pace": bare_pace(told.speedup), "because": part.because}
@@ -178,5 +177,5 @@ def _held(expected: pb.Expected) -> str:
     share = largest_one.expected_ns / expected.b_ns
     if share < HELD or abs(log(expected.speedup)) > abs(log(expected.kernels_speedup)) * MUCH_OF_IT:
         return ""
-    title = regime_advice(largest_one.regime).title
+    title = Regime(largest_one.regime).label
     return headline_words("held").safe_substitute(title=title, share=share_text(share))

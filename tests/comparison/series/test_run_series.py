@@ -85,8 +85,8 @@ def test_runs_that_do_not_do_the_same_work_make_no_curve(tmp_path):
 def test_a_history_tells_since_when_it_is_slower(tmp_path):
     told = series_of([run(tmp_path, waiting) for waiting in (1, 1, 1, 5, 5)])
     assert told.varies == "run"
-    assert told.turn.since == told.points[3].run
-    assert told.turn.regime == "input"
+    assert told.regression_point.since == told.points[3].run
+    assert told.regression_point.regime == "input"
     assert "Slower since" in told.headline
 
 
