@@ -70,7 +70,7 @@ def slowdown_violation(told: comparison_pb2.Comparison, most: float) -> str | No
     growth = told.b_ns / told.a_ns - 1
     if growth > most and min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
         return f"whether B is slower than A cannot be told. {told.test}"
-    if growth <= most or not told.told:
+    if growth <= most or not told.significant:
         return None
     times = f"{duration_text(told.b_ns)} instead of {duration_text(told.a_ns)} per {told.per}"
     return f"B is {share_text(growth)} slower than A, more than {share_text(most)}: {times}. {told.test}"

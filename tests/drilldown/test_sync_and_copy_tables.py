@@ -21,7 +21,7 @@ def waits(drawing):
     recording = InspectedTrace(drawn_trace(drawing)).recording
     found = pb.Tables(window_ns=recording.steps.end - recording.steps.begin)
     add_waits(recording, found)
-    return found.waits
+    return found.syncs
 
 
 def test_waits_of_one_place_are_one_row():

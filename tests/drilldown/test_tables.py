@@ -64,7 +64,7 @@ def test_each_steps_account_sums_to_the_window(tables):
 
 
 def test_the_longest_occurrence_is_pointed_at(tables):
-    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.waits):
+    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.syncs):
         assert row.end_ns > row.begin_ns
 
 

@@ -66,14 +66,14 @@ function Diagnosis({ report, session }: { report: Report; session: Session | und
       {report.unprofiled?.sentence && <p class="told">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">
-          <Stretches stretches={report.stretches} look={look} />
+          <Stretches stretches={report.phases} look={look} />
           {report.account.length > 0 && <Account account={report.account} inSteps={report.window?.basis !== "whole"} />}
         </div>
         <div class="half">
           <Findings findings={report.findings} begin={report.window?.begin_ns} judged={report.verdict !== undefined} look={look} />
           {report.plan.length > 0 && <Plan plan={report.plan} findings={report.findings} now={report.window?.step_ns?.median} />}
           {report.replay && <ReplayNote replay={report.replay} />}
-          {session && report.verdict && report.witness !== "telemetry" && <Otherwise ask={() => session.open("whatif")} />}
+          {session && report.verdict && report.evidence_source !== "telemetry" && <Otherwise ask={() => session.open("whatif")} />}
         </div>
       </div>
       {report.regimes.length > 0 && <Regimes regimes={report.regimes} />}

@@ -3,7 +3,7 @@ import { fileStem, runName, sourceName } from "../shared/text/names";
 import type { Report, ReportAnswer, RunEntry, RunList } from "../shared/report";
 
 /** The report's contract that this tab was written for; a newer one is drawn as far as it is understood. */
-export const KNOWN_SCHEMA = 1;
+export const KNOWN_SCHEMA = 2;
 
 /** A recording's name that outlives the server: ids are handed out anew by each scan. */
 export type Key = string;
@@ -153,7 +153,7 @@ export function entryOf(state: State, key: Key | undefined): RunEntry | undefine
 
 /** Where a stretch of time of the chosen recording is seen: telemetry has no timeline, but readings. */
 function viewInTime(state: State): View {
-  return chosenEntry(state)?.witness === "telemetry" ? "live" : "timeline";
+  return chosenEntry(state)?.evidence_source === "telemetry" ? "live" : "timeline";
 }
 
 /** The chosen recording, once the list has it. */

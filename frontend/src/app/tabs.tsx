@@ -18,7 +18,7 @@ export const TAB_NAMES: Readonly<Record<View, string>> = {
 
 /** The views that there is something to see in. */
 export function viewsOf(report: Report, entry: RunEntry): readonly View[] {
-  if (entry.witness === "telemetry") return ["diagnosis", "live"];
+  if (entry.evidence_source === "telemetry") return ["diagnosis", "live"];
   const seen: View[] = ["diagnosis"];
   if (report.health?.status !== "unreadable") seen.push("timeline", "tables", "roofline");
   if ((report.world_size ?? 1) > 1) seen.push("ranks");

@@ -127,7 +127,7 @@ test("a stretch of time is read from the address, and nonsense is not", () => {
 
 test("where time is looked at depends on the recording: telemetry has readings and no timeline", () => {
   const focus = { begin: 1, end: 2, label: "Evidence" };
-  const heard = list(entry("r", "events", { witness: "telemetry" }));
+  const heard = list(entry("r", "events", { evidence_source: "telemetry" }));
   assert.equal(after({ type: "runs", list: heard }, { type: "look", focus }).view, "live");
   assert.equal(after({ type: "runs", list: list(A) }, { type: "look", focus }).view, "timeline");
 });

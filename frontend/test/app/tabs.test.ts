@@ -4,7 +4,7 @@ import { shownView, viewsOf } from "../../src/app/tabs";
 import { entry, report } from "../recordings";
 
 const trace = entry("r", "a");
-const series = entry("r", "b", { witness: "telemetry" });
+const series = entry("r", "b", { evidence_source: "telemetry" });
 
 test("a recording has the views that there is something to see in", () => {
   assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "timeline", "tables", "roofline", "compare"]);

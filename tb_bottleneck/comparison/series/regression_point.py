@@ -6,7 +6,6 @@ import numpy as np
 
 from tb_bottleneck.comparison.significance import Difference, difference
 from tb_bottleneck.comparison.texts.speedup import RELEVANT_CHANGE, time_text
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import series_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -17,7 +16,9 @@ MIN_SERIES_RUNS = 2  # one is neither faster nor slower
 Accounts = Sequence[dict[Regime, float]]
 
 
-def regression_point_of(names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str) -> pb.Turn | None:
+def regression_point_of(
+    names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
+) -> pb.RegressionPoint | None:
     """Where the row splits best into faster runs and slower ones after them, if it does beyond the noise.
 
     `times` are step times of each run, `accounts` time by regime, all in ns. The best split is the one that leaves the
@@ -55,7 +56,7 @@ def _told(
     parts: tuple[dict[Regime, float], dict[Regime, float]],
     how: tuple[str, float, Difference],
     cut: bool,
-) -> pb.Turn:
+) -> pb.RegressionPoint:
     """The turn in words; `cut` where other runs were before these."""
     (before, after), (per, slowdown, found) = parts, how
     regime = max(before, key=lambda one: after[one] - before[one])
@@ -68,13 +69,15 @@ def _told(
             "slowdown": f"{slowdown:.2f}",
             "from": duration_text(sum(before.values())),
             "to": duration_text(sum(after.values())),
-            "title": regime_advice(regime).title.lower(),
+            "title": Regime(regime).label.lower(),
             "before": time_text(before[regime]),
             "after": time_text(after[regime]),
             "test": found.test,
         }
     )
-    return pb.Turn(since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because)
+    return pb.RegressionPoint(
+        since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because
+    )
 
 
 def _mean(accounts: Accounts) -> dict[Regime, float]:

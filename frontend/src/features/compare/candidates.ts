@@ -27,7 +27,7 @@ export function candidates(runs: readonly RunEntry[], chosen: RunEntry, filter: 
 }
 
 /** What a comparison reads is traces. */
-export const comparable = ({ witness }: RunEntry): boolean => witness !== "telemetry";
+export const comparable = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry";
 
 /** How many folders of the chosen run's path are not on the other's. */
 function distance({ run }: RunEntry, chosen: RunEntry): number {

@@ -3,7 +3,7 @@ import { colourOf, isLost } from "../../shared/colours";
 import { promisedRows } from "./expected_rows";
 import { causeTitle, promiseBasis } from "./summary";
 import { duration, factor, share, signedShare } from "../../shared/text/format";
-import type { Comparison, Expected, Remainder, Report } from "../../shared/report";
+import type { Comparison, Expected, Shortfall, Report } from "../../shared/report";
 import { Stack } from "../../shared/widgets/waterfall_table";
 import { Fact } from "../../shared/widgets/fact";
 import { Swatch } from "../../shared/widgets/swatch";
@@ -55,7 +55,7 @@ export function Promised({ told, expected, before, after }: Props) {
           ))}
         </tbody>
       </table>
-      <Between remainder={expected.remainder} before={before} after={after} />
+      <Between remainder={expected.shortfall} before={before} after={after} />
       <details class="assumed">
         <summary>How that was foretold</summary>
         <p>By {promiseBasis(expected.basis)}.</p>
@@ -98,7 +98,7 @@ function Three({ told, expected }: { told: Comparison; expected: Expected }) {
 }
 
 /** The parts of what was measured beyond the promise, or short of it. */
-function Between({ remainder, before, after }: { remainder: readonly Remainder[]; before: Report | undefined; after: Report }) {
+function Between({ remainder, before, after }: { remainder: readonly Shortfall[]; before: Report | undefined; after: Report }) {
   if (remainder.length === 0) return null;
   const largest = Math.max(...remainder.map((part) => Math.abs(part.share))) || 1;
   return (

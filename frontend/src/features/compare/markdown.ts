@@ -42,7 +42,7 @@ function promise(told: Comparison, expected: Expected): string {
     "### What B’s device promises for the work of A",
     `Expected ${factor(expected.speedup)} (${factor(expected.low)} to ${factor(expected.high)}), measured ${factor(told.speedup)}; the kernels alone ${factor(expected.kernels_speedup)}. By ${promiseBasis(expected.basis)}.`,
     [...head, ...rows].join("\n"),
-    expected.remainder.length > 0 ? `What lies between, of B’s time:\n\n${listed(expected.remainder.map((part) => `${signedShare(part.share)} ${escaped(causeTitle(part.cause))}: ${escaped(part.because)}`))}` : "",
+    expected.shortfall.length > 0 ? `What lies between, of B’s time:\n\n${listed(expected.shortfall.map((part) => `${signedShare(part.share)} ${escaped(causeTitle(part.cause))}: ${escaped(part.because)}`))}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
 }

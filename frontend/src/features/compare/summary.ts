@@ -5,7 +5,7 @@ import type { Comparison, Finding, Report } from "../../shared/report";
 import type { Said } from "../../shared/text/vocabulary";
 
 /** The answer as a badge. */
-export function outcome({ speedup, told, comparable, a_steps, b_steps }: Comparison): Said {
+export function outcome({ speedup, significant: told, comparable, a_steps, b_steps }: Comparison): Said {
   if (!comparable) return { text: "Cannot be compared", icon: "question", tone: "careful" };
   const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `Takes ${factor(1 / speedup)} as long`;
   if (told) return speedup >= 1 ? { text: ratio, icon: "check", tone: "good" } : { text: ratio, icon: "warning", tone: "bad" };

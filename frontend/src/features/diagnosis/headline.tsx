@@ -39,7 +39,7 @@ function Badge({ said: { text, icon, tone } }: { said: Said }) {
   );
 }
 
-export function Facts({ report: { window, device, rank, world_size, verdict, witness: saw } }: { report: Report }) {
+export function Facts({ report: { window, device, rank, world_size, verdict, evidence_source: saw } }: { report: Report }) {
   const facts = [
     window?.step_ns && window.basis !== "whole" && (
       <Fact

@@ -59,7 +59,7 @@ function account({ account: rows, window }: Report): string {
 
 const LISTED = 8;
 
-function overTime({ stretches }: Report): string {
+function overTime({ phases: stretches }: Report): string {
   const first = stretches[0];
   if (!first || stretches.length < 2) return "";
   const head = [row("From", "For", "Regime", "Share", "Severity"), row("---:", "---:", "---", "---:", "---")];

@@ -1,13 +1,13 @@
 // The stretches of a run as a band: who owned the time when, with gaps where nothing is known. Pure.
-import type { Stretch } from "../../shared/report";
+import type { Phase } from "../../shared/report";
 
 export interface Part {
   readonly length: number; // ns
-  readonly stretch: Stretch | undefined; // undefined: a gap
+  readonly stretch: Phase | undefined; // undefined: a gap
 }
 
 /** From the first stretch's beginning to the last one's end; the server gives them in order of time. */
-export function partsOf(stretches: readonly Stretch[]): readonly Part[] {
+export function partsOf(stretches: readonly Phase[]): readonly Part[] {
   const parts: Part[] = [];
   let at = stretches[0]?.begin_ns ?? 0;
   for (const stretch of stretches) {
@@ -20,12 +20,12 @@ export function partsOf(stretches: readonly Stretch[]): readonly Part[] {
 }
 
 /** Whether something could be had back in it. */
-const isLoss = ({ severity }: Stretch): boolean => severity !== "none";
+const isLoss = ({ severity }: Phase): boolean => severity !== "none";
 
 /** The stretches to list: all where they are few, else those that lost most, in order of time. */
-export function listed(stretches: readonly Stretch[], most: number): readonly Stretch[] {
+export function listed(stretches: readonly Phase[], most: number): readonly Phase[] {
   if (stretches.length <= most) return stretches;
-  const lost = (one: Stretch): number => (isLoss(one) ? one.share * (one.end_ns - one.begin_ns) : 0);
+  const lost = (one: Phase): number => (isLoss(one) ? one.share * (one.end_ns - one.begin_ns) : 0);
   const dearest = new Set([...stretches].sort((a, b) => lost(b) - lost(a)).slice(0, most));
   return stretches.filter((one) => dearest.has(one));
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { colourOf, LABEL_COLOUR } from "../../shared/colours";
 import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../../shared/text/format";
-import type { Stretch } from "../../shared/report";
+import type { Phase } from "../../shared/report";
 import type { Focus } from "../../app/state";
 import { listed, partsOf } from "./phase_band";
 import { severity } from "../../shared/text/vocabulary";
@@ -12,7 +12,7 @@ import { Swatch } from "../../shared/widgets/swatch";
 const LISTED = 8;
 
 interface Props {
-  readonly stretches: readonly Stretch[];
+  readonly stretches: readonly Phase[];
   /** Shows a stretch among the readings; absent where nothing can be shown. */
   readonly look: ((focus: Focus) => void) | undefined;
 }
@@ -81,12 +81,12 @@ export function Stretches({ stretches, look }: Props) {
   );
 }
 
-const nameOf = ({ title, regime }: Stretch): string => title || regime;
+const nameOf = ({ title, regime }: Phase): string => title || regime;
 
-const focusOn = (one: Stretch): Focus => ({ begin: one.begin_ns, end: one.end_ns, label: nameOf(one) });
+const focusOn = (one: Phase): Focus => ({ begin: one.begin_ns, end: one.end_ns, label: nameOf(one) });
 
 /** Something keeps the device from its work there. */
-const isHatched = ({ severity }: Stretch): boolean => severity !== "none";
+const isHatched = ({ severity }: Phase): boolean => severity !== "none";
 
 /** A click leads to the readings; the table does the same for the keyboard and says it in words. */
 function Band({ stretches, look }: Props) {

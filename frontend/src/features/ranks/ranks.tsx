@@ -82,7 +82,7 @@ function columnsOf(job: JobMessage | undefined, mine: string, run: string, regim
             <span class="spoken">Rank </span>
             {count(row.rank)}
           </button>
-          {row.straggles && (
+          {row.is_straggler && (
             <span class="straggler tone-bad">
               <Icon name="warning" /> the others wait for it{behind(job, row)}
             </span>

@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { count, duration, factor } from "../../shared/text/format";
 import { runName, sourceName } from "../../shared/text/names";
-import type { RunEntry, RunPoint, RunSeries, Turn } from "../../shared/report";
+import type { RunEntry, RunPoint, RunSeries, RegressionPoint } from "../../shared/report";
 import { partsOf, regimeTitle } from "./areas";
 import { named } from "./members";
 import { about, against, AGAINST, heading, kneeOf, range, turnOf } from "./summary";
@@ -37,7 +37,7 @@ export function SeriesTable({ told, entries, chosen, show }: Props) {
       <tbody>
         {points.map((point, place) => (
           <Fragment key={place}>
-            {point === turn && told.turn && <Slower turn={told.turn} columns={bars ? 5 : 4} title={regimeTitle(points, told.turn.regime)} />}
+            {point === turn && told.regression_point && <Slower turn={told.regression_point} columns={bars ? 5 : 4} title={regimeTitle(points, told.regression_point.regime)} />}
             <tr class={point === knee ? "at-knee" : undefined}>
               <th scope="row">
                 <What told={told} point={point} entries={entries} chosen={chosen} show={show} mark={point === knee ? "knee" : ""} />
@@ -70,7 +70,7 @@ export function SeriesTable({ told, entries, chosen, show }: Props) {
 
 const at = (ns: number, longest: number): string => `calc(100% * ${Math.max(0, ns) / longest})`;
 
-function Slower({ turn, columns, title }: { turn: Turn; columns: number; title: string }) {
+function Slower({ turn, columns, title }: { turn: RegressionPoint; columns: number; title: string }) {
   return (
     <tr class="turn">
       <td colSpan={columns}>

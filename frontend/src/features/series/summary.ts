@@ -35,4 +35,4 @@ export const against = ({ speedup }: RunPoint, place: number): string => (place 
 export const kneeOf = ({ knee, points }: RunSeries): RunPoint | undefined => knee && points.find(({ value }) => value === knee.value);
 
 /** The first point since which the row is slower; undefined where it is not. */
-export const turnOf = ({ turn, points }: RunSeries): RunPoint | undefined => turn && points.find(({ run, value }) => value === turn.since || run === turn.since);
+export const turnOf = ({ regression_point: turn, points }: RunSeries): RunPoint | undefined => turn && points.find(({ run, value }) => value === turn.since || run === turn.since);

@@ -2,7 +2,7 @@
 import { settled } from "../../shared/server/polling";
 import { bytes, count, duration, rate, share } from "../../shared/text/format";
 import { kernelName } from "../../shared/text/names";
-import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, WaitRow } from "../../shared/report";
+import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { Focus } from "../../app/state";
 import charts from "../../shared/style/charts.css";
@@ -73,15 +73,15 @@ function Content({ tables, look, onDevice, inSteps }: ContentProps) {
         note={<Rest left={tables.operators_left_out} window={tables.window_ns} />}
       />
       {onDevice &&
-        (tables.waits.length > 0 ? (
+        (tables.syncs.length > 0 ? (
           <Sortable
             caption="Waits for the device that cost time, by place"
-            rows={tables.waits}
+            rows={tables.syncs}
             columns={waitColumns(named)}
             first={{ by: "cost", down: true }}
             words={({ operator, line, kind }) => `${operator} ${line} ${kind}`}
             note={
-              tables.waits.every(({ line }) => !line) && (
+              tables.syncs.every(({ line }) => !line) && (
                 <span class="muted">with_stack=True in the profiler would name the lines of your program.</span>
               )
             }
@@ -160,7 +160,7 @@ const operatorColumns = (named: Name, onDevice: boolean): readonly Column<Operat
     : []),
 ];
 
-const waitColumns = (named: Name): readonly Column<WaitRow>[] => [
+const waitColumns = (named: Name): readonly Column<SyncRow>[] => [
   {
     key: "line",
     title: "Where",

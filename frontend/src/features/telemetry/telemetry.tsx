@@ -26,7 +26,7 @@ const SETTLED_MS = 350;
 export function LiveView({ client, entry, report, focus }: EvidenceProps) {
   const readings = useReadings(client, entry.id);
   const { answer, problem } = readings;
-  const titles = useMemo(() => new Map([...report.account, ...report.stretches].map(({ regime, title }) => [regime, title])), [report]);
+  const titles = useMemo(() => new Map([...report.account, ...report.phases].map(({ regime, title }) => [regime, title])), [report]);
   if (!answer) {
     return problem ? <p class="awaited" role="status">{problem}</p> : <p class="muted late awaited" role="status">Asking for the readings…</p>;
   }

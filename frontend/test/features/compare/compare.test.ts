@@ -22,13 +22,13 @@ const EXPECTED: Expected = {
     { regime: "sync", ratio: 1, because: "the host", expected_ns: 0 },
     { regime: "compute", ratio: 5, because: "FLOPS", expected_ns: 6e6 },
   ],
-  remainder: [{ cause: "slower_host", share: 0.2, because: "dispatching takes longer", regime: "launch" }, { cause: "unexplained", share: -0.01, because: "", regime: "unexplained" }],
+  remainder: [], shortfall: [{ cause: "slower_host", share: 0.2, because: "dispatching takes longer", regime: "launch" }, { cause: "unexplained", share: -0.01, because: "", regime: "unexplained" }],
 };
 
 function told(fields: Partial<Comparison> = {}): Comparison {
   return {
     schema: 1, a: "old", b: "new", per: "step", speedup: 100 / 70, noise: 0.02, headline: "B is faster.", by_regime: ROWS, context: [],
-    a_ns: 100e6, b_ns: 70e6, told: true, test: "9 steps against 9.", notes: [], comparable: true, a_steps: 9, b_steps: 9, ...fields,
+    a_ns: 100e6, b_ns: 70e6, significant: true, test: "9 steps against 9.", notes: [], comparable: true, a_steps: 9, b_steps: 9, ...fields,
   };
 }
 
@@ -63,8 +63,8 @@ test("changes carry their sign, and factors far from one their digits", () => {
 test("the answer is faster, slower, not to be told from noise, or not known", () => {
   assert.deepEqual([outcome(told()).text, outcome(told()).tone], ["1.43× as fast", "good"]);
   assert.deepEqual([outcome(told({ speedup: 0.5 })).text, outcome(told({ speedup: 0.5 })).tone], ["Takes 2.00× as long", "bad"]);
-  assert.equal(outcome(told({ told: false })).text, "No difference beyond noise");
-  assert.equal(outcome(told({ told: false, b_steps: 1 })).text, "1.43× as fast, noise not known");
+  assert.equal(outcome(told({ significant: false })).text, "No difference beyond noise");
+  assert.equal(outcome(told({ significant: false, b_steps: 1 })).text, "1.43× as fast, noise not known");
   assert.equal(outcome(told({ comparable: false, speedup: 0 })).text, "Cannot be compared");
 });
 
@@ -86,7 +86,7 @@ test("what was promised stands beside what was got, without crumbs", () => {
 
 test("traces of the same folder come first, telemetry and the recording itself never", () => {
   const mine = entry("resnet/slow", "a");
-  const others = [entry("bert", "x"), entry("resnet/fast", "y"), entry("resnet/slow", "z"), entry("resnet/slow", "t", { witness: "telemetry" })];
+  const others = [entry("bert", "x"), entry("resnet/fast", "y"), entry("resnet/slow", "z"), entry("resnet/slow", "t", { evidence_source: "telemetry" })];
   const { shown, left, all } = candidates([mine, ...others], mine, "");
   assert.deepEqual(shown.map(({ run }) => run), ["resnet/slow", "resnet/fast", "bert"]);
   assert.deepEqual([left, all], [0, 3]);
@@ -103,7 +103,7 @@ test("of thousands some are listed, and the others counted", () => {
 
 test("what the address names is compared with, unless it is gone, the same, or no trace", () => {
   const [mine, other] = [entry("r", "a"), entry("r", "b")];
-  const runs = [mine, other, entry("r", "t", { witness: "telemetry" })];
+  const runs = [mine, other, entry("r", "t", { evidence_source: "telemetry" })];
   assert.equal(counterpart(runs, "r/b", mine), other);
   for (const against of ["r/a", "r/t", "r/nowhere", undefined]) assert.equal(counterpart(runs, against, mine), undefined, against);
 });

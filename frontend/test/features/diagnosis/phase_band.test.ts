@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Stretch } from "../../../src/shared/report";
+import type { Phase } from "../../../src/shared/report";
 import { listed, partsOf } from "../../../src/features/diagnosis/phase_band";
 
-const stretch = (begin: number, end: number, severity = "none", share = 0.5): Stretch => ({ begin_ns: begin, end_ns: end, regime: "input", share, severity, title: "Waiting for data" });
+const stretch = (begin: number, end: number, severity = "none", share = 0.5): Phase => ({ begin_ns: begin, end_ns: end, regime: "input", share, severity, title: "Waiting for data" });
 
 test("a band has a gap where nothing is known, and is as long as the run", () => {
   const parts = partsOf([stretch(10, 30), stretch(30, 40), stretch(60, 100)]);

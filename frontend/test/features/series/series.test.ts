@@ -39,7 +39,7 @@ test("a row is spelt in the address and read again, whatever its names hold", ()
 });
 
 test("a row holds what is there, in its order, as long as the chosen recording is of it", () => {
-  const [a, b, heard] = [entry("r", "a"), entry("r", "b"), entry("r", "t", { witness: "telemetry" })];
+  const [a, b, heard] = [entry("r", "a"), entry("r", "b"), entry("r", "t", { evidence_source: "telemetry" })];
   const found = membersOf([a, b, heard], ["r/b", "r/t", "r/gone", "r/a"], a);
   assert.deepEqual(found?.entries, [b, a]);
   assert.deepEqual(found?.missing, ["r/t", "r/gone"]);
@@ -99,7 +99,7 @@ test("knee and turn are found among the points", () => {
   assert.equal(kneeOf(told({ knee: { run: "w4/x", value: "4", because: "" } })), POINTS[2]);
   assert.equal(kneeOf(told()), undefined);
   const turn = { since: "w2/x", last_good: "w1/x", regime: "input", slowdown: 1.3, because: "" };
-  assert.equal(turnOf(told({ kind: "history", turn })), POINTS[1]);
+  assert.equal(turnOf(told({ kind: "history", regression_point: turn })), POINTS[1]);
 });
 
 test("what the times are is said for each kind", () => {

@@ -61,7 +61,7 @@ test("Markdown tells how a run went over time, and what its own telemetry says o
   const stretch = (begin_ns: number, end_ns: number, title: string, severity: string) => ({ begin_ns, end_ns, regime: "input", share: 0.4, severity, title });
   const said = markdown({
     ...report("events"),
-    stretches: [stretch(0, 300e9, "Compute", "none"), stretch(300e9, 540e9, "Waiting | for data", "critical")],
+    phases: [stretch(0, 300e9, "Compute", "none"), stretch(300e9, 540e9, "Waiting | for data", "critical")],
     unprofiled: { step_ns: 1e8, steps: 50, ratio: 1.2, sentence: "Without a profiler a step takes 100 ms." },
   });
   assert.ok(said.includes("| 5:00 | 4 min 0 s | Waiting \\| for data | 40.0 % | Critical |"));
@@ -91,7 +91,7 @@ test("the page that is saved holds what is painted as pictures, and drops what o
 
 /** A pasted report said "1 steps, p10 …" of one step, "Incomplete" alone where there is no verdict, and nothing of what was not told. */
 test("Markdown says why there is no verdict, counts one step as one, and holds what is left open", () => {
-  const window = { steps: 1, basis: "profiler_step", step_ns: { median: 4e7, p10: 4e7, p90: 4e7 }, begin_ns: 0, end_ns: 4e7, each_ns: [] };
+  const window = { steps: 1, basis: "profiler_step", step_ns: { median: 4e7, p10: 4e7, p90: 4e7 }, begin_ns: 0, end_ns: 4e7, step_times_ns: [] };
   const health = { status: "incomplete", reasons: [{ code: "warmup", detail: "It starts up.", fix: "schedule(wait=1)" }] };
   const regimes = [
     { regime: "input", status: "abstains", share: 0, because: "No loader was recorded.", title: "Waiting for data" },
