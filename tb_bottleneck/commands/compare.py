@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -30,7 +30,7 @@ where?
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    compare = declared(
+    compare = add_subparser(
         commands,
         "compare",
         "two runs side by side, or several in a row: where the time went, and why",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ record a trace for it with:
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    diagnose = declared(
+    diagnose = add_subparser(
         commands,
         "diagnose",
         "judge recordings: files, run directories or whole logdirs",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
-    from tb_bottleneck.commands.progress_bar import Tell
+    from tb_bottleneck.commands.progress_bar import ProgressCallback
     from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
 
 REPORT_ENDINGS = (".bottlenecks.json", ".reports.json", "reports.json")
@@ -14,14 +14,14 @@ LARGEST_REPORT = 16 << 20  # bytes; the reports of a job of 256 ranks take some 
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFiles:
     """The files of one run, the oldest first: its traces, and what its monitor wrote."""
 
     traces: tuple[str, ...]
     telemetry: tuple[str, ...] = ()
 
 
-def open_run(path: str, progress: "Tell | None" = None) -> "JudgedRun | UnjudgedRun":
+def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRun | UnjudgedRun":
     """Reads and judges the run at `path`: a trace, a directory, or a report that `diagnose` wrote.
 
     Raises:
@@ -36,7 +36,7 @@ def open_run(path: str, progress: "Tell | None" = None) -> "JudgedRun | Unjudged
     return open_recordings(path, run.traces, run.telemetry, progress)
 
 
-def recordings_of(path: str) -> Run:
+def recordings_of(path: str) -> RunFiles:
     """The files of the run at `path`.
 
     Raises:
@@ -47,7 +47,7 @@ def recordings_of(path: str) -> Run:
     from tb_bottleneck.sources.logdir import scan
 
     if status_of(path).kind == "file":
-        return Run((path,))
+        return RunFiles((path,))
     found = sorted(scan(path).recordings, key=lambda one: (one.mtime_ns, one.path))
     traces = [one for one in found if not is_event_file(one.path)]
     if not traces:
@@ -61,7 +61,7 @@ def recordings_of(path: str) -> Run:
         shown = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
         raise NotFound(f"{path} holds {len(runs)} runs ({shown}); name one of them")
     events = (one.path for one in found if is_event_file(one.path))
-    return Run(tuple(one.path for one in traces), tuple(events))
+    return RunFiles(tuple(one.path for one in traces), tuple(events))
 
 
 def _text(path: str) -> bytes:

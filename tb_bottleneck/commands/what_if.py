@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -26,7 +26,7 @@ MOST = 1 << 30
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    asked = declared(
+    asked = add_subparser(
         commands,
         "what-if",
         "predict a run on another device, with other workers, batch, precision or link",
