@@ -1,30 +1,33 @@
-"""Keeps the traces of the last questions in memory, so that the next answer about them comes at once."""
+"""Keeps the recordings of the last questions in memory, so that the next answer about them comes at once."""
 
 from collections import OrderedDict
 from collections.abc import Callable
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.trace.trace import load
 
 Progress = Callable[[int, int], None]
 
-KEPT_EVENTS = 3_000_000
-"""Limit on the events of all cached traces together; one trace always stays. An event takes some 500 bytes, including
-what is derived from it."""
+MAX_CACHED_EVENTS = 3_000_000
+"""Limit for the events of all cached recordings together, except that one recording always stays. An event takes some
+500 bytes, including what is derived from it."""
 
 
 class TraceCache:
-    """The traces that were opened last, with what is derived from them. For use by one thread."""
+    """The recordings that were used last. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._cases: OrderedDict[tuple[str, int], Case] = OrderedDict()
+        self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
 
-    def case(self, path: str, mtime_ns: int, progress: Progress | None) -> Case:
-        """Returns the trace at this path with this modification time; reads it if it is not cached."""
+    def get(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
+        """Returns the recording at this path with this modification time; reads it if it is not in the cache."""
         key = (path, mtime_ns)
-        if key not in self._cases:
-            self._cases[key] = Case(load(path, progress))
-        self._cases.move_to_end(key)
-        while len(self._cases) > 1 and sum(len(case.trace.events) for case in self._cases.values()) > KEPT_EVENTS:
-            self._cases.popitem(last=False)
-        return self._cases[key]
+        if key not in self._traces:
+            self._traces[key] = InspectedTrace(load(path, progress))
+        self._traces.move_to_end(key)
+        while len(self._traces) > 1 and self._events() > MAX_CACHED_EVENTS:
+            self._traces.popitem(last=False)
+        return self._traces[key]
+
+    def _events(self) -> int:
+        return sum(len(inspected.trace.events) for inspected in self._traces.values())

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from comparison.sides import recorded, repeated
+from comparison.drawn_runs import recorded, repeated
 
 from tb_bottleneck.commands.run_argument import RunFiles, recordings_of
 from tb_bottleneck.errors import NotFound

@@ -19,10 +19,10 @@ def test_a_trace_stays_in_memory_until_others_take_its_place(tmp_path, monkeypat
     read = []
     real = trace_cache.load
     monkeypatch.setattr(trace_cache, "load", lambda path, progress: read.append(path) or real(path, progress))
-    monkeypatch.setattr(trace_cache, "KEPT_EVENTS", 20)
+    monkeypatch.setattr(trace_cache, "MAX_CACHED_EVENTS", 20)
     cache = TraceCache()
     for name in ("a", "b", "c", "a"):
         (tmp_path / name).write_text(json.dumps(drawn(RUN)))
-        cache.case(str(tmp_path / name), 1, None)
-        cache.case(str(tmp_path / name), 1, None)
+        cache.get(str(tmp_path / name), 1, None)
+        cache.get(str(tmp_path / name), 1, None)
     assert [path[-1] for path in read] == ["a", "b", "c", "a"]

@@ -13,7 +13,7 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 
-LINEAR = "linear layer"
+LINEAR_LAYER = "linear layer"
 # Operators that models begin with, and which of their inputs has the samples in its first dimension. Wrappers suffice:
 # they are recorded with the same shapes as what they call.
 _FIRST_LAYERS = {
@@ -23,7 +23,7 @@ _FIRST_LAYERS = {
     "aten::convolution": (0, "convolution"),
     "aten::embedding": (1, "embedding"),
     "aten::batch_norm": (0, "batch norm"),
-    "aten::linear": (0, LINEAR),
+    "aten::linear": (0, LINEAR_LAYER),
 }
 _LOSSES = (
     "aten::cross_entropy_loss",
@@ -42,14 +42,14 @@ _MOST_LAYERS_ASKED = 8
 
 
 @dataclass(frozen=True)
-class Batch:
+class SamplesPerStep:
     """Samples per step, and what tells it."""
 
     samples: int
     basis: str
 
 
-def batch_of(recording: Recording) -> Batch | Missing:
+def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     """The samples of one step.
 
     Said by the run's context (`batch_size`), else the first dimension of what the first layer of each step is given.
@@ -60,7 +60,7 @@ def batch_of(recording: Recording) -> Batch | Missing:
     passes = passes_of(recording)
     said = recording.trace.header.context.get("batch_size")
     if isinstance(said, int) and not isinstance(said, bool) and 0 < said < _MOST_SAMPLES:
-        return Batch(said * passes, _basis("the run's context", passes))
+        return SamplesPerStep(said * passes, _basis("the run's context", passes))
     first = _first_layers(recording)
     if not first:
         return Missing("the batch size cannot be told: no shape of a first layer tells it (record_shapes=True)")
@@ -69,7 +69,7 @@ def batch_of(recording: Recording) -> Batch | Missing:
             "the batch size cannot be told: the steps do not agree on the shape of their first layer's input"
         )
     samples, layer = first[0]
-    return Batch(samples * passes, _basis(f"the first dimension of the first {layer}'s input", passes))
+    return SamplesPerStep(samples * passes, _basis(f"the first dimension of the first {layer}'s input", passes))
 
 
 def _basis(basis: str, passes: int) -> str:
@@ -97,7 +97,7 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
         sizes = [size for size in shape if isinstance(size, int) and 0 < size < _MOST_SAMPLES]
         if len(shape) < _LEAST_DIMENSIONS or len(sizes) < len(shape):
             continue
-        if layer != LINEAR or (loss is None and len(sizes) == _LEAST_DIMENSIONS):
+        if layer != LINEAR_LAYER or (loss is None and len(sizes) == _LEAST_DIMENSIONS):
             return sizes[0], layer
         return next(((size, layer) for size in sizes[: len(sizes) - 1][:2] if size == loss), None)
     return None

@@ -30,7 +30,7 @@ def ranks_answer(recording: Recording, scan: LogdirScan, analyses: AnalysisQueue
                 step_ns=digest.step_ns,
                 verdict=digest.verdict,
                 account=digest.account,
-                straggles=rank in stragglers,
+                is_straggler=rank in stragglers,
             )
         )
     return answer

@@ -45,7 +45,7 @@ def answer_text(
                 severity=band.severity,
                 title=band.title,
             )
-            for band in report.stretches
+            for band in report.phases
         ],
     )
     most = min(_points_per_column(telemetry), most if most is not None else MAX_READINGS)

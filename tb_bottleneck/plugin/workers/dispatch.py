@@ -5,13 +5,13 @@ from typing import TypeAlias
 
 from google.protobuf.message import Message
 
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.runs.compared_run import Side, Unjudged, open_side
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
+from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
-from tb_bottleneck.diagnosis.telemetry import Listener, judge_telemetry, unheard
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.drilldown.tables import tables_of
-from tb_bottleneck.drilldown.timeline import stretch_of, timeline_of
+from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
 from tb_bottleneck.drilldown.trace_cache import TraceCache
 from tb_bottleneck.drilldown.trace_slice import slice_of
 from tb_bottleneck.plugin.workers.questions import (
@@ -58,25 +58,25 @@ def _message(question: RecordingQuestion, traces: TraceCache, progress: Progress
 
 
 def _slice(question: SliceQuestion, traces: TraceCache, progress: ProgressCallback | None) -> bytes:
-    case = traces.case(question.trace.path, question.trace.mtime_ns, progress)
-    stretch = stretch_of(case, question.begin_ns, question.end_ns, None)
-    return slice_of(case.trace, stretch.begin, stretch.end)
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    time_range = time_range_of(inspected, question.begin_ns, question.end_ns, None)
+    return slice_of(inspected.trace, time_range.begin, time_range.end)
 
 
 def _timeline(question: TimelineQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TimelineAnswer:
-    case = traces.case(question.trace.path, question.trace.mtime_ns, progress)
-    stretch = stretch_of(case, question.begin_ns, question.end_ns, question.pixels)
-    timeline = timeline_of(case, stretch)
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    time_range = time_range_of(inspected, question.begin_ns, question.end_ns, question.pixels)
+    timeline = timeline_of(inspected, time_range)
     return TimelineAnswer(id=question.trace.id, state="done", progress=1.0, timeline=timeline)
 
 
 def _tables(question: TablesQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TablesAnswer:
-    case = traces.case(question.trace.path, question.trace.mtime_ns, progress)
-    return TablesAnswer(id=question.trace.id, state="done", progress=1.0, tables=tables_of(case))
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    return TablesAnswer(id=question.trace.id, state="done", progress=1.0, tables=tables_of(inspected))
 
 
 def _comparison(question: CompareQuestion, progress: ProgressCallback | None) -> ComparisonAnswer:
-    comparison = compare_sides(_open(question.a, progress), _open(question.b, progress))
+    comparison = compare_runs(_open(question.a, progress), _open(question.b, progress))
     a, b = question.a.trace.id, question.b.trace.id
     return ComparisonAnswer(a=a, b=b, state="done", progress=1.0, comparison=comparison)
 
@@ -88,14 +88,12 @@ def _series(question: SeriesQuestion, progress: ProgressCallback | None) -> Seri
 
 
 def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> WhatIfAnswer:
-    changes = Asked(question.device, question.workers, question.batch, question.precision, question.link)
+    changes = WhatIfOptions(question.device, question.workers, question.batch, question.precision, question.link)
     prediction = what_if(_open(question.recording, progress), changes)
     return WhatIfAnswer(id=question.recording.trace.id, state="done", progress=1.0, what_if=prediction)
 
 
-def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> Side | Unjudged:
+def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:
     """Opens a recording together with the telemetry of the same run."""
-    name, listeners = recording.name, [Listener(file.path) for file in recording.telemetry]
-    reports = [unheard(listener, run=name) or judge_telemetry(listener, run=name) for listener in listeners]
-    facts = [listener.telemetry.facts for listener in listeners]
-    return open_side(name, [recording.trace.path], progress, reports, facts)
+    telemetry = [file.path for file in recording.telemetry]
+    return open_recordings(recording.name, [recording.trace.path], telemetry, progress)

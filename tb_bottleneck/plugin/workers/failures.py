@@ -41,5 +41,6 @@ def as_report(recording: Recording, failure: WorkerFailure) -> Report:
         run=recording.run,
         source=recording.source,
         witness="trace",
+        evidence_source="trace",
         health=Health(status="unreadable", reasons=[reason]),
     )

@@ -1,8 +1,8 @@
 """Writes what the replay predicts into the report: gains of findings, the plan, and why there is none."""
 
 from tb_bottleneck.regimes.judge import CRITICAL
-from tb_bottleneck.replay.check import MOST_ERROR, MOST_FROZEN, Check
-from tb_bottleneck.replay.host_scale import HostScales
+from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
+from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Gain, Prediction
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
@@ -32,8 +32,8 @@ def set_prediction(report: pb.Report, prediction: Prediction) -> None:
     _lower_severity(report, prediction)
     report.replay.error, report.replay.frozen_share = prediction.check.error, prediction.check.frozen_share
     report.replay.because = _because(prediction.check)
-    if prediction.scales is not None and prediction.gains:
-        report.replay.host = _host(prediction.scales)
+    if prediction.host_scale is not None and prediction.gains:
+        report.replay.host = _host(prediction.host_scale)
 
 
 def _lower_severity(report: pb.Report, prediction: Prediction) -> None:
@@ -77,16 +77,16 @@ def _speedup(gain: Gain, scenario: str) -> pb.Speedup:
 def _because(check: Check) -> str:
     if check.trusted:
         return ""
-    if check.frozen_share > MOST_FROZEN:
-        return word("frozen").substitute(frozen=share_text(check.frozen_share), limit=share_text(MOST_FROZEN))
-    return word("error").substitute(error=share_text(check.error), limit=share_text(MOST_ERROR))
+    if check.frozen_share > MAX_FROZEN_SHARE:
+        return word("frozen").substitute(frozen=share_text(check.frozen_share), limit=share_text(MAX_FROZEN_SHARE))
+    return word("error").substitute(error=share_text(check.error), limit=share_text(MAX_REPLAY_ERROR))
 
 
-def _host(scales: HostScales) -> str:
-    if scales.solved:
-        return word("solved").substitute(scale=share_text(scales.expected))
-    if scales.least == scales.most:
+def _host(host_scale: HostScale) -> str:
+    if host_scale.solved:
+        return word("solved").substitute(scale=share_text(host_scale.expected))
+    if host_scale.least == host_scale.most:
         return ""
     return word("estimated").substitute(
-        scale=share_text(scales.expected), least=share_text(scales.least), most=share_text(scales.most)
+        scale=share_text(host_scale.expected), least=share_text(host_scale.least), most=share_text(host_scale.most)
     )

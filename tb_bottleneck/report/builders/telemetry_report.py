@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.knowledge.advice_texts import Line, regime_advice
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.measure import Measure, Missing
@@ -38,10 +38,10 @@ DOUBT = 0.25
 
 def empty_report(run: str, source: str) -> pb.Report:
     """A report that says only what it is about."""
-    return pb.Report(schema=SCHEMA, run=run, source=source, witness="telemetry")
+    return pb.Report(schema=SCHEMA, run=run, source=source, witness="telemetry", evidence_source="telemetry")
 
 
-def defects(testimony: Testimony, dropped: Mapping[str, int]) -> Iterator[Defect]:
+def defects(testimony: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
     """What is wrong with the telemetry; a fatal one leaves nothing that could be judged."""
     steps = len(testimony.steps)
     readings = len(testimony.windows.readings("gpu_utilisation", of_device=True)[0])
@@ -57,7 +57,7 @@ def defects(testimony: Testimony, dropped: Mapping[str, int]) -> Iterator[Defect
         yield Defect("readings_dropped", False, {"count": float(sum(dropped.values())), "reason": reason})
 
 
-def set_origin(report: pb.Report, testimony: Testimony) -> None:
+def set_origin(report: pb.Report, testimony: TelemetryRecording) -> None:
     """Which process this is, and its device, as the run's context says."""
     facts = testimony.facts
     rank, world = testimony.fact("rank"), testimony.fact("world_size")
@@ -78,7 +78,7 @@ def set_origin(report: pb.Report, testimony: Testimony) -> None:
     )
 
 
-def set_window(report: pb.Report, testimony: Testimony) -> None:
+def set_window(report: pb.Report, testimony: TelemetryRecording) -> None:
     """The judged time, on the clock of the world, and the steps in it."""
     grid = testimony.windows.grid
     _, _, mean = testimony.windows.highest("wall")
@@ -90,16 +90,16 @@ def set_window(report: pb.Report, testimony: Testimony) -> None:
         report.window.step_ns.MergeFrom(pb.Spread(median=median, p10=p10, p90=p90))
         _, highest, _ = testimony.windows.highest("wall")
         together = -(-len(highest) // MOST_STEP_TIMES)
-        report.window.each_ns.extend(np.maximum.reduceat(highest, np.arange(0, len(highest), together)).tolist())
+        report.window.step_times_ns.extend(np.maximum.reduceat(highest, np.arange(0, len(highest), together)).tolist())
 
 
-def set_account(report: pb.Report, testimony: Testimony) -> None:
+def set_account(report: pb.Report, testimony: TelemetryRecording) -> None:
     """Who owns the time: every regime, in the order of the design."""
     account, steps = testimony.account, max(len(testimony.steps), 1)
     for regime in REGIMES:
         words = regime_advice(regime)
         share, each = account.share(regime), account.ns[regime] / steps
-        report.account.add(regime=regime, share=share, ns_per_step=each, title=words.title, meaning=words.meaning)
+        report.account.add(regime=regime, share=share, ns_per_step=each, title=regime.label, meaning=words.meaning)
 
 
 def set_health(report: pb.Report, found: list[Defect]) -> None:
@@ -144,7 +144,7 @@ def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...],
 def set_stretches(report: pb.Report, bands: Iterable[Band]) -> None:
     """Who owned the time when."""
     for band in bands:
-        report.stretches.add(
+        report.phases.add(
             begin_ns=float(band.begin),
             end_ns=float(band.end),
             regime=band.regime,
@@ -157,13 +157,13 @@ def set_stretches(report: pb.Report, bands: Iterable[Band]) -> None:
 def _title(regime: str, severity: str) -> str:
     """The regime in words. A device that works undisturbed, at what is not told, is not called unexplained; one that
     works, but is held down by heat or by other threads, is not called sound."""
-    words, title = telemetry_advice().stretch, regime_advice(regime).title
+    words, title = telemetry_advice().stretch, Regime(regime).label
     if (regime, severity) == (Regime.UNEXPLAINED, "none"):
         return words["at_work"].template
     return words["held"].safe_substitute(title=title) if regime == Regime.COMPUTE and severity != "none" else title
 
 
-def confidence_of(testimony: Testimony, answer: Answer, found: list[Defect]) -> str:
+def confidence_of(testimony: TelemetryRecording, answer: Answer, found: list[Defect]) -> str:
     """medium at best: telemetry sees steps from outside. Low with few steps, losses, or much that nothing explains; the
     device's own work is no riddle to the others, only what bounds it."""
     told = answer.regime not in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED) or testimony.bounds.counters
@@ -175,7 +175,7 @@ def confidence_of(testimony: Testimony, answer: Answer, found: list[Defect]) -> 
 
 def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
     judgement, because = verdict.judgement, telemetry_advice().because
-    title = regime_advice(verdict.regime).title
+    title = Regime(verdict.regime).label
     if judgement.status == BROKEN:
         words = "This rule failed on this telemetry; that is our fault, and the other rules are unharmed."
     elif judgement.status == ABSTAINS:
