@@ -10,7 +10,12 @@ request has failed (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of atte
 """
 
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.trace.allocator import cache_frees, driver_allocations, pinned_allocations, pressed_frees
+from tb_bottleneck.measures.trace.allocator import (
+    cache_frees,
+    driver_allocations,
+    frees_under_pressure,
+    pinned_allocations,
+)
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -31,12 +36,12 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share(Regime.ALLOCATOR)
     emptied, pressed, pinned, asked = (
         measures.value(measure, otherwise=0.0)
-        for measure in (cache_frees, pressed_frees, pinned_allocations, driver_allocations)
+        for measure in (cache_frees, frees_under_pressure, pinned_allocations, driver_allocations)
     )
     if emptied >= max(pressed, RETURNED * asked) > 0:
         return (Cause("empty_cache", share, (cache_frees, driver_allocations)),)
     if pressed >= RETURNED * asked > 0:
-        return (Cause("memory_pressure", share, (pressed_frees, driver_allocations)),)
+        return (Cause("memory_pressure", share, (frees_under_pressure, driver_allocations)),)
     if pinned > asked:
         return (Cause("pinned_allocations", share, (pinned_allocations, driver_allocations)),)
     return (Cause("growing_memory", share, (driver_allocations, cache_frees)),)

@@ -15,13 +15,13 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     full_precision_products,
     misaligned_kernel,
     misaligned_products,
-    peaks_from,
+    peak_source,
     reached_by_type,
     roofs_known,
-    tf32_offered,
+    tf32_available,
     types_multiplied,
 )
-from tb_bottleneck.measures.trace.kernels import cores, dearest_kernel, threads_per_core, torch_threads
+from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -44,24 +44,23 @@ def judge(measures: Measures) -> Judgement:
     causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
     recoverable = RECOVERABLE * sum(cause.cost_share for cause in causes)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(status, share, min(recoverable, share), causes, (dearest_kernel, compute_reached, roofs_known))
+    return Judgement(status, share, min(recoverable, share), causes, (costliest_kernel, compute_reached, roofs_known))
 
 
 def _full_precision(measures: Measures) -> Cause | None:
     share = measures.value(full_precision_products, otherwise=0.0)
     if share < WORTH_NAMING:
         return None
-    name = "fp32_matmul" if measures.value(tf32_offered, otherwise=0.0) else "fp32_without_tf32"
-    return Cause(name, share, (full_precision_products, types_multiplied, dearest_kernel), bounded=False)
+    name = "fp32_matmul" if measures.value(tf32_available, otherwise=0.0) else "fp32_without_tf32"
+    return Cause(name, share, (full_precision_products, types_multiplied, costliest_kernel), bounded=False)
 
 
 def _misaligned(measures: Measures) -> Cause | None:
     share = measures.value(misaligned_products, otherwise=0.0)
     if share < WORTH_NAMING:
         return None
-    return Cause(
-        "misaligned_shapes", share, (misaligned_products, misaligned_kernel, reached_by_type, peaks_from), bounded=False
-    )
+    evidence = (misaligned_products, misaligned_kernel, reached_by_type, peak_source)
+    return Cause("misaligned_shapes", share, evidence, bounded=False)
 
 
 RULE = Rule(Regime.COMPUTE, judge, FIRES_AT)

@@ -20,8 +20,8 @@ from tb_bottleneck.measures.trace.loader import (
     workers_needed,
 )
 from tb_bottleneck.measures.trace.loader_fetches import (
+    loader_reads,
     preparing_lines,
-    reading,
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
@@ -43,10 +43,10 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
     if _waits_for_storage(measures):
-        evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, reading, loader_iterator)
+        evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator)
         return (Cause("slow_storage", share, evidence),)
     if kind == "_SingleProcessDataLoaderIter":
-        evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, reading)
+        evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
         evidence = (loader_idle, usual_fetch, slowest_fetch, loader_iterator, workers_factor, cores_available)
@@ -57,7 +57,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
 
 
 def _waits_for_storage(measures: Measures) -> bool:
-    reads = measures.value(reading, otherwise=0.0)
+    reads = measures.value(loader_reads, otherwise=0.0)
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 
 

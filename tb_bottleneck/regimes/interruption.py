@@ -13,16 +13,16 @@ interruption is one call, and worth naming earlier.
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace.interruptions import (
     checkpoints,
-    collections,
+    costliest_interruption,
     evaluations,
     first_runs,
     first_runs_once,
+    garbage_collections,
     interrupted_step,
     interruption_time,
-    loggings,
-    steps_between,
+    log_writes,
+    steps_between_interruptions,
     usual_step,
-    what_interrupts,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -34,8 +34,8 @@ WORTH_NAMING = 0.25
 SUSPECTS: dict[str, MeasureFunction] = {
     "checkpointing": checkpoints,
     "evaluation": evaluations,
-    "logging": loggings,
-    "garbage_collection": collections,
+    "logging": log_writes,
+    "garbage_collection": garbage_collections,
     "first_runs": first_runs,
 }
 
@@ -58,7 +58,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share(Regime.INTERRUPTION)
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
-    rhythm = (what_interrupts, steps_between, usual_step, interrupted_step)
+    rhythm = (costliest_interruption, steps_between_interruptions, usual_step, interrupted_step)
     if costs[name] <= WORTH_NAMING * measures.value(interruption_time, otherwise=0.0):
         return (Cause("other_interruption", share, rhythm),)
     if name == "first_runs":

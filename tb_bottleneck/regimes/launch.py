@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.trace.collectives import devices_driven, devices_used, others_turns
+from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
@@ -64,10 +64,10 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *shown))]
     else:
         causes = [Cause("small_kernels", share, shown)]
-    if measures.value(devices_driven, otherwise=0.0) > 1:
-        causes.insert(0, Cause("data_parallel", share, (devices_driven, *shown)))
-    elif measures.value(others_turns, otherwise=0.0) >= MOSTLY * share:
-        return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
+    if measures.value(data_parallel_devices, otherwise=0.0) > 1:
+        causes.insert(0, Cause("data_parallel", share, (data_parallel_devices, *shown)))
+    elif measures.value(idle_during_other_devices, otherwise=0.0) >= MOSTLY * share:
+        return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     return (*causes, *_loop(measures))
 
 

@@ -18,7 +18,7 @@ from tb_bottleneck.measures.trace.fusion import (
     pointwise_share,
 )
 from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
-from tb_bottleneck.measures.trace.kernels import dearest_kernel
+from tb_bottleneck.measures.trace.kernels import costliest_kernel
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -31,7 +31,7 @@ RECOVERABLE = 0.5
 def judge(measures: Measures) -> Judgement:
     """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
-    evidence = (dearest_kernel, memory_reached, roofs_known)
+    evidence = (costliest_kernel, memory_reached, roofs_known)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= WORTH_NAMING)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(status, share, RECOVERABLE * sum(cause.cost_share for cause in causes), causes, evidence)

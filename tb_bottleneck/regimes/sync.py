@@ -10,7 +10,7 @@ the kind that costs most is the cause.
 """
 
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.collectives import devices_driven, devices_used, others_turns
+from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
@@ -51,9 +51,9 @@ def judge(measures: Measures) -> Judgement:
 
 def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share(Regime.SYNC)
-    in_turns = measures.value(others_turns, otherwise=0.0) >= MOSTLY * share
-    if in_turns and not measures.value(devices_driven, otherwise=0.0):
-        return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
+    in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= MOSTLY * share
+    if in_turns and not measures.value(data_parallel_devices, otherwise=0.0):
+        return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
     named = sorted((name for name, part in parts.items() if part >= WORTH_NAMING), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)

@@ -13,8 +13,8 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
-    copied_back,
-    copies_made,
+    copies_to_device,
+    copy_back_share,
     host_copies,
     link_bandwidth,
     pageable_bandwidth,
@@ -39,15 +39,15 @@ def judge(measures: Measures) -> Judgement:
 def _causes(measures: Measures) -> tuple[Cause, ...]:
     share = measures.account.share(Regime.TRANSFER)
     pageable = measures(pageable_copies)
-    if measures.value(copied_back, otherwise=0.0) >= MOSTLY:
-        causes = [Cause("large_results", share, (copied_back, bytes_copied_back, host_copies))]
+    if measures.value(copy_back_share, otherwise=0.0) >= MOSTLY:
+        causes = [Cause("large_results", share, (copy_back_share, bytes_copied_back, host_copies))]
     elif isinstance(pageable, Missing):
-        causes = [Cause("exposed_copies", share, (host_copies, copies_made, pageable_copies))]
+        causes = [Cause("exposed_copies", share, (host_copies, copies_to_device, pageable_copies))]
     elif pageable.value > WORTH_NAMING * measures.value(host_copies, otherwise=0.0):
         evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth)
         causes = [Cause("pageable_copies", share, evidence)]
     else:
-        causes = [Cause("blocking_copies", share, (host_copies, copies_made, pinned_bandwidth, link_bandwidth))]
+        causes = [Cause("blocking_copies", share, (host_copies, copies_to_device, pinned_bandwidth, link_bandwidth))]
     if _slow_link(measures):
         causes.insert(0, Cause("degraded_link", share, (pinned_bandwidth, link_bandwidth, host_copies)))
     return tuple(causes)

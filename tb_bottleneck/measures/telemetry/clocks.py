@@ -29,7 +29,7 @@ class _Clocks:
     braked: Floats  # part of the window that a power brake does
 
 
-def clock_lost(testimony: Testimony) -> Measure | Missing:
+def clock_reduction(testimony: Testimony) -> Measure | Missing:
     """While loaded: by how much the clock stays below the highest one, mean (share)."""
     return _while_loaded(testimony, _clocks(testimony).slow, "sm_clock")
 
@@ -49,14 +49,14 @@ def power_braked(testimony: Testimony) -> Measure | Missing:
     return _while_loaded(testimony, _clocks(testimony).braked, "clock_event_reasons")
 
 
-def power_drawn(testimony: Testimony) -> Measure | Missing:
+def loaded_power_share(testimony: Testimony) -> Measure | Missing:
     """While loaded: power of the limit in force (share)."""
     power, limit = (testimony.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
     with np.errstate(invalid="ignore", divide="ignore"):
         return _while_loaded(testimony, power / limit, "power")
 
 
-def limit_of_default(testimony: Testimony) -> Measure | Missing:
+def power_limit_of_default(testimony: Testimony) -> Measure | Missing:
     """The power limit in force, of the one that the board was shipped with (share)."""
     limit, default = (testimony.of_series(name, "W", True) for name in ("power_limit", "power_limit_default"))
     if isinstance(limit, Missing) or isinstance(default, Missing) or default.value <= 0:
@@ -64,7 +64,7 @@ def limit_of_default(testimony: Testimony) -> Measure | Missing:
     return Measure(limit.value / default.value, "share", "", limit.count, WITNESS)
 
 
-def hottest(testimony: Testimony) -> Measure | Missing:
+def highest_temperature(testimony: Testimony) -> Measure | Missing:
     """The highest temperature while judged (words)."""
     _, values = testimony.windows.readings("temperature", of_device=True)
     return (
@@ -72,12 +72,12 @@ def hottest(testimony: Testimony) -> Measure | Missing:
     )
 
 
-def heat_loss(testimony: Testimony) -> Measure | Missing:
+def time_lost_to_heat(testimony: Testimony) -> Measure | Missing:
     """Of the judged time, what the device's own work would be shorter by at the highest clock, where heat slows it."""
     return _lost(testimony, _clocks(testimony).hot)
 
 
-def power_loss(testimony: Testimony) -> Measure | Missing:
+def time_lost_to_power(testimony: Testimony) -> Measure | Missing:
     """The same where the power limit, or a power brake, slows it."""
     clocks = _clocks(testimony)
     return _lost(testimony, np.fmax(clocks.capped, clocks.braked))

@@ -10,7 +10,7 @@ LOADED = 0.20
 """An idle link slows down to save power, so it is judged only in windows with this much utilisation."""
 
 
-def transferred(testimony: Testimony) -> Measure | Missing:
+def transfer_time(testimony: Testimony) -> Measure | Missing:
     """Host time in calls that move tensors, per step (ns)."""
     return testimony.per_step("transfer", "ns")
 
@@ -21,7 +21,7 @@ def link_reached(testimony: Testimony) -> Measure | Missing:
     return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], WITNESS)
 
 
-def link_words(testimony: Testimony) -> Measure | Missing:
+def link_speed(testimony: Testimony) -> Measure | Missing:
     """What the link runs at under load, and what it could (words)."""
     best = _best(testimony)
     if isinstance(best, Missing):

@@ -4,7 +4,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Tes
 from tb_bottleneck.measure import Measure, Missing
 
 
-def processes(testimony: Testimony) -> Measure | Missing:
+def world_size(testimony: Testimony) -> Measure | Missing:
     """Processes of the job (count)."""
     count = testimony.fact("world_size")
     return (

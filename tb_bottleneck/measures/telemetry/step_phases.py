@@ -15,7 +15,7 @@ def step_time(testimony: Testimony) -> Measure | Missing:
     return testimony.per_step("wall", "ns")
 
 
-def phases_told(testimony: Testimony) -> Measure | Missing:
+def timed_phase_count(testimony: Testimony) -> Measure | Missing:
     """Phases of the step that were timed (count); missing where one was not, whose time then looks like Python's."""
     for name in PHASES:
         if isinstance(testimony.per_step(name, "ns"), Missing):
@@ -32,7 +32,7 @@ def phase_time(testimony: Testimony) -> Measure | Missing:
     return Measure(sum(part.value for part in known), "ns", "step", known[0].count, WITNESS)
 
 
-def waits(testimony: Testimony) -> Measure | Missing:
+def host_waits(testimony: Testimony) -> Measure | Missing:
     """Calls that made the host wait for the device, per step (count)."""
     return testimony.per_step("syncs", "count")
 
@@ -44,9 +44,9 @@ def idle_inside_phases(testimony: Testimony) -> Measure | Missing:
     return testimony.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
 
 
-def outside_phases(testimony: Testimony) -> Measure | Missing:
+def time_outside_phases(testimony: Testimony) -> Measure | Missing:
     """Host time of a step outside loader, copies, forward, backward and optimizer (ns)."""
-    told = phases_told(testimony)
+    told = timed_phase_count(testimony)
     if isinstance(told, Missing):
         return told
     wall, phases = step_time(testimony), phase_time(testimony)
@@ -72,7 +72,7 @@ def allocations_retried(testimony: Testimony) -> Measure | Missing:
     return testimony.per_step("allocation_retries", "count")
 
 
-def memory_filled(testimony: Testimony) -> Measure | Missing:
+def peak_memory_share(testimony: Testimony) -> Measure | Missing:
     """Device memory in use, of what there is, highest (share)."""
     used = testimony.windows.readings("memory_used", of_device=True)[1]
     total = testimony.windows.readings("memory_total", of_device=True)[1]
@@ -81,12 +81,12 @@ def memory_filled(testimony: Testimony) -> Measure | Missing:
     return Measure(min(float(used.max() / total.max()), 1.0), "share", "", len(used), WITNESS)
 
 
-def interruptions(testimony: Testimony) -> Measure | Missing:
+def long_steps(testimony: Testimony) -> Measure | Missing:
     """Steps more than three times as long as their neighbours (count)."""
     return Measure(float(len(testimony.excess.number)), "count", "window", witness=WITNESS)
 
 
-def interruption_time(testimony: Testimony) -> Measure | Missing:
+def long_step_excess(testimony: Testimony) -> Measure | Missing:
     """By how much such a step is longer, median (ns)."""
     ns = testimony.excess.ns
     if not len(ns):
@@ -94,7 +94,7 @@ def interruption_time(testimony: Testimony) -> Measure | Missing:
     return Measure(float(np.median(ns)), "ns", "call", len(ns), WITNESS)
 
 
-def interruption_period(testimony: Testimony) -> Measure | Missing:
+def long_step_period(testimony: Testimony) -> Measure | Missing:
     """How often they come (words)."""
     apart = np.diff(testimony.excess.number)
     if len(apart) < 2:
@@ -104,7 +104,7 @@ def interruption_period(testimony: Testimony) -> Measure | Missing:
     return words(f"every {usual:,.0f} steps" if steady else f"every {apart.min()} to {apart.max():,} steps", len(apart))
 
 
-def threads_wanted(testimony: Testimony) -> Measure | Missing:
+def torch_threads_per_core(testimony: Testimony) -> Measure | Missing:
     """Torch's threads in all processes on this machine, for each core that is usable (count)."""
     threads, cores = testimony.fact("torch_threads"), testimony.fact("cores")
     if not threads or not cores:
@@ -112,13 +112,13 @@ def threads_wanted(testimony: Testimony) -> Measure | Missing:
     return Measure(threads * (testimony.fact("local_world_size") or 1.0) / cores, "count", witness=WITNESS)
 
 
-def torch_threads_told(testimony: Testimony) -> Measure | Missing:
+def intra_op_threads(testimony: Testimony) -> Measure | Missing:
     """Torch's intra-op threads in this process (count)."""
     threads = testimony.fact("torch_threads")
     return Measure(threads, "count", witness=WITNESS) if threads else Missing("torch_threads is not among the facts")
 
 
-def threads_queued(testimony: Testimony) -> Measure | Missing:
+def run_queue_per_core(testimony: Testimony) -> Measure | Missing:
     """Threads that run or want to run, for each core that is usable, mean (count)."""
     queue = testimony.of_series("run_queue", "count")
     usable = testimony.of_series("cpu_usable_cores", "count")
@@ -128,12 +128,12 @@ def threads_queued(testimony: Testimony) -> Measure | Missing:
     return Measure(queue.value / cores, "count", "", queue.count, WITNESS)
 
 
-def cores_waited_for(testimony: Testimony) -> Measure | Missing:
+def core_pressure(testimony: Testimony) -> Measure | Missing:
     """Of the time, what some thread waited for a core: PSI some (share)."""
     return testimony.of_series("cpu_pressure", "share")
 
 
-def quota_held(testimony: Testimony) -> Measure | Missing:
+def quota_throttled(testimony: Testimony) -> Measure | Missing:
     """Periods in which the CPU quota was used up; else, of the core time that it allows, what it held back (share)."""
     periods = testimony.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):

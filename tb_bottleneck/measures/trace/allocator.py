@@ -25,7 +25,7 @@ def cache_frees(recording: Recording) -> Measure | Missing:
     return _per_step(recording, lambda frees, host, inside: frees & ~host & ~inside)
 
 
-def pressed_frees(recording: Recording) -> Measure | Missing:
+def frees_under_pressure(recording: Recording) -> Measure | Missing:
     """Calls per step inside operators that give device memory back: the allocator's last resort when memory is full."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & inside)
 

@@ -58,7 +58,7 @@ def collectives(recording: Recording) -> Measure | Missing:
     return shown(len(found) / len(recording.steps), "count", "step", found.start, found.end)
 
 
-def dearest_collective(recording: Recording) -> Measure | Missing:
+def costliest_collective(recording: Recording) -> Measure | Missing:
     """The collective that takes most time, by the name of its kernel or record_function."""
     found = exchanges(recording)
     if not len(found):
@@ -78,7 +78,7 @@ def message_size(recording: Recording) -> Measure | Missing:
     return shown(float(np.median(sized.bytes)), "bytes", "collective", sized.start, sized.end)
 
 
-def bytes_exchanged(recording: Recording) -> Measure | Missing:
+def collective_bytes(recording: Recording) -> Measure | Missing:
     """Bytes per step in collectives."""
     found = exchanges(recording)
     if not len(found):
@@ -111,12 +111,12 @@ def shard_collectives(recording: Recording) -> Measure | Missing:
     return _time_in(recording, "allgather", "all_gather", "reducescatter", "reduce_scatter")
 
 
-def paired_collectives(recording: Recording) -> Measure | Missing:
+def all_to_all_collectives(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time in which every rank sends to every other: embedding tables, experts."""
     return _time_in(recording, "sendrecv", "alltoall", "all_to_all", "deepep", "deep_ep")
 
 
-def staged_collectives(recording: Recording) -> Measure | Missing:
+def point_to_point_collectives(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time in which one rank sends to one other, as the stages of a pipeline do.
 
     Their kernels are those of an exchange between all ranks; the operation's record_function tells them apart
@@ -132,7 +132,7 @@ def staged_collectives(recording: Recording) -> Measure | Missing:
     return shown(float(length[mine].sum() / length.sum()), "share", "collectives", found.start[mine], found.end[mine])
 
 
-def late_collectives(recording: Recording) -> Measure | Missing:
+def collectives_after_backward(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time in those that are asked for after the last backward operator of their step."""
     found = exchanges(recording)
     backward = rows_named(recording, lambda name: name.startswith(_BACKWARD), Kind.CPU_OP)
@@ -166,7 +166,7 @@ def bus_bandwidth(recording: Recording) -> Measure | Missing:
     return Measure(float(rates[best]), "bytes_per_s", "collective", len(large), begin=begin, end=end)
 
 
-def peer_link(recording: Recording) -> Measure | Missing:
+def slot_bandwidth(recording: Recording) -> Measure | Missing:
     """Bytes per second that the device's own slot carries: a link between devices of one machine gives no less."""
     told = slot_rate(recording)
     return Measure(told * USABLE, "bytes_per_s") if told else Missing("the link of this device is not known")
@@ -178,7 +178,7 @@ def backend(recording: Recording) -> Measure | Missing:
     return words(told) if told else Missing("the recording does not name the backend")
 
 
-def devices_driven(recording: Recording) -> Measure | Missing:
+def data_parallel_devices(recording: Recording) -> Measure | Missing:
     """Devices that this one process drives with DataParallel; 0 where it does not."""
     rows = rows_named(recording, lambda name: name.startswith("DataParallel.forward"), Kind.ANNOTATION, Kind.CPU_OP)
     scatters = rows_named(
@@ -192,7 +192,7 @@ def devices_driven(recording: Recording) -> Measure | Missing:
     return shown(float(used), "count", "process", events.start[shows], events.end[shows])
 
 
-def others_turns(recording: Recording) -> Measure | Missing:
+def idle_during_other_devices(recording: Recording) -> Measure | Missing:
     """Share of the window in which this device idles and another one that this process drives works; 0 where they
     mostly work side by side.
 

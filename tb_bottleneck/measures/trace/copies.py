@@ -43,7 +43,7 @@ def pageable_copies(recording: Recording) -> Measure | Missing:
     return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
-def copied_back(recording: Recording) -> Measure | Missing:
+def copy_back_share(recording: Recording) -> Measure | Missing:
     """Share of the exposed copies' time in which values are copied to the host."""
     if not recording.on_device:
         return NO_DEVICE
@@ -60,7 +60,7 @@ def bytes_copied_back(recording: Recording) -> Measure | Missing:
     return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
-def copies_made(recording: Recording) -> Measure | Missing:
+def copies_to_device(recording: Recording) -> Measure | Missing:
     """Copies to the device per step."""
     if not recording.on_device:
         return NO_DEVICE

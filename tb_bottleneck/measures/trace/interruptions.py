@@ -43,12 +43,12 @@ def checkpoints(recording: Recording) -> Measure | Missing:
     return _time_in(recording, "checkpoint")
 
 
-def loggings(recording: Recording) -> Measure | Missing:
+def log_writes(recording: Recording) -> Measure | Missing:
     """Time of the window in which logging writes; `count` is how often."""
     return _time_in(recording, "logging")
 
 
-def collections(recording: Recording) -> Measure | Missing:
+def garbage_collections(recording: Recording) -> Measure | Missing:
     """Time of the window in which Python collects garbage; `count` is how often."""
     return _time_in(recording, "collection")
 
@@ -81,7 +81,7 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
     return shown(share, "share", "window", begin, end)
 
 
-def what_interrupts(recording: Recording) -> Measure | Missing:
+def costliest_interruption(recording: Recording) -> Measure | Missing:
     """The row that interrupts the steps longest, by name."""
     events, rows = recording.trace.events, interruptions(recording).rows
     if not len(rows):
@@ -92,7 +92,7 @@ def what_interrupts(recording: Recording) -> Measure | Missing:
     return words(name, len(rows), int(events.start[longest]), int(events.end[longest]))
 
 
-def steps_between(recording: Recording) -> Measure | Missing:
+def steps_between_interruptions(recording: Recording) -> Measure | Missing:
     """Steps from one interruption of the costliest kind to the next, at the median."""
     rows = _costliest(recording)
     if not len(rows):

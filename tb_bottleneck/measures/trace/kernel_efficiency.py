@@ -56,7 +56,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     return shown(float(length[vector].sum()) / recording.account.window, "share", "window", plain.start, plain.end)
 
 
-def tf32_offered(recording: Recording) -> Measure | Missing:
+def tf32_available(recording: Recording) -> Measure | Missing:
     """1 where the device can multiply fp32 as TF32, 0 where it cannot."""
     if not has_matrix_units(recording.trace):
         return Missing("whether the device has faster units for matrix products is not known")
@@ -99,7 +99,7 @@ def reached_by_type(recording: Recording) -> Measure | Missing:
     return words(", ".join(shown), int(bound.sum()))
 
 
-def peaks_from(recording: Recording) -> Measure | Missing:
+def peak_source(recording: Recording) -> Measure | Missing:
     """Where the device's peaks come from: calibration, data sheet or device properties."""
     peaks = peaks_of(recording.trace)
     return Missing("the device's peaks are not known") if peaks is None else words(peaks.basis)

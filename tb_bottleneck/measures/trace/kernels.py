@@ -35,7 +35,7 @@ def kernel_time(recording: Recording) -> Measure | Missing:
     return shown(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end) if len(ops) else _NO_DEVICE
 
 
-def dearest_kernel(recording: Recording) -> Measure | Missing:
+def costliest_kernel(recording: Recording) -> Measure | Missing:
     """The kernel name that takes most device time; hostile text."""
     ops = device_work(recording, *COMPUTING)
     if not len(ops):

@@ -57,7 +57,7 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
     return Measure(beyond / float(length.sum()), "share", "loader time", len(slow))
 
 
-def reading(recording: Recording) -> Measure | Missing:
+def loader_reads(recording: Recording) -> Measure | Missing:
     """Share of the loader's time on the training thread in frames that read files or receive from a network."""
     if not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True shows what the loader does")

@@ -14,7 +14,7 @@ from tb_bottleneck.measures.telemetry.step_phases import (
     blocks_allocated,
     blocks_freed,
     idle_inside_phases,
-    memory_filled,
+    peak_memory_share,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.allocator import FIRES_AT
@@ -31,7 +31,7 @@ def judge(measures: Measures) -> Judgement:
     if isinstance(seen, Missing):
         return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=seen.because)
     if measures.value(allocations_retried, 0.0) >= RETRIES:
-        full = Cause("memory_pressure", share, (allocations_retried, memory_filled, blocks_allocated, blocks_freed))
+        full = Cause("memory_pressure", share, (allocations_retried, peak_memory_share, blocks_allocated, blocks_freed))
         return Judgement(FIRES, share, share, (full,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)

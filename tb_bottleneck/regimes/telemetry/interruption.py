@@ -10,9 +10,9 @@ traceml's minimum for a confident verdict (diagnostics/step_time/policy.py).
 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.step_phases import (
-    interruption_period,
-    interruption_time,
-    interruptions,
+    long_step_excess,
+    long_step_period,
+    long_steps,
     step_time,
 )
 from tb_bottleneck.regime import Regime
@@ -29,7 +29,7 @@ def judge(measures: Measures) -> Judgement:
         return Judgement(ABSTAINS, share, missing=f"{ENOUGH_STEPS} steps, to hold a long one against")
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    evidence = (interruptions, interruption_time, interruption_period, step_time)
+    evidence = (long_steps, long_step_excess, long_step_period, step_time)
     return Judgement(FIRES, share, share, (Cause("periodic_pauses", share, evidence),))
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
+from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import Answer
@@ -18,7 +20,7 @@ DOUBT, HEAVY_DOUBT = 0.10, 0.25
 # A bound that shapes tell for less of the kernels' time than this rests on their names.
 TOLD_BY_SHAPES = 0.5
 # Measures of how often something comes that is off the cadence of steps; missing where it came once.
-RHYTHMS = ("steps_between_pauses", "steps_between")
+RHYTHMS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
 # Defects after which some of the idle time may not have been idle, or some of the steps not whole.
 DOUBTFUL = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 
