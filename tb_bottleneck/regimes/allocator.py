@@ -9,7 +9,7 @@ tells why: torch.cuda.empty_cache() does so outside of any operator, the allocat
 request has failed (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.allocator import (
     cache_frees,
     driver_allocations,
@@ -25,14 +25,14 @@ FIRES_AT = 0.03
 RETURNED = 0.25
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """An emptied cache, a card that is too full, pinned memory that is not kept, or sizes that keep growing."""
     return idle_judgement(
         measures, Regime.ALLOCATOR, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.ALLOCATOR)
     emptied, pressed, pinned, asked = (
         measures.value(measure, otherwise=0.0)

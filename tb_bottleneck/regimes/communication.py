@@ -9,7 +9,7 @@ as slow below half of what the device's own PCIe slot carries: within one machin
 """
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.collectives import (
     all_to_all_collectives,
     backend,
@@ -38,12 +38,12 @@ SLOW_LINK = 0.5
 HOST_BACKENDS = ("gloo", "mpi")
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """One rank alone cannot tell a slow peer from a slow link, unless even its best message was slow."""
     return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.COMMUNICATION)
     sizes = (collectives, message_size, collective_bytes, ranks)
     evidence = (costliest_collective, hidden_collectives, bus_bandwidth, *sizes)
@@ -64,7 +64,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
 
 
-def _by_kind(measures: Measures) -> str:
+def _by_kind(measures: Measures[Recording]) -> str:
     """What there is to do about exposed collectives depends on who needs them: shards, tables, experts, gradients."""
     if measures.value(all_to_all_collectives, otherwise=0.0) >= MOSTLY:
         return "exposed_all_to_all"
@@ -73,22 +73,22 @@ def _by_kind(measures: Measures) -> str:
     return "exposed_collectives"
 
 
-def _on_the_host(measures: Measures) -> bool:
+def _on_the_host(measures: Measures[Recording]) -> bool:
     told = measures(backend)
     return measures.on_device and isinstance(told, Measure) and told.text in HOST_BACKENDS
 
 
-def _slow_link(measures: Measures) -> bool:
+def _slow_link(measures: Measures[Recording]) -> bool:
     reached, given = measures(bus_bandwidth), measures(slot_bandwidth)
     return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
 
 
-def _after_backward(measures: Measures) -> bool:
+def _after_backward(measures: Measures[Recording]) -> bool:
     late = measures.value(collectives_after_backward, otherwise=0.0) >= LATE
     return late and measures.value(hidden_collectives, otherwise=1.0) < HIDDEN
 
 
-def _small(measures: Measures) -> bool:
+def _small(measures: Measures[Recording]) -> bool:
     size = measures.value(message_size, otherwise=float(SMALL_BYTES))
     return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY
 

@@ -9,7 +9,7 @@ Source: more than half of the window is where a device regime bounds the run; wh
 knowledge/kernels.toml. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
@@ -33,7 +33,7 @@ WORTH_NAMING = 0.10
 RECOVERABLE = 0.5
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """On the CPU, threads beyond the cores slow every operator: then the operators' own time is what is at stake."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
@@ -47,7 +47,7 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(status, share, min(recoverable, share), causes, (costliest_kernel, compute_reached, roofs_known))
 
 
-def _full_precision(measures: Measures) -> Cause | None:
+def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
     share = measures.value(full_precision_products, otherwise=0.0)
     if share < WORTH_NAMING:
         return None
@@ -55,7 +55,7 @@ def _full_precision(measures: Measures) -> Cause | None:
     return Cause(name, share, (full_precision_products, types_multiplied, costliest_kernel), bounded=False)
 
 
-def _misaligned(measures: Measures) -> Cause | None:
+def _misaligned(measures: Measures[Recording]) -> Cause[Recording] | None:
     share = measures.value(misaligned_products, otherwise=0.0)
     if share < WORTH_NAMING:
         return None

@@ -10,7 +10,7 @@ for outliers) a third of it: then more of the same workers would wait for the sa
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.loader import (
     cores_available,
     loader_fetch,
@@ -33,12 +33,12 @@ FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Names the cause by what fetches do, then by the iterator: one process loads in the training thread."""
     return idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, seen_by=loader_fetch)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.INPUT)
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
@@ -56,7 +56,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
 
 
-def _waits_for_storage(measures: Measures) -> bool:
+def _waits_for_storage(measures: Measures[Recording]) -> bool:
     reads = measures.value(loader_reads, otherwise=0.0)
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 

@@ -13,7 +13,7 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 from dataclasses import replace
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share
@@ -34,7 +34,7 @@ COMPILED = 0.5
 MOSTLY = 0.5
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Small kernels: the device finishes each one before the host has launched the next. On a CPU run, operators."""
     share, own = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * own < FIRES_AT:
@@ -42,7 +42,7 @@ def judge(measures: Measures) -> Judgement:
     return idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, own)
 
 
-def _recoverable(measures: Measures) -> float:
+def _recoverable(measures: Measures[Recording]) -> float:
     """The part of the regime's share that is not the profiler's own."""
     share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
@@ -51,7 +51,7 @@ def _recoverable(measures: Measures) -> float:
     return all_here if measures.on_device else (all_here + 1) / 2
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         # No bounds: fewer and larger operators do their own work faster, too.
@@ -71,7 +71,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return (*causes, *_loop(measures))
 
 
-def _loop(measures: Measures) -> tuple[Cause, ...]:
+def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     """The optimizer, where it takes one parameter after the other."""
     if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
         return ()

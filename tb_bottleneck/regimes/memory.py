@@ -10,7 +10,7 @@ Source: more than half of the window is where a device regime bounds the run; wh
 knowledge/kernels.toml.
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -28,7 +28,7 @@ WORTH_NAMING = 0.20
 RECOVERABLE = 0.5
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known)
@@ -37,7 +37,7 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(status, share, RECOVERABLE * sum(cause.cost_share for cause in causes), causes, evidence)
 
 
-def _causes(measures: Measures, share: float) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
     """A compiled model has its pointwise work fused; the optimizer's is fused by an optimizer that does it at once."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)

@@ -9,7 +9,7 @@ one line of code, and worth naming earlier. What waits is in measures/trace/cost
 the kind that costs most is the cause.
 """
 
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.syncs import (
@@ -34,7 +34,7 @@ WORTH_NAMING = 0.25
 # Where another device of the process works for most of this time, the host waits for that one.
 MOSTLY = 0.5
 
-KINDS: dict[str, MeasureFunction] = {
+KINDS: dict[str, MeasureFunction[Recording]] = {
     "scalar_reads": read_waits,
     "blocking_uploads": upload_waits,
     "data_dependent_shapes": shape_waits,
@@ -42,14 +42,14 @@ KINDS: dict[str, MeasureFunction] = {
 }
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.SYNC)
     in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= MOSTLY * share
     if in_turns and not measures.value(data_parallel_devices, otherwise=0.0):
@@ -60,7 +60,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return causes or (_cause(measures, "blocking_waits", share),)
 
 
-def _cause(measures: Measures, name: str, share: float) -> Cause:
+def _cause(measures: Measures[Recording], name: str, share: float) -> Cause[Recording]:
     waits = costly_reads if name == "scalar_reads" else costly_waits
     if name == "scalar_reads" and measures.value(costly_reads, otherwise=0.0) >= SEVERAL_READS:
         name = "metric_reads"

@@ -10,7 +10,7 @@ copied to the device does not help them.
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
     copies_to_device,
@@ -31,12 +31,12 @@ SLOW_LINK = 0.8
 MOSTLY, WORTH_NAMING = 0.5, 0.25
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Pageable memory is the first suspect: its copies are staged by the host. ROCm does not tell it from pinned."""
     return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.TRANSFER)
     pageable = measures(pageable_copies)
     if measures.value(copy_back_share, otherwise=0.0) >= MOSTLY:
@@ -53,7 +53,7 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return tuple(causes)
 
 
-def _slow_link(measures: Measures) -> bool:
+def _slow_link(measures: Measures[Recording]) -> bool:
     reached, given = measures(pinned_bandwidth), measures(link_bandwidth)
     return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
 

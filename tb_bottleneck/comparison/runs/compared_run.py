@@ -66,7 +66,7 @@ class Side(Judged):
     """A run whose recording is here; it is of the same rank as `report`."""
 
     recording: Recording
-    measures: Measures
+    measures: Measures[Recording]
 
     @property
     def durations(self) -> Times:

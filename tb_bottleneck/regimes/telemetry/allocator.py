@@ -8,7 +8,7 @@ that result in a cache flush and a retry.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
     allocations_retried,
     blocks_allocated,
@@ -24,7 +24,7 @@ CHURN = 1.0
 RETRIES = 0.01  # per step: one in a hundred steps is not warm-up any more
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Retries tell a full card from an emptied cache."""
     share = measures.account.share(Regime.ALLOCATOR)
     seen = measures(blocks_allocated)

@@ -10,7 +10,7 @@ Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the defa
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.clocks import (
     clock_reduction,
     heat_throttled,
@@ -52,7 +52,7 @@ QUOTA_HOLDS = 0.10
 SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """What slows the work is named even where nothing tells what bounds it."""
     share = measures.account.share(Regime.COMPUTE)
     causes = _throttles(measures) if measures.on_device else _crowding(measures)
@@ -66,7 +66,7 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(status, share, evidence=(tensor_cores_used, fp32_used, mean_power_share, bound_source))
 
 
-def _throttles(measures: Measures) -> tuple[Cause, ...]:
+def _throttles(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
     causes = []
     if measures.value(heat_throttled, 0.0) >= HEAT:
         evidence = (heat_throttled, highest_temperature, clock_reduction, loaded_power_share)
@@ -83,7 +83,7 @@ def _throttles(measures: Measures) -> tuple[Cause, ...]:
     return tuple(causes)
 
 
-def _crowding(measures: Measures) -> tuple[Cause, ...]:
+def _crowding(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
     work = measures.value(own_work, 0.0)
     if measures.value(quota_throttled, 0.0) >= QUOTA_HOLDS:
         held = min(measures.value(quota_throttled, 0.0), work)

@@ -8,7 +8,7 @@ core (our reading of the Linux documentation, accounting/psi). A quota counts fr
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle
 from tb_bottleneck.measures.telemetry.step_phases import (
@@ -26,7 +26,7 @@ QUOTA_HOLDS = 0.10
 CORES_WANTED, QUEUED = 0.20, 1.2
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """A host that is short of cores is late everywhere: then the cores are the cause, not the Python."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
@@ -42,7 +42,7 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(FIRES, share, share, (Cause("host_python", share, (time_outside_phases, process_cores)),))
 
 
-def _short_of_cores(measures: Measures) -> Cause | None:
+def _short_of_cores(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
     if measures.value(quota_throttled, 0.0) >= QUOTA_HOLDS:
         return Cause("cpu_quota", 0.0, (quota_throttled, cores_usable, core_pressure))
     if measures.value(core_pressure, 0.0) >= CORES_WANTED and measures.value(run_queue_per_core, 0.0) > QUEUED:

@@ -10,7 +10,7 @@ overhead.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
     cores_usable,
@@ -35,7 +35,7 @@ SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
 QUOTA_HOLDS = 0.10
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """The wait proves it; the workers and the storage tell why."""
     share = measures.account.share(Regime.INPUT)
     for needed in (loader_wait_time, device_idle):
@@ -47,7 +47,7 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(FIRES, share, share, (_cause(measures, share),))
 
 
-def _cause(measures: Measures, share: float) -> Cause:
+def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
     seen = (idle_in_loader, loader_wait_time, utilisation_deviation)
     if measures.value(quota_throttled, 0.0) >= QUOTA_HOLDS:
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *seen))

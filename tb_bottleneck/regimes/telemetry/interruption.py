@@ -8,7 +8,7 @@ Source: regimes/interruption.py; three times the median is where steps are judge
 traceml's minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
     long_step_excess,
     long_step_period,
@@ -22,7 +22,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 ENOUGH_STEPS = 20
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """What interrupts is not known; a steady period speaks for checkpoints, evaluation or logging."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < ENOUGH_STEPS:

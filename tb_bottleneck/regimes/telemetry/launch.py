@@ -7,7 +7,7 @@ Source: regimes/launch.py.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phase_count
@@ -16,7 +16,7 @@ from tb_bottleneck.regimes.launch import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Gaps between kernels show in the utilisation only: the device's span goes from the first to the last event."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:

@@ -7,7 +7,7 @@ Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import (
     bandwidth_used,
     bound_known,
@@ -22,7 +22,7 @@ from tb_bottleneck.regimes import memory, underfilled
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 
-def judge_memory(measures: Measures) -> Judgement:
+def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Which kernels could be fused, a trace tells."""
     share = measures.account.share(Regime.MEMORY)
     told = measures(bound_known)
@@ -32,7 +32,7 @@ def judge_memory(measures: Measures) -> Judgement:
     return Judgement(FIRES if share >= memory.FIRES_AT else CLEAR, share, evidence=evidence)
 
 
-def judge_underfilled(measures: Measures) -> Judgement:
+def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """A device that is always busy and neither computes nor streams runs kernels that do not fill it."""
     share = measures.account.share(Regime.UNDERFILLED)
     told = measures(bound_known)

@@ -9,7 +9,7 @@ loaded readings count. A link has steps of a half at the least, so 10 % is no mo
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_speed, link_traffic, transfer_time
 from tb_bottleneck.regime import Regime
@@ -19,7 +19,7 @@ from tb_bottleneck.regimes.transfer import FIRES_AT
 DEGRADED = 0.10
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """A degraded link is named even where copies cost little now: it is a defect of the machine."""
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)

@@ -7,7 +7,7 @@ Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead 
 """
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import (
     other_processes,
     other_processes_utilisation,
@@ -23,7 +23,7 @@ from tb_bottleneck.regimes.unexplained import FIRES_AT
 WORTH_NAMING = 0.10
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Idle time and other tenants' time could be had back; work whose bound is not known is no loss."""
     share = measures.account.share(Regime.UNEXPLAINED)
     causes = []
@@ -45,7 +45,7 @@ def judge(measures: Measures) -> Judgement:
     return Judgement(status, share, min(at_stake, share), tuple(causes), (own_work,))
 
 
-def _told_idle(measures: Measures) -> float:
+def _told_idle(measures: Measures[TelemetryRecording]) -> float:
     """Idle time that has an owner."""
     owners = (Regime.INPUT, Regime.TRANSFER, Regime.LAUNCH, Regime.HOST, Regime.ALLOCATOR, Regime.INTERRUPTION)
     return sum(measures.account.share(regime) for regime in owners)

@@ -8,8 +8,8 @@ from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
 from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import AnyVerdict
 
 # Three steps let one be unlike the others and still be outvoted.
 ENOUGH_STEPS = 3
@@ -38,7 +38,7 @@ def confidence_of(recording: Recording, defects: Sequence[Defect]) -> str:
     return "high"
 
 
-def lowered(confidence: str, answer: Answer, verdicts: Sequence[Verdict]) -> str:
+def lowered(confidence: str, answer: Conclusion, verdicts: Sequence[AnyVerdict]) -> str:
     """The confidence in an answer, from what its own rule rests on.
 
     About the device's own work it is low where only kernel names tell what bounds them. About pauses it is medium at
