@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
 from tb_bottleneck.intervals import Spans, clip, merge, subtract
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.trace import Trace
@@ -55,7 +56,7 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[R
 def _work(trace: Trace, thread: int, dispatching: Spans) -> dict[Regime, int]:
     """Own time of the operators that begin in `dispatching`, by regime, in ns."""
     events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(FREES_GRADIENTS)))
+    frees = name_matches(trace.names, events.name[rows], lambda name: name.startswith(FREES_GRADIENTS))
     rows = rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))]
     own = nest(events.start[rows], events.end[rows]).self_times()
     worked = dispatching.contains(events.start[rows]) & (own >= DISPATCH_SIZED_NS)

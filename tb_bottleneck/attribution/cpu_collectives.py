@@ -11,6 +11,7 @@ from tb_bottleneck.attribution.idle_gaps import Gaps
 from tb_bottleneck.intervals import EMPTY, Spans, complement, intersect, merge, subtract, union
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
@@ -22,8 +23,7 @@ HOST_BACKENDS = ("gloo:", "mpi:", "ucc:")
 def host_collectives(trace: Trace) -> Rows:
     """Rows of the events that are collectives of the host, in order of start."""
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    names = trace.names_where(lambda name: name.startswith(HOST_BACKENDS))
-    return rows[np.isin(trace.events.name[rows], names)]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(HOST_BACKENDS))]
 
 
 def python_time(steps: Steps, host: HostTimeline, gaps: Gaps | None) -> Spans:

@@ -19,6 +19,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Ints, Table, column
 
@@ -135,7 +136,7 @@ def _working(recording: Recording, thread: int, dispatching: Spans) -> Iterator[
     """The long operators' own time; the rest of `dispatching` is dispatching."""
     trace, rows = recording.trace, recording.trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
     events = trace.events
-    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(FREES_GRADIENTS)))
+    frees = name_matches(trace.names, events.name[rows], lambda name: name.startswith(FREES_GRADIENTS))
     rows = rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))]
     nesting = nest(events.start[rows], events.end[rows])
     edges = np.unique(np.concatenate((events.start[rows], events.end[rows])))

@@ -16,12 +16,10 @@ from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
 from tb_bottleneck.replay.simulator import replay
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
-
-COMPUTING = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
 
 
 def scaled(column: Ints, factor: Any) -> Ints:
@@ -69,7 +67,7 @@ class Facts:
         items, ops = self.graph.items, self.ops
         if not len(ops):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        rows = np.flatnonzero(np.isin(items.stream, self.graph.judged) & np.isin(ops.work[items.op], COMPUTING))
+        rows = np.flatnonzero(np.isin(items.stream, self.graph.judged) & np.isin(ops.work[items.op], COMPUTE_KERNELS))
         rows = rows[np.argsort(ops.start[items.op[rows]], kind="stable")]
         return rows, ops.start[items.op[rows]]
 
@@ -102,20 +100,20 @@ class Facts:
         """The recorded gap before each item, in ns."""
         return np.asarray(self.graph.items.gap.sum(axis=1), np.int64)
 
-    def named(self, prefix: str) -> Spans:
-        """When operators or annotations whose names begin so ran."""
-        if prefix not in self._named:
-            self._named[prefix] = self._rows_named(prefix)
-        return self._named[prefix]
+    def spans_named(self, prefix: str) -> Spans:
+        """When operators or annotations ran whose names start with the prefix."""
+        if prefix not in self._spans_by_prefix:
+            self._spans_by_prefix[prefix] = self._find_spans(prefix)
+        return self._spans_by_prefix[prefix]
 
     @cached_property
-    def _named(self) -> dict[str, Spans]:
+    def _spans_by_prefix(self) -> dict[str, Spans]:
         return {}
 
-    def _rows_named(self, prefix: str) -> Spans:
+    def _find_spans(self, prefix: str) -> Spans:
         trace = self.recording.trace
         rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-        rows = rows[named(trace.names, trace.events.name[rows], lambda name: name.startswith(prefix))]
+        rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(prefix))]
         return union(trace.events.start[rows], trace.events.end[rows])
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.replay.modified_graph import World
 from tb_bottleneck.replay.scenario_texts import pinned_rates
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools
 
 FULL_LANES = 16
@@ -26,5 +26,7 @@ def named_copies(world: World, *words: str) -> Bools:
     trace, ops = world.facts.recording.trace, world.facts.ops
     if not len(ops):
         return world.items.op >= 0
-    found = named(trace.names, ops.name, lambda name: name.startswith("Memcpy") and any(word in name for word in words))
+    found = name_matches(
+        trace.names, ops.name, lambda name: name.startswith("Memcpy") and any(word in name for word in words)
+    )
     return np.asarray((world.items.op >= 0) & found[world.items.op], np.bool_)

@@ -18,7 +18,8 @@ from tb_bottleneck.replay.modified_graph import Case
 from tb_bottleneck.roofline.kernel_bounds import Roof
 from tb_bottleneck.roofline.operand_precision import completed
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -32,7 +33,6 @@ OTHER_MAKER_ERROR = 0.57
 SHORTEST_NS = 2_000.0
 # Smaller copies are bounded by their start and not by the link.
 LARGE_BYTES = 1 << 20
-KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
 UNITS = ("tensor", "vector")  # that a kernel's name may tell
 
 
@@ -66,7 +66,7 @@ def scaled(recording: Recording, move: Move, case: Case) -> Floats:
     ops = recording.trace.device_ops
     length = (ops.end - ops.start).astype(np.float64)
     after = length.copy()
-    kernels = np.isin(ops.work, KERNELS)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     after[kernels] = _kernel_times(recording, move, case, kernels, length)
     inner = (ops.work == Work.DEVICE_COPY) & (length >= TOO_SHORT_NS)
     after[inner] = length[inner] / move.bandwidth
@@ -171,10 +171,8 @@ def _fill_ratio(blocks: Ints, move: Move) -> Floats:
 def linked(recording: Recording, ops: DeviceOps) -> Bools:
     """Copies that the link bounds: large ones, and not those from pageable memory, which the host stages."""
     trace = recording.trace
-    staged = trace.names_where(lambda name: "Pageable" in name)
-    found: Bools = (
-        np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_BYTES) & ~np.isin(ops.name, staged)
-    )
+    staged = name_matches(trace.names, ops.name, lambda name: "Pageable" in name)
+    found: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_BYTES) & ~staged
     return found
 
 

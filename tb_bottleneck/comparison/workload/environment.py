@@ -13,6 +13,7 @@ from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.measures.trace.loader import SEVERAL, SINGLE, loader_iterator
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 
 MOST_FACTS = 64  # of a context
@@ -122,10 +123,10 @@ def _seen(side: Side) -> dict[str, str]:
     if uploads - {""}:
         found["uploads"] = " and ".join(sorted(uploads - {""}))
     launches = trace.calls.of(Role.LAUNCH)
-    graphs = np.isin(launches.name, trace.names_where(lambda name: "GraphLaunch" in name))
+    graphs = name_matches(trace.names, launches.name, lambda name: "GraphLaunch" in name)
     found["graphs"] = str(round(int(np.sum(graphs & recording.in_window(launches.start))) / steps))
-    compiled = trace.names_where(lambda name: name.startswith(("Torch-Compiled Region", "triton_")))
-    found["compiled"] = "yes" if len(compiled) else "no"
+    compiled = any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names)
+    found["compiled"] = "yes" if compiled else "no"
     return found
 
 

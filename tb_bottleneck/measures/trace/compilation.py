@@ -6,7 +6,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import COMPUTING, calls_made, device_work, hosted, shown
+from tb_bottleneck.measures.trace.window import calls_made, device_work, hosted, shown
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
 from tb_bottleneck.trace.runtime_calls import Role
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -18,7 +19,7 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
     """Share of the kernels that torch.compile wrote."""
     if not recording.on_device:
         return _NO_DEVICE
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     wanted = [name for name in np.unique(ops.name).tolist() if _COMPILED.search(recording.trace.names[name])]
     compiled = ops.take(np.isin(ops.name, wanted))
     return shown(len(compiled) / max(len(ops), 1), "share", "kernels", compiled.start, compiled.end)

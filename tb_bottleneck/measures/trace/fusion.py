@@ -11,6 +11,7 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import calls_made, hosted, rows_named, shown
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -107,8 +108,10 @@ def _pointwise_operators(recording: Recording, stepping: bool) -> tuple[Rows, In
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[(events.thread[rows] == recording.host.main_thread) & hosted(recording, events.start[rows])]
     own = nest(events.start[rows], events.end[rows]).self_times()
-    wanted = trace.names_where(lambda name: first_match(operator_patterns(), name) == "pointwise")
-    chosen = np.isin(events.name[rows], wanted) & (_optimizer_steps(recording).contains(events.start[rows]) == stepping)
+    pointwise = name_matches(
+        trace.names, events.name[rows], lambda name: first_match(operator_patterns(), name) == "pointwise"
+    )
+    chosen = pointwise & (_optimizer_steps(recording).contains(events.start[rows]) == stepping)
     return rows[chosen], own[chosen]
 
 

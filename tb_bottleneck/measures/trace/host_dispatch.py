@@ -12,6 +12,7 @@ from tb_bottleneck.measure import Measure, Missing, words
 from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
 from tb_bottleneck.measures.trace.window import calls_made, hosted, shown
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.units import share_text
 
@@ -26,7 +27,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     calls = calls_made(recording, Role.LAUNCH)
     if not len(calls):
         return _CPU_RUN
-    if np.isin(calls.name, recording.trace.names_where(lambda name: "GraphLaunch" in name)).any():
+    if name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
     late = np.flatnonzero(gaps.by_doing[:, Doing.DISPATCH] > 0)

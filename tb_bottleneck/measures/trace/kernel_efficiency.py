@@ -9,7 +9,7 @@ from tb_bottleneck.measures.trace.kernels import called
 from tb_bottleneck.measures.trace.window import shown
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.roofline.kernel_bounds import Roof
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 from tb_bottleneck.units import share_text
 
@@ -152,7 +152,7 @@ def _is_plain_fp32(precision: Precision | None) -> bool:
 def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
     """Which device operations are kernels of the window that compute, and how long those take, in ns."""
     ops, steps = recording.trace.device_ops, recording.steps
-    kernels = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     inside: Bools = kernels & (ops.end > steps.begin) & (ops.start < steps.end)
     return inside, (ops.end - ops.start)[inside]
 

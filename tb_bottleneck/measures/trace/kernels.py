@@ -6,10 +6,10 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, words
-from tb_bottleneck.measures.trace.window import COMPUTING, device_work, shown
+from tb_bottleneck.measures.trace.window import device_work, shown
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
-from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -25,19 +25,19 @@ def busy_share(recording: Recording) -> Measure | Missing:
 
 def kernels(recording: Recording) -> Measure | Missing:
     """Kernels per step."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
 
 
 def kernel_time(recording: Recording) -> Measure | Missing:
     """Median time of a kernel."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     return shown(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end) if len(ops) else _NO_DEVICE
 
 
 def costliest_kernel(recording: Recording) -> Measure | Missing:
     """The kernel name that takes most device time; hostile text."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
     name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
@@ -46,7 +46,7 @@ def costliest_kernel(recording: Recording) -> Measure | Missing:
 
 def underfilled_share(recording: Recording) -> Measure | Missing:
     """Share of the kernels that are too small to fill the device."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
     small = underfilled(ops, recording.trace.multiprocessors)

@@ -10,9 +10,11 @@ from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.measure import Measure, Missing, words
 from tb_bottleneck.measures.trace.window import shown
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Rows
 
 NO_LOADER = Missing("no DataLoader iteration was recorded")
+_ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 SINGLE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
@@ -84,8 +86,7 @@ def fetches(recording: Recording) -> Rows:
     """Fetches of the whole recording; one may begin before the window and reach into it."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    wanted = trace.names_where(lambda name: name.startswith(("enumerate(DataLoader)#", "enumerate(DataPipe)#")))
-    return rows[np.isin(trace.events.name[rows], wanted)]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
 
 
 def _step_without(recording: Recording, idle: float) -> float:

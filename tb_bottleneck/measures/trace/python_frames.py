@@ -10,6 +10,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
@@ -69,9 +70,9 @@ def blocks_at(recording: Recording, thread: int, times: Ints) -> Ints:
     Who marks their program need not record its frames.
     """
     trace = recording.trace
-    steps = trace.names_where(lambda name: name.startswith("ProfilerStep"))
     rows = trace.rows(Kind.ANNOTATION)
-    rows = rows[(trace.events.thread[rows] == thread) & ~np.isin(trace.events.name[rows], steps)]
+    rows = rows[trace.events.thread[rows] == thread]
+    rows = rows[~name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("ProfilerStep"))]
     if not len(rows):
         return np.full(len(times), -1, np.int64)
     found, row = nest(trace.events.start[rows], trace.events.end[rows]).innermost(times)

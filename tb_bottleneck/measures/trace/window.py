@@ -15,8 +15,6 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 
-COMPUTING = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
-
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
     """Device operations that run in the window, of these kinds."""

@@ -26,7 +26,7 @@ def cure(world: World, case: Case) -> World:
     if case is Case.LOW:
         cost = np.where(kernels, scaled(items.cost, HALVED), items.cost)
         return world.but(gap=world.gap_scaled(Doing.DISPATCH, HALVED), cost=cost)
-    optimizer = world.facts.named("Optimizer.step#")
+    optimizer = world.facts.spans_named("Optimizer.step#")
     eager = world.gap_inside(optimizer) if case is Case.EXPECTED else 0.0
     captured = kernels & ~world.inside(optimizer) if case is Case.EXPECTED else kernels
     return world.but(

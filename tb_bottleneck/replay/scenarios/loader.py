@@ -47,7 +47,7 @@ def _floor(world: World) -> float | None:
     """The least time in which the window's batches can be made, in ns; None where it is not known who makes them."""
     recording = world.facts.recording
     iterator, workers = loader_iterator(recording), workers_needed(recording)
-    fetches = world.facts.named("enumerate(Data")
+    fetches = world.facts.spans_named("enumerate(Data")
     if not isinstance(iterator, Measure) or not len(fetches):
         return None
     if iterator.text != SINGLE:

@@ -19,7 +19,7 @@ FUSED_PAUSE_NS = 1_000
 def cure(world: World, case: Case) -> World:
     """Shrinks the optimizer's dispatching."""
     items = world.items
-    steps = world.facts.named("Optimizer.step#")
+    steps = world.facts.spans_named("Optimizer.step#")
     inside, part = world.inside(steps), world.gap_inside(steps)
     left = FEWER[case]
     return world.but(

@@ -7,9 +7,9 @@ Bounds: what exceeds the backward pass stays; at worst half of what could be hid
 
 import numpy as np
 
-from tb_bottleneck.replay.modified_graph import COMPUTING, Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats, Rows
 
 HIDDEN = {Case.EXPECTED: 0.8, Case.LOW: 0.5, Case.HIGH: 1.0}
@@ -18,11 +18,11 @@ HIDDEN = {Case.EXPECTED: 0.8, Case.LOW: 0.5, Case.HIGH: 1.0}
 def cure(world: World, case: Case) -> World | None:
     """Shortens the collectives by what can be hidden; None where no backward pass was recorded."""
     items = world.items
-    backward = world.facts.named("autograd::engine::evaluate_function")
+    backward = world.facts.spans_named("autograd::engine::evaluate_function")
     if not len(backward):
         return None
     collectives = world.works(Work.COLLECTIVE)
-    computing = world.works(*COMPUTING) & world.inside(backward)
+    computing = world.works(*COMPUTE_KERNELS) & world.inside(backward)
     step = np.searchsorted(world.facts.recording.steps.host, world.facts.graph.items.at, side="right")
     exposed, hiding = _sums(world, step, collectives), _sums(world, step, computing)
     left = 1 - HIDDEN[case] * np.minimum(hiding / np.maximum(exposed, 1), 1.0)

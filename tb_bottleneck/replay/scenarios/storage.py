@@ -36,7 +36,7 @@ def evened(world: World, staying: float) -> World:
 
 def _beyond_usual(world: World) -> Spans:
     """The ends of long fetches, from where a usual one would have been over."""
-    fetches = world.facts.named("enumerate(Data")
+    fetches = world.facts.spans_named("enumerate(Data")
     usual = int(np.median(fetches.ends - fetches.starts)) if len(fetches) else 0
     return union(fetches.starts + usual, fetches.ends)
 

@@ -15,7 +15,7 @@ from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools
 
@@ -49,12 +49,12 @@ def _asked_by(world: World, kinds: tuple[str, ...]) -> Bools:
     called, operator = trace.calling_operators
     names = np.where(called, trace.events.name[operator], trace.calls.name)[call]
     by = {wait.operator for wait in costly_waits_of(world.facts.recording) if wait.kind in kinds}
-    return np.asarray((call >= 0) & named(trace.names, names, by.__contains__), np.bool_)
+    return np.asarray((call >= 0) & name_matches(trace.names, names, by.__contains__), np.bool_)
 
 
 def _without_reads(world: World, asked: Bools) -> World:
     """Without the copies to the host that these operators make, and without the time of reading single values."""
-    items, reads = world.items, world.facts.named("aten::item")
+    items, reads = world.items, world.facts.spans_named("aten::item")
     copied = asked & world.works(Work.DOWNLOAD)
     return world.but(
         cost=np.where(asked & world.inside(reads), 0, items.cost),

@@ -4,14 +4,14 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Doing
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.kernel_scaling import KERNELS, LARGE_BYTES, SHORTEST_NS
+from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, SHORTEST_NS
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
 from tb_bottleneck.comparison.workload.batch_size import batch_of
 from tb_bottleneck.comparison.workload.operator_time import updating
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.roofline.kernel_bounds import Roof
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats
 
 MOST_SAMPLES = 1 << 30
@@ -65,7 +65,7 @@ def to_batch(recording: Recording, samples: int) -> Change:
 def _factors(recording: Recording, grows: float, updates: Bools, case: Case) -> Floats:
     ops = recording.trace.device_ops
     length = np.maximum(ops.end - ops.start, 1).astype(np.float64)
-    kernels = np.isin(ops.work, KERNELS)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     copies = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY))
     start = np.minimum(length, SHORTEST_NS)
     in_proportion = (start + (length - start) * grows) / length
