@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.attribution.idle_gaps import Gaps
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import IdleGaps
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.regime import REGIMES, Regime
 
@@ -31,7 +31,7 @@ def account_of(window: int, ns: dict[Regime, int]) -> Account:
     return Account({regime: ns.get(regime, 0) for regime in REGIMES}, window)
 
 
-def device_time_by_regime(busy: dict[Regime, Spans], gaps: Gaps) -> dict[Regime, int]:
+def device_time_by_regime(busy: dict[Regime, Spans], gaps: IdleGaps) -> dict[Regime, int]:
     """Nanoseconds of the window by regime, on the timeline of an accelerator."""
     ns = _idle_by_regime(gaps)
     for regime, spans in busy.items():
@@ -39,18 +39,18 @@ def device_time_by_regime(busy: dict[Regime, Spans], gaps: Gaps) -> dict[Regime,
     return ns
 
 
-def _idle_by_regime(gaps: Gaps) -> dict[Regime, int]:
-    doing = {word: int(gaps.by_doing[:, word].sum()) for word in Doing}
+def _idle_by_regime(gaps: IdleGaps) -> dict[Regime, int]:
+    activity = {word: int(gaps.by_activity[:, word].sum()) for word in Activity}
     bubble = int(gaps.sync_bubble.sum())
     own = int(gaps.queued[gaps.queued < OWN_PAUSE_NS].sum())
     return {
-        Regime.INPUT: doing[Doing.LOAD],
-        Regime.INTERRUPTION: doing[Doing.INTERRUPT] + doing[Doing.START],
-        Regime.ALLOCATOR: doing[Doing.ALLOCATE],
-        Regime.TRANSFER: doing[Doing.COPY],
-        Regime.SYNC: doing[Doing.WAIT] + bubble,
-        Regime.LAUNCH: doing[Doing.DISPATCH] + int(gaps.latency.sum()) - bubble,
-        Regime.HOST: doing[Doing.OTHER],
+        Regime.INPUT: activity[Activity.LOAD_BATCH],
+        Regime.INTERRUPTION: activity[Activity.INTERRUPT] + activity[Activity.INITIALIZE],
+        Regime.ALLOCATOR: activity[Activity.ALLOCATE],
+        Regime.TRANSFER: activity[Activity.COPY],
+        Regime.SYNC: activity[Activity.SYNCHRONIZE] + bubble,
+        Regime.LAUNCH: activity[Activity.DISPATCH] + int(gaps.latency.sum()) - bubble,
+        Regime.HOST: activity[Activity.OTHER],
         Regime.UNDERFILLED: own,
         Regime.UNEXPLAINED: int(gaps.queued.sum()) - own + int(gaps.stalled.sum()),
     }

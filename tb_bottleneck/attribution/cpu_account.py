@@ -8,7 +8,7 @@ beyond that (attribution/host_activity.py).
 import numpy as np
 
 from tb_bottleneck.attribution.cpu_operators import work_by_regime
-from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.intervals import Spans, clip, merge, subtract
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
@@ -23,15 +23,15 @@ DISPATCH_SIZED_NS = 5_000
 # Setting gradients to None gives their memory back, which takes milliseconds for large models and records no operator.
 FREES_GRADIENTS = "Optimizer.zero_grad"
 
-REGIME_OF_DOING = {
-    Doing.LOAD: Regime.INPUT,
-    Doing.INTERRUPT: Regime.INTERRUPTION,
-    Doing.START: Regime.INTERRUPTION,
-    Doing.ALLOCATE: Regime.ALLOCATOR,
-    Doing.WAIT: Regime.SYNC,
-    Doing.COPY: Regime.TRANSFER,
-    Doing.DISPATCH: Regime.LAUNCH,
-    Doing.OTHER: Regime.HOST,
+REGIME_OF_ACTIVITY = {
+    Activity.LOAD_BATCH: Regime.INPUT,
+    Activity.INTERRUPT: Regime.INTERRUPTION,
+    Activity.INITIALIZE: Regime.INTERRUPTION,
+    Activity.ALLOCATE: Regime.ALLOCATOR,
+    Activity.SYNCHRONIZE: Regime.SYNC,
+    Activity.COPY: Regime.TRANSFER,
+    Activity.DISPATCH: Regime.LAUNCH,
+    Activity.OTHER: Regime.HOST,
 }
 
 
@@ -41,14 +41,14 @@ def cpu_time_by_regime(trace: Trace, steps: Steps, host: HostTimeline) -> dict[R
     thread = host.main_thread
     if thread is None:
         return {Regime.UNEXPLAINED: window.total()}
-    doings = {doing: clip(spans, steps.begin, steps.end) for doing, spans in host.doings(thread).items()}
-    known = merge(*doings.values())
-    doings[Doing.OTHER] = merge(doings[Doing.OTHER], subtract(window, known))
-    ns = _work(trace, thread, doings[Doing.DISPATCH])
+    activities = {activity: clip(spans, steps.begin, steps.end) for activity, spans in host.activities(thread).items()}
+    known = merge(*activities.values())
+    activities[Activity.OTHER] = merge(activities[Activity.OTHER], subtract(window, known))
+    ns = _work(trace, thread, activities[Activity.DISPATCH])
     worked_in_all = sum(ns.values())
-    for doing, spans in doings.items():
-        regime = REGIME_OF_DOING[doing]
-        dispatched_only = spans.total() - (worked_in_all if doing is Doing.DISPATCH else 0)
+    for activity, spans in activities.items():
+        regime = REGIME_OF_ACTIVITY[activity]
+        dispatched_only = spans.total() - (worked_in_all if activity is Activity.DISPATCH else 0)
         ns[regime] = ns.get(regime, 0) + dispatched_only
     return ns
 

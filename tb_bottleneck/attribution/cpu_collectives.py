@@ -6,8 +6,8 @@ a collective is under way belongs to the collective, and not to Python.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
-from tb_bottleneck.attribution.idle_gaps import Gaps
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
+from tb_bottleneck.attribution.idle_gaps import IdleGaps
 from tb_bottleneck.intervals import EMPTY, Spans, complement, intersect, merge, subtract, union
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
@@ -26,11 +26,11 @@ def host_collectives(trace: Trace) -> Rows:
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(HOST_BACKENDS))]
 
 
-def python_time(steps: Steps, host: HostTimeline, gaps: Gaps | None) -> Spans:
+def python_time(steps: Steps, host: HostTimeline, gaps: IdleGaps | None) -> Spans:
     """When the device had no work, and nothing recorded says why. `gaps` are an accelerator's; else it is the CPU."""
     if gaps is None:
         return complement(_recorded(host, host.main_thread), steps.begin, steps.end)
-    late = gaps.begin + gaps.by_doing.sum(axis=1)  # up to here the host was late; behind it, the launch itself
+    late = gaps.begin + gaps.by_activity.sum(axis=1)  # up to here the host was late; behind it, the launch itself
     idle = []
     for thread in np.unique(gaps.thread).tolist():
         mine = gaps.thread == thread
@@ -40,11 +40,11 @@ def python_time(steps: Steps, host: HostTimeline, gaps: Gaps | None) -> Spans:
 
 def _recorded(host: HostTimeline, thread: int | None) -> Spans:
     """When anything that is recorded says what a thread does."""
-    doings = host.doings(thread) if thread is not None and thread >= 0 else {}
-    return merge(*(spans for doing, spans in doings.items() if doing < Doing.OTHER))
+    activities = host.activities(thread) if thread is not None and thread >= 0 else {}
+    return merge(*(spans for activity, spans in activities.items() if activity < Activity.OTHER))
 
 
-def exchanging(trace: Trace, python: Spans) -> Spans:
+def host_collective_time(trace: Trace, python: Spans) -> Spans:
     """The part of this time in which the host exchanges collectives."""
     rows = host_collectives(trace)
     events = trace.events
@@ -53,7 +53,7 @@ def exchanging(trace: Trace, python: Spans) -> Spans:
 
 def told_apart(ns: dict[Regime, int], trace: Trace, python: Spans) -> dict[Regime, int]:
     """The nanoseconds by regime with what the host spends on collectives moved from `host` to `communication`."""
-    moved = min(exchanging(trace, python).total(), ns.get(Regime.HOST, 0))
+    moved = min(host_collective_time(trace, python).total(), ns.get(Regime.HOST, 0))
     return ns | {
         Regime.HOST: ns.get(Regime.HOST, 0) - moved,
         Regime.COMMUNICATION: ns.get(Regime.COMMUNICATION, 0) + moved,

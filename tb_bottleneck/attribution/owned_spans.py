@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.account import OWN_PAUSE_NS
-from tb_bottleneck.attribution.cpu_account import DISPATCH_SIZED_NS, FREES_GRADIENTS, REGIME_OF_DOING
-from tb_bottleneck.attribution.cpu_collectives import exchanging
+from tb_bottleneck.attribution.cpu_account import DISPATCH_SIZED_NS, FREES_GRADIENTS, REGIME_OF_ACTIVITY
+from tb_bottleneck.attribution.cpu_collectives import host_collective_time
 from tb_bottleneck.attribution.cpu_operators import work_by_regime
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.attribution.idle_gaps import Gaps
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import IdleGaps
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
 from tb_bottleneck.regime import REGIMES, Regime
@@ -27,7 +27,7 @@ Claim = tuple[Regime, Ints, Ints]  # a regime, begins, ends
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces(Table):
+class OwnedSpans(Table):
     """Stretches of the window, sorted, disjoint, each with its owner."""
 
     start: Ints = column("ns", "begin")
@@ -35,7 +35,7 @@ class Pieces(Table):
     regime: Ints = column("row of REGIMES", "the owner")
 
     @classmethod
-    def none(cls) -> "Pieces":
+    def none(cls) -> "OwnedSpans":
         """No stretch at all."""
         return cls(*(np.empty(0, np.int64) for _ in range(3)))
 
@@ -45,21 +45,21 @@ class Pieces(Table):
         return union(self.start[rows], self.end[rows])
 
 
-def pieces_of(recording: Recording) -> Pieces:
+def owned_spans_of(recording: Recording) -> OwnedSpans:
     """Who owns each stretch of the recording's window."""
-    claims = list(_told_apart(recording, _on_device(recording) if recording.on_device else _on_cpu(recording)))
+    claims = list(_with_collectives(recording, _on_device(recording) if recording.on_device else _on_cpu(recording)))
     start = np.concatenate([begin for _, begin, _ in claims])
     end = np.concatenate([end for _, _, end in claims])
     regime = np.repeat([REGIMES.index(name) for name, _, _ in claims], [len(begin) for _, begin, _ in claims])
     rows = np.flatnonzero(end > start)
     rows = rows[np.argsort(start[rows], kind="stable")]
-    return Pieces(start[rows], end[rows], regime[rows].astype(np.int64))
+    return OwnedSpans(start[rows], end[rows], regime[rows].astype(np.int64))
 
 
-def _told_apart(recording: Recording, claims: Iterator[Claim]) -> Iterator[Claim]:
+def _with_collectives(recording: Recording, claims: Iterator[Claim]) -> Iterator[Claim]:
     """The claims, with what the host spends on collectives taken from `host` (attribution/cpu_collectives.py)."""
     for regime, begins, ends in claims:
-        talking = exchanging(recording.trace, union(begins, ends)) if regime == Regime.HOST else EMPTY
+        talking = host_collective_time(recording.trace, union(begins, ends)) if regime == Regime.HOST else EMPTY
         yield Regime.COMMUNICATION, talking.starts, talking.ends
         rest = subtract(union(begins, ends), talking) if len(talking) else Spans(begins, ends)
         yield regime, rest.starts, rest.ends
@@ -69,7 +69,7 @@ def _on_device(recording: Recording) -> Iterator[Claim]:
     for owner, spans in recording.busy.items():
         yield owner, spans.starts, spans.ends
     gaps = recording.gaps
-    late = gaps.begin + gaps.by_doing.sum(axis=1)  # up to here the host was late; behind it, the launch itself
+    late = gaps.begin + gaps.by_activity.sum(axis=1)  # up to here the host was late; behind it, the launch itself
     begun = np.minimum(late + gaps.latency, gaps.end)
     waiting = gaps.queued == 0
     yield Regime.UNEXPLAINED, begun[waiting], gaps.end[waiting]
@@ -77,31 +77,31 @@ def _on_device(recording: Recording) -> Iterator[Claim]:
     yield Regime.UNDERFILLED, gaps.begin[own], gaps.end[own]
     yield Regime.UNEXPLAINED, gaps.begin[~waiting & ~own], gaps.end[~waiting & ~own]
     dispatching = [(late[waiting], begun[waiting])]
-    for doing, spans in _by_doing(recording, late):
-        if doing is Doing.DISPATCH:
+    for activity, spans in _by_activity(recording, late):
+        if activity is Activity.DISPATCH:
             dispatching.append((spans.starts, spans.ends))
         else:
-            yield REGIME_OF_DOING[doing], spans.starts, spans.ends
+            yield REGIME_OF_ACTIVITY[activity], spans.starts, spans.ends
     begins, ends = (np.concatenate(times) for times in zip(*dispatching, strict=True))
     yield from _charged(gaps, begins, ends)
 
 
-def _by_doing(recording: Recording, late: Ints) -> Iterator[tuple[Doing, Spans]]:
+def _by_activity(recording: Recording, late: Ints) -> Iterator[tuple[Activity, Spans]]:
     """What the launching thread of each gap did in it, up to `late`."""
     gaps = recording.gaps
     for thread in np.unique(gaps.thread).tolist():
         mine = gaps.thread == thread
         idle = union(gaps.begin[mine], late[mine])
         if thread >= 0:
-            for doing, spans in recording.host.doings(thread).items():
-                if doing is not Doing.OTHER:
+            for activity, spans in recording.host.activities(thread).items():
+                if activity is not Activity.OTHER:
                     inside = intersect(idle, spans)
                     idle = subtract(idle, spans)
-                    yield doing, inside
-        yield Doing.OTHER, idle
+                    yield activity, inside
+        yield Activity.OTHER, idle
 
 
-def _charged(gaps: Gaps, begins: Ints, ends: Ints) -> Iterator[Claim]:
+def _charged(gaps: IdleGaps, begins: Ints, ends: Ints) -> Iterator[Claim]:
     """Dispatching and latency, the first of it in each gap given to the wait that caused it."""
     order = np.argsort(begins, kind="stable")
     begins, ends = begins[order], ends[order]
@@ -122,13 +122,13 @@ def _on_cpu(recording: Recording) -> Iterator[Claim]:
         yield Regime.UNEXPLAINED, window.starts, window.ends
         return
     rest = window
-    for doing, spans in recording.host.doings(thread).items():
+    for activity, spans in recording.host.activities(thread).items():
         inside = clip(spans, steps.begin, steps.end)
         rest = subtract(rest, inside)
-        if doing is Doing.DISPATCH:
+        if activity is Activity.DISPATCH:
             yield from _working(recording, thread, inside)
         else:
-            yield REGIME_OF_DOING[doing], inside.starts, inside.ends
+            yield REGIME_OF_ACTIVITY[activity], inside.starts, inside.ends
     yield Regime.HOST, rest.starts, rest.ends
 
 

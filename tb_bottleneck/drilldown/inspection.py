@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import claims_of
-from tb_bottleneck.attribution.owned_spans import Pieces, pieces_of
+from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.colour_keys import KEY
 from tb_bottleneck.drilldown.lanes import Lanes, lanes_of
@@ -17,7 +17,7 @@ from tb_bottleneck.trace.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class InspectedTrace:
     """A trace under inspection. Everything is computed on first use and kept."""
 
     trace: Trace
@@ -29,9 +29,9 @@ class Case:
         return Recording(self.trace, steps) if steps is not None else None
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> OwnedSpans:
         """Who owns each stretch of the window; empty where there is no window."""
-        return pieces_of(self.recording) if self.recording is not None else Pieces.none()
+        return owned_spans_of(self.recording) if self.recording is not None else OwnedSpans.none()
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -47,7 +47,7 @@ class Case:
             return keys
         # Another device's kernels have no roofs of their own here: their names tell what they are.
         mine = np.flatnonzero(ops.device == trace.device_index)
-        for owner, rows in claims_of(trace.device_ops, self.recording.roofs, trace.multiprocessors).items():
+        for owner, rows in ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors).items():
             keys[mine[rows]] = KEY[owner]
         return keys
 

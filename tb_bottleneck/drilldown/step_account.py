@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspection import InspectedTrace
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.schema import evidence_pb2 as pb
@@ -11,7 +11,7 @@ from tb_bottleneck.schema import evidence_pb2 as pb
 MOST_COLUMNS = 240
 
 
-def add_step_account(case: Case, recording: Recording, answer: pb.Tables) -> None:
+def add_step_account(case: InspectedTrace, recording: Recording, answer: pb.Tables) -> None:
     """A column for each step; neighbours share one where there are more than MOST_COLUMNS steps."""
     edges = recording.steps.edges
     together = -(-(len(edges) - 1) // MOST_COLUMNS)

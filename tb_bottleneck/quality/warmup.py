@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measures.trace.first_runs import comes_back, first_runs_of
 from tb_bottleneck.quality.trace_defects import Defect
@@ -23,7 +23,7 @@ def warmup_defect(recording: Recording) -> Defect | None:
     if not recording.on_device:
         return None
     # A pause in which the next batch is awaited, or something off the cadence runs, comes again with the next one.
-    told = recording.gaps.by_doing[:, [Doing.LOAD, Doing.INTERRUPT]].sum(axis=1)
+    told = recording.gaps.by_activity[:, [Activity.LOAD_BATCH, Activity.INTERRUPT]].sum(axis=1)
     longest = int(np.max(recording.gaps.end - recording.gaps.begin - told, initial=0))
     if recording.steps.basis == "whole" and longest / window > LONE_PAUSE_SHARE:
         return Defect("warmup", True, {"share": longest / window, "pause": longest})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
 from tb_bottleneck.replay.modified_graph import World, scaled
@@ -42,7 +42,7 @@ def host_scaled(world: World, scale: float) -> World:
     """The world with all dispatching and every call's own time scaled."""
     if scale == 1.0:
         return world
-    return world.but(gap=world.gap_scaled(Doing.DISPATCH, scale), cost=scaled(world.items.cost, scale))
+    return world.but(gap=world.gap_scaled(Activity.DISPATCH, scale), cost=scaled(world.items.cost, scale))
 
 
 def scales_of(world: World) -> HostScales:
@@ -80,5 +80,5 @@ def _priced(world: World) -> float:
     counted = launching & recording.in_window(events.start)
     price = sum(cost * int((events.kind[counted] == kind).sum()) for kind, cost in _PRICES.items())
     inside = recording.in_window(items.at)
-    dispatching = int(items.gap[inside, Doing.DISPATCH].sum() + items.cost[inside].sum())
+    dispatching = int(items.gap[inside, Activity.DISPATCH].sum() + items.cost[inside].sum())
     return float(np.clip(1 - price / max(dispatching, 1), 1 / SLOWED_AT_MOST, 1.0))

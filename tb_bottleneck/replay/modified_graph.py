@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.cpu_operators import quickest_share
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.replay.check import Check, check
@@ -175,10 +175,10 @@ class World:
         found: Bools = (op >= 0) & np.isin(self.facts.ops.work[op], works) if len(self.facts.ops) else op >= 0
         return found
 
-    def gap_scaled(self, doing: Doing, factor: Any) -> Ints:
+    def gap_scaled(self, activity: Activity, factor: Any) -> Ints:
         """The gaps with what the host did so in them scaled by a factor, or by one per item."""
         gap = self.items.gap.copy(order="K")
-        gap[:, doing] = scaled(gap[:, doing], factor)
+        gap[:, activity] = scaled(gap[:, activity], factor)
         return gap
 
 

@@ -63,7 +63,7 @@ def bound_of(
     return Bound(kind, of_peak, of_bandwidth, because)
 
 
-def completed(precision: Precision | None, operand_type: str) -> Precision | None:
+def with_operand_type(precision: Precision | None, operand_type: str) -> Precision | None:
     """The precision with the type that the operator's operands have, where the kernel's name is silent about it.
 
     Only half-precision operands tell it: "float" may be multiplied as fp32 or as tf32.

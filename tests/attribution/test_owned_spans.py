@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspection import InspectedTrace
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.trace.trace import load
 
@@ -50,12 +50,12 @@ def check(case):
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_sums_are_the_accounts(name):
-    check(Case(drawn_trace(DRAWINGS[name])))
+    check(InspectedTrace(drawn_trace(DRAWINGS[name])))
 
 
 def test_who_owns_the_time_is_told_where_it_was():
     """0 to 400 us the loader, then 600 us of kernels, in each step."""
-    case = Case(drawn_trace(DRAWINGS["starved"]))
+    case = InspectedTrace(drawn_trace(DRAWINGS["starved"]))
     steps = case.recording.steps
     waits = case.pieces.of("input")
     assert (waits.starts % 1_000_000 == 0).all()
@@ -67,14 +67,14 @@ def test_who_owns_the_time_is_told_where_it_was():
 @pytest.mark.skipif(not PUBLIC, reason="TB_BOTTLENECK_TRACES names no directory of traces")
 @pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.name)
 def test_on_public_recordings_too(path):
-    case = Case(load(str(path)))
+    case = InspectedTrace(load(str(path)))
     if case.recording is None or not case.recording.on_device:
         pytest.skip("nothing ran on a device")
     check(case)
 
 
 def test_each_steps_account_sums_to_the_step():
-    case = Case(drawn_trace(DRAWINGS["starved"]))
+    case = InspectedTrace(drawn_trace(DRAWINGS["starved"]))
     steps = case.recording.steps
     owned = sum(case.pieces.of(regime).covered(steps.edges[:-1], steps.edges[1:]) for regime in REGIMES)
     assert np.array_equal(owned, steps.durations)

@@ -8,7 +8,7 @@ import pytest
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline import operand_precision
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, Bound, bound_of, completed
+from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, Bound, bound_of, with_operand_type
 from tb_bottleneck.roofline.underfilled import FILLED_SHARE, TOO_SHORT_NS
 
 # 100 TFLOP/s of bf16, of which 80 can be reached; 1000 GB/s. In 1 ms: 80 GFLOP, 1 GB.
@@ -85,11 +85,11 @@ def test_nothing_is_said_without_the_signal(flops, moved, duration_ns, gpu, prec
 
 def test_operands_complete_a_silent_name():
     silent = Precision("tensor", None)
-    assert completed(silent, "c10::BFloat16") == BF16
-    assert completed(silent, "c10::Half") == Precision("tensor", "fp16")
-    assert completed(silent, "float") == silent  # fp32 or tf32
-    assert completed(BF16, "float") == BF16
-    assert completed(None, "c10::Half") is None
+    assert with_operand_type(silent, "c10::BFloat16") == BF16
+    assert with_operand_type(silent, "c10::Half") == Precision("tensor", "fp16")
+    assert with_operand_type(silent, "float") == silent  # fp32 or tf32
+    assert with_operand_type(BF16, "float") == BF16
+    assert with_operand_type(None, "c10::Half") is None
 
 
 def test_the_thresholds_are_those_of_the_words():

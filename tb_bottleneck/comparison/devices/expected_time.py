@@ -185,7 +185,7 @@ def _assumptions(recording: Recording, move: Move, outcome: Outcome) -> tuple[st
         *feeding_words(recording),
         *collective_words(recording),
     ]
-    known = float(np.mean(recording.roofs.roof > 0)) if len(recording.roofs) else 0.0
+    known = float(np.mean(recording.kernel_bounds.bound_by > 0)) if len(recording.kernel_bounds) else 0.0
     if known < 0.5:
         told.append("what bounds a kernel is told from its name; record_shapes=True would tell it from its work")
     if recording.on_device and (move.b.multiprocessors is None or move.a.multiprocessors is None):

@@ -15,8 +15,8 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, Device, speed_ratio
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Case
-from tb_bottleneck.roofline.kernel_bounds import Roof
-from tb_bottleneck.roofline.operand_precision import completed
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.name_filter import name_matches
@@ -79,10 +79,10 @@ def scaled(recording: Recording, move: Move, case: Case) -> Floats:
 
 
 def roofs_there(recording: Recording, move: Move) -> Ints:
-    """The Roof that bounds each operation of the trace's device on B; UNKNOWN where it is so on A."""
+    """The BoundBy that bounds each operation of the trace's device on B; UNKNOWN where it is so on A."""
     at_peak, at_bandwidth = times_at_roofs(recording, move)
-    there = np.where(at_peak >= at_bandwidth, Roof.COMPUTE, Roof.MEMORY)
-    return np.where(recording.roofs.roof == Roof.UNKNOWN, Roof.UNKNOWN, there)
+    there = np.where(at_peak >= at_bandwidth, BoundBy.COMPUTE, BoundBy.MEMORY)
+    return np.where(recording.kernel_bounds.bound_by == BoundBy.UNKNOWN, BoundBy.UNKNOWN, there)
 
 
 def times_at_roofs(recording: Recording, move: Move | None) -> tuple[Floats, Floats]:
@@ -90,8 +90,8 @@ def times_at_roofs(recording: Recording, move: Move | None) -> tuple[Floats, Flo
 
     0 where the roof is not known.
     """
-    roofs = recording.roofs
-    compute = roofs.roof == Roof.COMPUTE
+    roofs = recording.kernel_bounds
+    compute = roofs.bound_by == BoundBy.COMPUTE
     at_peak = np.where(compute, roofs.reached, roofs.other)
     at_bandwidth = np.where(compute, roofs.other, roofs.reached)
     if move is None:
@@ -100,10 +100,10 @@ def times_at_roofs(recording: Recording, move: Move | None) -> tuple[Floats, Flo
 
 
 def _kernel_times(recording: Recording, move: Move, case: Case, kernels: Bools, length: Floats) -> Floats:
-    ops, roofs = recording.trace.device_ops, recording.roofs
+    ops, roofs = recording.trace.device_ops, recording.kernel_bounds
     _, least = _ratios(recording, move, case)
     fill = _fill_ratio(ops.blocks, move)
-    known = roofs.roof != Roof.UNKNOWN
+    known = roofs.bound_by != BoundBy.UNKNOWN
     at_peak, at_bandwidth = times_at_roofs(recording, move)
     by_roof = np.maximum(at_peak, at_bandwidth) / np.where(known, np.maximum(roofs.reached, 1e-9), 1.0)
     by_kind = np.where(
@@ -130,7 +130,7 @@ def _ratios(recording: Recording, move: Move, case: Case) -> tuple[Floats, Float
     arithmetic, ordinary = np.ones(len(ops)), np.ones(len(ops))
     on_ordinary = speed_ratio(move.a, move.b, VECTOR_FP32)
     for name, rows in rows_by_name(ops.name):
-        precision = completed(precision_of(recording.trace.names[name]), operand_type(recording, int(rows[0])))
+        precision = with_operand_type(precision_of(recording.trace.names[name]), operand_type(recording, int(rows[0])))
         ratio = speed_ratio(move.a, move.b, precision) or on_ordinary or move.bandwidth
         told = precision is not None and precision.unit in UNITS
         arithmetic[rows], ordinary[rows] = ratio, ratio if told else on_ordinary or ratio

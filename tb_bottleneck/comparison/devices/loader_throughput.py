@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import SEVERAL, fetches, loader_iterator
@@ -36,7 +36,7 @@ def pace_of_workers(recording: Recording, case: Case = Case.EXPECTED) -> Callabl
 
     def change(world: World) -> World:
         gap = world.items.gap.copy()
-        gap[:, Doing.LOAD] = np.minimum(gap[:, Doing.LOAD], LONGEST_HANDOVER_NS)
+        gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], LONGEST_HANDOVER_NS)
         return world.but(gap=gap).at_least(window)
 
     return change

@@ -11,27 +11,27 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import claims_of
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import Facts, World, recorded_world
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BY_REPLAY, BY_ACCOUNT = "replay", "account"
 BUSY_REGIMES = (*DEVICE_REGIMES, Regime.COMMUNICATION, Regime.TRANSFER)
 _REGIME_OF = {
-    Doing.LOAD: Regime.INPUT,
-    Doing.INTERRUPT: Regime.INTERRUPTION,
-    Doing.START: Regime.INTERRUPTION,
-    Doing.ALLOCATE: Regime.ALLOCATOR,
-    Doing.COPY: Regime.TRANSFER,
-    Doing.DISPATCH: Regime.LAUNCH,
-    Doing.OTHER: Regime.HOST,
+    Activity.LOAD_BATCH: Regime.INPUT,
+    Activity.INTERRUPT: Regime.INTERRUPTION,
+    Activity.INITIALIZE: Regime.INTERRUPTION,
+    Activity.ALLOCATE: Regime.ALLOCATOR,
+    Activity.COPY: Regime.TRANSFER,
+    Activity.DISPATCH: Regime.LAUNCH,
+    Activity.OTHER: Regime.HOST,
 }
-ROOFS = {Regime.COMPUTE: Roof.COMPUTE, Regime.MEMORY: Roof.MEMORY}
+ROOFS = {Regime.COMPUTE: BoundBy.COMPUTE, Regime.MEMORY: BoundBy.MEMORY}
 Change = Callable[[World], World]
 
 
@@ -120,7 +120,7 @@ class Engine:
     def _claims(self) -> dict[Regime, Bools]:
         """Which operations of the trace's device own time where they run alone, by owner."""
         trace = self.recording.trace
-        return claims_of(trace.device_ops, self.recording.roofs, trace.multiprocessors)
+        return ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
 
     def _idle(self) -> dict[Regime, float]:
         """Recorded time of the window by regime in which the device waits for the host."""
@@ -131,9 +131,9 @@ class Engine:
         """The same, as far as the host does more or less than before in a changed world."""
         before, after = (items.gap.sum(axis=0) for items in (self.facts.graph.items, world.items))
         idle = self._idle()
-        for doing, regime in _REGIME_OF.items():
-            if before[doing] and before[doing] != after[doing]:
-                idle[regime] *= float(after[doing] / before[doing])
+        for activity, regime in _REGIME_OF.items():
+            if before[activity] and before[activity] != after[activity]:
+                idle[regime] *= float(after[activity] / before[activity])
         return idle
 
     def _host_work(self) -> float:
@@ -198,8 +198,8 @@ class Engine:
         if thread is None:
             return {Regime.UNEXPLAINED: 1.0}
         spent: dict[Regime, float] = {}
-        for doing, spans in recording.host.doings(thread).items():
-            regime = _REGIME_OF.get(doing)
+        for activity, spans in recording.host.activities(thread).items():
+            regime = _REGIME_OF.get(activity)
             if regime is not None:
                 inside = clip(spans, int(recording.steps.host[0]), int(recording.steps.host[-1])).total()
                 spent[regime] = spent.get(regime, 0.0) + inside

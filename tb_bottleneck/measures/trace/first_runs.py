@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.trace.table import Ints
@@ -16,13 +16,13 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
     work, and how much of each such code takes, in ns. On a CPU run the main thread is the device."""
     if recording.on_device:
         gaps = recording.gaps
-        starting = gaps.by_doing[:, Doing.START]
+        starting = gaps.by_activity[:, Activity.INITIALIZE]
         rows = starting > 0
         return gaps.begin[rows], gaps.end[rows], starting[rows]
     thread = recording.host.main_thread
     if thread is None:
         return (np.empty(0, np.int64),) * 3
-    spans = clip(recording.host.doings(thread)[Doing.START], recording.steps.begin, recording.steps.end)
+    spans = clip(recording.host.activities(thread)[Activity.INITIALIZE], recording.steps.begin, recording.steps.end)
     return spans.starts, spans.ends, spans.ends - spans.starts
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_collectives import exchanging
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.cpu_collectives import host_collective_time
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, subtract
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
 from tb_bottleneck.measures.trace.window import calls_made, hosted, shown
 from tb_bottleneck.trace.kinds import Kind
@@ -30,7 +30,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     if name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
-    late = np.flatnonzero(gaps.by_doing[:, Doing.DISPATCH] > 0)
+    late = np.flatnonzero(gaps.by_activity[:, Activity.DISPATCH] > 0)
     begin, end = (gaps.begin[late], gaps.end[late]) if len(late) else (calls.start, calls.end)
     return replace(shown(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
 
@@ -96,9 +96,9 @@ def host_lines(recording: Recording) -> Measure | Missing:
         return Missing("no line of the program's own was recorded in these pauses")
     pause = longest_host_pause(recording)
     where = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
-    return words(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
+    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
 
 
 def _python_time(recording: Recording) -> Spans:
     """When Python outside torch ran and the device had no work."""
-    return subtract(recording.python_time, exchanging(recording.trace, recording.python_time))
+    return subtract(recording.python_time, host_collective_time(recording.trace, recording.python_time))

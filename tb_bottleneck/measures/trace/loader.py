@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, union
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.window import shown
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -33,7 +33,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
-    idle, gaps = recording.gaps.by_doing[:, Doing.LOAD], recording.gaps
+    idle, gaps = recording.gaps.by_activity[:, Activity.LOAD_BATCH], recording.gaps
     if not idle.any():
         return Measure(0.0, "ns", "step", 0)
     longest = int(np.argmax(idle))
@@ -68,7 +68,7 @@ def cores_available(recording: Recording) -> Measure | Missing:
     found = _cores(recording)
     if found is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(float(found), "count", "process", witness="context")
+    return Measure(float(found), "count", "process", source="context")
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:
@@ -78,7 +78,7 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
         text = recording.trace.names[name]
         for kind in (SINGLE, SEVERAL):
             if kind in text:
-                return words(kind, len(rows))
+                return text_measure(kind, len(rows))
     return Missing("the loader's iterator is not named in the recording")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, Links, find_links
@@ -34,7 +34,9 @@ class Items(Table):
     """In an order in which everything that an item depends on comes before it."""
 
     follows: Ints = column("row of items", "whose end on the host it follows; -1 for the begin, HOSTLESS for none")
-    gap: Ints = column("ns by Doing", "shape (items, Doing): host time from there to the issue, by what the host did")
+    gap: Ints = column(
+        "ns by Activity", "shape (items, Activity): host time from there to the issue, by what the host did"
+    )
     cost: Ints = column("ns", "host time from the issue to the return, if it need not wait")
     waits: Ints = column("row of items", "whose operation must be over before the host goes on; -1 for none")
     drains: Bools = column("flag", "whether all streams must be empty before the host goes on")
@@ -93,7 +95,7 @@ def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Host:
-    """Of each host row: when it launches, and what the host did before, shape (rows, Doing); and the device's idle."""
+    """Per host row: when it launches, and the activity before it, shape (rows, Activity); and the device idle time."""
 
     issue: Ints
     gap: Ints
@@ -127,7 +129,7 @@ def _host_columns(
     numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
     follows = np.where(places.first, np.where(pred >= 0, _of(places.last_item, pred), NONE), numbers - 1)
     gap = np.asfortranarray(np.where((places.first & hosted)[:, None], _of(host.gap, row), 0))
-    gap[adrift, Doing.OTHER] = ops.start[op[adrift]] - host.begin
+    gap[adrift, Activity.OTHER] = ops.start[op[adrift]] - host.begin
     ends_row = places.last & hosted
     awaited, issue = _of(waits.op, row), _of(host.issue, row)
     waits_for = np.where(ends_row & (awaited >= 0), places.item[awaited], NONE)
@@ -174,9 +176,9 @@ def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> Ints:
     """What the host did between the row that each row follows and its issue, in ns."""
     since = np.where(rows.follows >= 0, rows.end[rows.follows], begin)
     # Column by column: what is asked for is sums over a row's few columns, and single columns.
-    parts = np.zeros((len(rows), len(Doing)), np.int64, order="F")
-    for mine, doings in host.alike(rows.thread):
-        for doing, spans in doings.items():
-            parts[mine, doing] = spans.covered(since[mine], issue[mine])
-    parts[:, Doing.OTHER] = issue - since - parts[:, : Doing.OTHER].sum(axis=1)
+    parts = np.zeros((len(rows), len(Activity)), np.int64, order="F")
+    for mine, activities in host.by_thread_group(rows.thread):
+        for activity, spans in activities.items():
+            parts[mine, activity] = spans.covered(since[mine], issue[mine])
+    parts[:, Activity.OTHER] = issue - since - parts[:, : Activity.OTHER].sum(axis=1)
     return parts

@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.knowledge.precisions import misaligned, precision_of
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
@@ -24,16 +24,16 @@ MIN_ALIGNED = 3
 def cure(world: World, case: Case) -> World | None:
     """Shortens the products; None where shapes do not tell the rates, or no aligned product of their type ran."""
     recording = world.facts.recording
-    ops, roofs, names = recording.trace.device_ops, recording.roofs, recording.trace.names
-    bound = (ops.work == Work.CONTRACTION) & (roofs.roof == Roof.COMPUTE) & (roofs.reached > 0)
+    ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
+    bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)
     odd = name_matches(names, ops.name, misaligned)
     left = np.ones(len(ops))
     for dtype in {_dtype(names[name]) for name in np.unique(ops.name[bound & odd]).tolist()}:
         alike = bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
-        rate = _rate(roofs.reached, ops.end - ops.start, alike & ~odd, best=case is Case.HIGH)
+        rate = _rate(bounds.reached, ops.end - ops.start, alike & ~odd, best=case is Case.HIGH)
         if rate is not None:
             mine = alike & odd
-            left[mine] = np.clip(roofs.reached[mine] / rate, np.minimum(roofs.other[mine], 1.0), 1.0)
+            left[mine] = np.clip(bounds.reached[mine] / rate, np.minimum(bounds.other[mine], 1.0), 1.0)
     if not (left < 1).any():
         return None
     halfway = (1 + left) / 2 if case is Case.LOW else left

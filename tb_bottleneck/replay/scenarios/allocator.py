@@ -7,7 +7,7 @@ Bounds: at worst half of the calls stay, as where sizes change every step; at be
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.runtime_calls import Role
@@ -22,7 +22,7 @@ def cure(world: World, case: Case) -> World:
     frees = (items.call >= 0) & (role == Role.ALLOCATE)
     staying = STAYING[case]
     return world.but(
-        gap=world.gap_scaled(Doing.ALLOCATE, staying),
+        gap=world.gap_scaled(Activity.ALLOCATE, staying),
         cost=np.where(frees, scaled(items.cost, staying), items.cost),
         lag=np.where(frees, scaled(items.lag, staying), items.lag),
         drains=items.drains & ~(frees & (staying == 0.0)),

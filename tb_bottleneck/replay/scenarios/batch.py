@@ -8,7 +8,7 @@ Bounds: at worst small kernels take half as long again; at best as expected.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.underfilled import underfilled
@@ -25,7 +25,7 @@ def cure(world: World, case: Case) -> World:
     optimizer = world.inside(world.facts.spans_named("Optimizer.step#"))
     grows = np.where(world.works(*COMPUTE_KERNELS), np.where(small, GROWING[case], TIMES), 1.0)
     grows = np.where(world.works(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), TIMES, np.where(optimizer, 1.0, grows))
-    gap = world.gap_scaled(Doing.LOAD, TIMES)
+    gap = world.gap_scaled(Activity.LOAD_BATCH, TIMES)
     return world.but(length=scaled(items.length, grows), gap=gap).with_batch(TIMES)
 
 

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
@@ -29,7 +29,7 @@ def cure(world: World, case: Case) -> World:
         length=scaled(items.length, factor),
         pause=scaled(items.pause, factor),
         cost=scaled(items.cost, factor),
-        gap=world.gap_scaled(Doing.DISPATCH, factor),
+        gap=world.gap_scaled(Activity.DISPATCH, factor),
     )
 
 

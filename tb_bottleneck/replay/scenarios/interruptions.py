@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measures.trace.interruptions import KINDS, interruptions
 from tb_bottleneck.replay.graph.host_rows import NONE
@@ -28,13 +28,13 @@ def cure(kind: str, world: World, case: Case) -> World:
     items, left = world.items, 1 / SELDOM[case]
     spans = _spans(world, kind)
     # A gap may hold an interruption, and what the host did besides: only the former shrinks.
-    interrupting = world.items.gap[:, Doing.INTERRUPT]
+    interrupting = world.items.gap[:, Activity.INTERRUPT]
     inside = np.minimum(world.gap_inside(spans) * world.facts.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = world.inside(spans)
     if case is Case.HIGH and not world.facts.recording.on_device and (inside.any() or issued.any()):
-        world = world.but(gap=world.gap_scaled(Doing.DISPATCH, world.facts.quickest))
+        world = world.but(gap=world.gap_scaled(Activity.DISPATCH, world.facts.quickest))
     return world.but(
-        gap=world.gap_scaled(Doing.INTERRUPT, 1 - inside * (1 - left)),
+        gap=world.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - left)),
         cost=np.where(issued, scaled(items.cost, left), items.cost),
         length=np.where(issued, scaled(items.length, left), items.length),
         waits=np.where(issued, NONE, items.waits),

@@ -7,7 +7,7 @@ Bounds: at worst compiling halves the dispatching and no graph can be captured; 
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
@@ -25,12 +25,12 @@ def cure(world: World, case: Case) -> World:
     kernels = world.works(*KERNELS)
     if case is Case.LOW:
         cost = np.where(kernels, scaled(items.cost, HALVED), items.cost)
-        return world.but(gap=world.gap_scaled(Doing.DISPATCH, HALVED), cost=cost)
+        return world.but(gap=world.gap_scaled(Activity.DISPATCH, HALVED), cost=cost)
     optimizer = world.facts.spans_named("Optimizer.step#")
     eager = world.gap_inside(optimizer) if case is Case.EXPECTED else 0.0
     captured = kernels & ~world.inside(optimizer) if case is Case.EXPECTED else kernels
     return world.but(
-        gap=world.gap_scaled(Doing.DISPATCH, eager + (1 - eager) * REPLAYED),
+        gap=world.gap_scaled(Activity.DISPATCH, eager + (1 - eager) * REPLAYED),
         cost=np.where(captured, scaled(items.cost, REPLAYED), items.cost),
         pause=np.where(captured, np.minimum(items.pause, GRAPH_PAUSE_NS), items.pause),
     )

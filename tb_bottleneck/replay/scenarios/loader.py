@@ -11,7 +11,7 @@ nobody waits, and they slow nobody down.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.loader import SINGLE, loader_iterator, workers_factor, workers_needed
@@ -39,7 +39,7 @@ def cure(world: World, case: Case) -> World | None:
 def without_waiting(world: World, case: Case) -> World:
     """The world in which a batch is always ready to be taken."""
     gap = world.items.gap.copy(order="K")
-    gap[:, Doing.LOAD] = np.minimum(gap[:, Doing.LOAD], HANDOVER_NS[case])
+    gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], HANDOVER_NS[case])
     return world.but(gap=gap)
 
 

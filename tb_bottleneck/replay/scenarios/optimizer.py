@@ -8,7 +8,7 @@ Bounds: at worst a third of the dispatching stays; at best none.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
@@ -23,7 +23,7 @@ def cure(world: World, case: Case) -> World:
     inside, part = world.inside(steps), world.gap_inside(steps)
     left = FEWER[case]
     return world.but(
-        gap=world.gap_scaled(Doing.DISPATCH, 1 - part * (1 - left)),
+        gap=world.gap_scaled(Activity.DISPATCH, 1 - part * (1 - left)),
         cost=np.where(inside, scaled(items.cost, left), items.cost),
         pause=np.where(inside & (items.frozen == 0), np.minimum(items.pause, FUSED_PAUSE_NS), items.pause),
     )

@@ -9,7 +9,7 @@ one, since nothing tells that batches are not made beside the training already.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Case, World
 from tb_bottleneck.replay.scenarios import loader, storage
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -31,7 +31,7 @@ def cure_loader(world: World, case: Case) -> World:
 def _making(world: World) -> int:
     """Time in which the training thread makes the window's batches, or waits for them, in ns."""
     inside = world.facts.recording.in_window(world.facts.graph.items.at)
-    return int(np.sum(world.facts.graph.items.gap[inside, Doing.LOAD]))
+    return int(np.sum(world.facts.graph.items.gap[inside, Activity.LOAD_BATCH]))
 
 
 LOOP = Scenario("pipeline", cure_loop, on_cpu=True)

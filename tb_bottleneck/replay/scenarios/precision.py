@@ -12,7 +12,7 @@ from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.replay.modified_graph import Case, World, scaled
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
@@ -51,7 +51,8 @@ def _memory_share(world: World) -> Floats:
     recording, ops = world.facts.recording, world.facts.ops
     shares = np.zeros(len(ops) + 1)
     mine = np.flatnonzero(ops.device == recording.trace.device_index)
-    shares[mine] = np.where(recording.roofs.roof == Roof.COMPUTE, recording.roofs.other, recording.roofs.reached)
+    bounds = recording.kernel_bounds
+    shares[mine] = np.where(bounds.bound_by == BoundBy.COMPUTE, bounds.other, bounds.reached)
     return shares[world.items.op]
 
 

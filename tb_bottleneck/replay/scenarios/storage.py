@@ -8,7 +8,7 @@ Bounds: at worst half of the rest stays; at best nobody waits for a batch at all
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.loader_fetches import uneven_fetches
@@ -29,9 +29,9 @@ def cure(world: World, case: Case) -> World | None:
 
 def evened(world: World, staying: float) -> World:
     """The world in which `staying` is left of what each fetch takes beyond the median one."""
-    loading = world.items.gap[:, Doing.LOAD]
+    loading = world.items.gap[:, Activity.LOAD_BATCH]
     slow = np.minimum(world.gap_inside(_beyond_usual(world)) * world.facts.gap_length, loading)
-    return world.but(gap=world.gap_scaled(Doing.LOAD, 1 - slow / np.maximum(loading, 1) * (1 - staying)))
+    return world.but(gap=world.gap_scaled(Activity.LOAD_BATCH, 1 - slow / np.maximum(loading, 1) * (1 - staying)))
 
 
 def _beyond_usual(world: World) -> Spans:

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, OTHER, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Case, World
@@ -59,7 +59,7 @@ def _without_reads(world: World, asked: Bools) -> World:
     return world.but(
         cost=np.where(asked & world.inside(reads), 0, items.cost),
         length=np.where(copied, 0, items.length),
-        gap=world.gap_scaled(Doing.DISPATCH, 1 - world.gap_inside(reads)),
+        gap=world.gap_scaled(Activity.DISPATCH, 1 - world.gap_inside(reads)),
     )
 
 

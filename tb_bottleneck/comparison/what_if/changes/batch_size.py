@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, SHORTEST_NS
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
@@ -10,7 +10,7 @@ from tb_bottleneck.comparison.workload.batch_size import batch_of
 from tb_bottleneck.comparison.workload.operator_time import updating
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.replay.modified_graph import Case, World
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats
 
@@ -43,8 +43,8 @@ def to_batch(recording: Recording, samples: int) -> Change:
         gap, ops = world.items.gap.copy(), world.facts.ops
         # What staging a small copy takes is its start, whatever its size.
         large = (world.items.op >= 0) & (ops.bytes[world.items.op] >= LARGE_BYTES)
-        for doing, rows in ((Doing.LOAD, np.ones(len(large), np.bool_)), (Doing.COPY, large)):
-            gap[rows, doing] = np.rint(gap[rows, doing] * grows).astype(np.int64)
+        for activity, rows in ((Activity.LOAD_BATCH, np.ones(len(large), np.bool_)), (Activity.COPY, large)):
+            gap[rows, activity] = np.rint(gap[rows, activity] * grows).astype(np.int64)
         return world.but(gap=gap)
 
     told = (
@@ -69,13 +69,13 @@ def _factors(recording: Recording, grows: float, updates: Bools, case: Case) -> 
     copies = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY))
     start = np.minimum(length, SHORTEST_NS)
     in_proportion = (start + (length - start) * grows) / length
-    known = recording.roofs.roof != Roof.UNKNOWN
+    known = recording.kernel_bounds.bound_by != BoundBy.UNKNOWN
     untold = _by_waves(recording, in_proportion, grows)
     if case is not Case.EXPECTED:
         # Of a kernel of which nobody knows how near its roof it comes, the middle of all stands for it.
         usual = _by_roof(np.full(len(ops), FULL[Case.EXPECTED]), grows, case)
         untold = np.minimum(untold, usual) if grows > 1 else np.maximum(untold, usual)
-    grown = np.where(known, _by_roof(recording.roofs.reached, grows, case), untold)
+    grown = np.where(known, _by_roof(recording.kernel_bounds.reached, grows, case), untold)
     found = np.where(kernels, grown, np.where(copies, in_proportion, 1.0))
     return np.asarray(np.where(updates, 1.0, np.maximum(found, 1e-6)), np.float64)
 

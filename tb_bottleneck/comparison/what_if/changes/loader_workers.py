@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.loader_throughput import LONGEST_HANDOVER_NS, behind
 from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
@@ -54,7 +54,7 @@ def to_workers(recording: Recording, number: int) -> Change:
 
     def change(world: World, case: Case) -> World:
         gap = world.items.gap.copy()
-        gap[:, Doing.LOAD] = np.minimum(gap[:, Doing.LOAD], HANDOVER_NS[case])
+        gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], HANDOVER_NS[case])
         return world.but(gap=gap).at_least(per_batch * batches / usable * (SLOWER[case] if usable > used else 1.0))
 
     beside = BESIDE_WORKERS if recording.on_device else BESIDE_ON_CPU

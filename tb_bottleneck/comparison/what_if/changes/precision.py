@@ -10,8 +10,8 @@ from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.replay.modified_graph import Case
-from tb_bottleneck.roofline.kernel_bounds import Roof
-from tb_bottleneck.roofline.operand_precision import completed
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
@@ -104,7 +104,7 @@ def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None
     """The precision of a product by its kernel's name, else by its operands; None or without a type where neither
     tells. Operands in single precision are taken to be multiplied as TF32: the less there is to gain then."""
     operand = operand_type(recording, op)
-    precision = completed(precision_of(recording.trace.names[name]), operand)
+    precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
     if operand != SINGLE or (precision is not None and precision.dtype is not None):
         return precision
     return Precision("tensor", "tf32")
@@ -114,7 +114,7 @@ def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool,
     """`ratio` is the rate in the new type over the one now, 0 for what is no product in a wider type."""
     ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
     length = ops.end - ops.start
-    known = recording.roofs.roof != Roof.UNKNOWN
+    known = recording.kernel_bounds.bound_by != BoundBy.UNKNOWN
     at_peak, at_bandwidth = times_at_roofs(recording, move)
     now = np.maximum(at_peak, at_bandwidth)
     then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))

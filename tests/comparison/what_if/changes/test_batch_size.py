@@ -7,7 +7,7 @@ import pytest
 from comparison.sides import context, repeated
 from draw import drawn
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.comparison.runs.compared_run import open_side
 from tb_bottleneck.comparison.what_if.changes.batch_size import to_batch
 from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
@@ -73,7 +73,7 @@ def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
     path.write_text(json.dumps(trace))
     recording = open_side("run", [str(path)]).recording
     start = recorded_world(Facts(recording))
-    staged = start.items.gap[:, Doing.COPY].sum()
+    staged = start.items.gap[:, Activity.COPY].sum()
     assert staged > 0
     twice = to_batch(recording, 16).world(start, Case.EXPECTED)
-    assert twice.items.gap[:, Doing.COPY].sum() == pytest.approx(2 * staged)
+    assert twice.items.gap[:, Activity.COPY].sum() == pytest.approx(2 * staged)

@@ -12,7 +12,7 @@ from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
 from tb_bottleneck.comparison.what_if.changes.device import move_to, to_device
 from tb_bottleneck.comparison.what_if.changes.precision import CASTS, MOVED, to_precision
 from tb_bottleneck.replay.modified_graph import Case
-from tb_bottleneck.roofline.kernel_bounds import Roof, Roofs
+from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import Work
 
 DRAWING = repeated(9, op="##.....", gpu="..##...", stream="....##.")
@@ -79,12 +79,12 @@ def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
     and half as many a tenth. Taking both gains by the A100's roofs promised less than that."""
     recording = run(tmp_path)
     products = recording.trace.device_ops.work == Work.CONTRACTION
-    roofs = Roofs(
-        roof=np.where(products, Roof.COMPUTE, Roof.UNKNOWN).astype(np.int64),
+    bounds = KernelBounds(
+        bound_by=np.where(products, BoundBy.COMPUTE, BoundBy.UNKNOWN).astype(np.int64),
         reached=np.where(products, 0.8, 0.0),
         other=np.where(products, 0.4, 0.0),
     )
-    recording.__dict__["roofs"] = roofs
+    recording.__dict__["kernel_bounds"] = bounds
     move = move_to(recording, "NVIDIA H200")
     both = to_device(recording, move).factors(Case.EXPECTED) * to_precision(recording, "bf16", move).factors(
         Case.EXPECTED
