@@ -8,9 +8,9 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.quality.degradations import doubts
-from tb_bottleneck.quality.host_not_recorded import unseen_defect
-from tb_bottleneck.quality.trace_defects import damage, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.quality.degradations import degradations_of
+from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
+from tb_bottleneck.quality.trace_defects import damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
@@ -62,13 +62,13 @@ def _judge(trace: Trace, report: pb.Report) -> Recording | None:
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     if steps is None or fatal is not None:
-        trace_report.set_health(report, [*([fatal] if fatal is not None else []), *damage(trace)])
+        trace_report.set_health(report, [*([fatal] if fatal is not None else []), *damage_of(trace)])
         return None
     recording = Recording(trace, steps)
     trace_report.set_window(report, recording)
     trace_report.set_account(report, recording)
-    fatal = warmup_defect(recording) or unseen_defect(recording)
-    found = [fatal, *damage(trace)] if fatal is not None else list(doubts(recording))
+    fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
+    found = [fatal, *damage_of(trace)] if fatal is not None else list(degradations_of(recording))
     trace_report.set_health(report, found)
     if fatal is not None:
         return None

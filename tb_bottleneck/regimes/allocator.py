@@ -22,7 +22,7 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.03
 # Libraries free a workspace now and then; memory that goes round is given back about as often as it is asked for.
-RETURNED = 0.25
+RETURNED_SHARE = 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -38,9 +38,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         measures.value(measure, otherwise=0.0)
         for measure in (cache_frees, frees_under_pressure, pinned_allocations, driver_allocations)
     )
-    if emptied >= max(pressed, RETURNED * asked) > 0:
+    if emptied >= max(pressed, RETURNED_SHARE * asked) > 0:
         return (Cause("empty_cache", share, (cache_frees, driver_allocations)),)
-    if pressed >= RETURNED * asked > 0:
+    if pressed >= RETURNED_SHARE * asked > 0:
         return (Cause("memory_pressure", share, (frees_under_pressure, driver_allocations)),)
     if pinned > asked:
         return (Cause("pinned_allocations", share, (pinned_allocations, driver_allocations)),)

@@ -30,11 +30,11 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
-SMALL_BYTES, MANY = 1_000_000, 20
+SMALL_BYTES, MANY_COLLECTIVES = 1_000_000, 20
 HIDDEN, LATE = 0.20, 0.50
 # What takes most of the time is what to change.
-MOSTLY = 0.5
-SLOW_LINK = 0.5
+MAIN_COLLECTIVE_SHARE = 0.5
+SLOW_INTERCONNECT_SHARE = 0.5
 HOST_BACKENDS = ("gloo", "mpi")
 
 
@@ -47,7 +47,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.COMMUNICATION)
     sizes = (collectives, message_size, collective_bytes, ranks)
     evidence = (costliest_collective, hidden_collectives, bus_bandwidth, *sizes)
-    if measures.value(point_to_point_collectives, otherwise=0.0) >= MOSTLY:
+    if measures.value(point_to_point_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         # A stage that waits for another looks like a slow link, and its messages are small besides.
         return (Cause("pipeline_bubble", share, evidence),)
     causes = []
@@ -66,9 +66,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 def _by_kind(measures: Measures[Recording]) -> str:
     """What there is to do about exposed collectives depends on who needs them: shards, tables, experts, gradients."""
-    if measures.value(all_to_all_collectives, otherwise=0.0) >= MOSTLY:
+    if measures.value(all_to_all_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_all_to_all"
-    if measures.value(shard_collectives, otherwise=0.0) >= MOSTLY:
+    if measures.value(shard_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_shards"
     return "exposed_collectives"
 
@@ -80,7 +80,11 @@ def _on_the_host(measures: Measures[Recording]) -> bool:
 
 def _slow_link(measures: Measures[Recording]) -> bool:
     reached, given = measures(bus_bandwidth), measures(slot_bandwidth)
-    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
+    return (
+        isinstance(reached, Measure)
+        and isinstance(given, Measure)
+        and reached.value < SLOW_INTERCONNECT_SHARE * given.value
+    )
 
 
 def _after_backward(measures: Measures[Recording]) -> bool:
@@ -90,7 +94,7 @@ def _after_backward(measures: Measures[Recording]) -> bool:
 
 def _small(measures: Measures[Recording]) -> bool:
     size = measures.value(message_size, otherwise=float(SMALL_BYTES))
-    return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY
+    return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY_COLLECTIVES
 
 
 RULE = Rule(Regime.COMMUNICATION, judge, FIRES_AT)

@@ -29,8 +29,8 @@ FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.
 OVERSUBSCRIBED = 1.0
 # A tenth of the window in such kernels is worth a sentence: traceml's warning level for overheads.
-WORTH_NAMING = 0.10
-RECOVERABLE = 0.5
+MIN_PRODUCT_SHARE = 0.10
+RECOVERABLE_OF_PRODUCTS = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -42,14 +42,14 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
         cause = Cause("oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores), bounded=False)
         return Judgement(FIRES, share, at_stake, (cause,))
     causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
-    recoverable = RECOVERABLE * sum(cause.cost_share for cause in causes)
+    recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(status, share, min(recoverable, share), causes, (costliest_kernel, compute_reached, roofs_known))
 
 
 def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
     share = measures.value(full_precision_products, otherwise=0.0)
-    if share < WORTH_NAMING:
+    if share < MIN_PRODUCT_SHARE:
         return None
     name = "fp32_matmul" if measures.value(tf32_available, otherwise=0.0) else "fp32_without_tf32"
     return Cause(name, share, (full_precision_products, types_multiplied, costliest_kernel), bounded=False)
@@ -57,7 +57,7 @@ def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
 
 def _misaligned(measures: Measures[Recording]) -> Cause[Recording] | None:
     share = measures.value(misaligned_products, otherwise=0.0)
-    if share < WORTH_NAMING:
+    if share < MIN_PRODUCT_SHARE:
         return None
     evidence = (misaligned_products, misaligned_kernel, reached_by_type, peak_source)
     return Cause("misaligned_shapes", share, evidence, bounded=False)

@@ -29,7 +29,7 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 # A suspect that took less than a quarter of the time is not why the regime owns it; as for kinds of waits.
-WORTH_NAMING = 0.25
+MIN_SUSPECT_SHARE = 0.25
 
 SUSPECTS: dict[str, MeasureFunction[Recording]] = {
     "checkpointing": checkpoints,
@@ -59,7 +59,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
     rhythm = (costliest_interruption, steps_between_interruptions, usual_step, interrupted_step)
-    if costs[name] <= WORTH_NAMING * measures.value(interruption_time, otherwise=0.0):
+    if costs[name] <= MIN_SUSPECT_SHARE * measures.value(interruption_time, otherwise=0.0):
         return (Cause("other_interruption", share, rhythm),)
     if name == "first_runs":
         once = measures.value(first_runs_once, otherwise=0.0) > 0

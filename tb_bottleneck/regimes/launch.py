@@ -24,14 +24,14 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
-RECOVERABLE = 0.5
+RECOVERABLE_OF_LAUNCHES = 0.5
 # A foreach or fused optimizer launches a handful of kernels per step, one that loops several for each parameter;
 # torch's foreach has been the default on CUDA since 2.0.
 LOOPING_LAUNCHES = 100
 # A model counts as compiled where half of its kernels are the compiler's: the others are products from libraries.
 COMPILED = 0.5
 # Where another device of the process works for most of this time, faster launches would only start that one earlier.
-MOSTLY = 0.5
+OTHER_DEVICES_SHARE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -46,7 +46,7 @@ def _recoverable(measures: Measures[Recording]) -> float:
     """The part of the regime's share that is not the profiler's own."""
     share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
-        return RECOVERABLE
+        return RECOVERABLE_OF_LAUNCHES
     all_here = max(share - overhead.value, 0.0) / (1 - overhead.value) / share
     return all_here if measures.on_device else (all_here + 1) / 2
 
@@ -66,7 +66,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         causes = [Cause("small_kernels", share, shown)]
     if measures.value(data_parallel_devices, otherwise=0.0) > 1:
         causes.insert(0, Cause("data_parallel", share, (data_parallel_devices, *shown)))
-    elif measures.value(idle_during_other_devices, otherwise=0.0) >= MOSTLY * share:
+    elif measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share:
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     return (*causes, *_loop(measures))
 

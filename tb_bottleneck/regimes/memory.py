@@ -24,17 +24,19 @@ from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
 # A fifth of the window in unfused kernels is worth a sentence: traceml's critical level for overheads.
-WORTH_NAMING = 0.20
-RECOVERABLE = 0.5
+MIN_POINTWISE_SHARE = 0.20
+RECOVERABLE_OF_POINTWISE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known)
-    causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= WORTH_NAMING)
+    causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(status, share, RECOVERABLE * sum(cause.cost_share for cause in causes), causes, evidence)
+    return Judgement(
+        status, share, RECOVERABLE_OF_POINTWISE * sum(cause.cost_share for cause in causes), causes, evidence
+    )
 
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:

@@ -30,9 +30,9 @@ FIRES_AT = 0.05
 # From here on one read of all values would do for what several reads in a step do now.
 SEVERAL_READS = 2.0
 # Another kind of wait is worth its own finding from a quarter of the cost on.
-WORTH_NAMING = 0.25
+MIN_WAIT_KIND_SHARE = 0.25
 # Where another device of the process works for most of this time, the host waits for that one.
-MOSTLY = 0.5
+OTHER_DEVICES_SHARE = 0.5
 
 KINDS: dict[str, MeasureFunction[Recording]] = {
     "scalar_reads": read_waits,
@@ -51,11 +51,11 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.SYNC)
-    in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= MOSTLY * share
+    in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
     if in_turns and not measures.value(data_parallel_devices, otherwise=0.0):
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
-    named = sorted((name for name, part in parts.items() if part >= WORTH_NAMING), key=lambda name: -parts[name])
+    named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
     return causes or (_cause(measures, "blocking_waits", share),)
 

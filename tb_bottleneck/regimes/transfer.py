@@ -25,10 +25,10 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-SLOW_LINK = 0.8
+SLOW_LINK_SHARE = 0.8
 # What takes most of the time, or a quarter of the bytes and more, is what to change: a few pageable bytes, such as
 # labels, are not why large pinned copies are exposed.
-MOSTLY, WORTH_NAMING = 0.5, 0.25
+MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -39,11 +39,11 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.TRANSFER)
     pageable = measures(pageable_copies)
-    if measures.value(copy_back_share, otherwise=0.0) >= MOSTLY:
+    if measures.value(copy_back_share, otherwise=0.0) >= MAIN_COPY_SHARE:
         causes = [Cause("large_results", share, (copy_back_share, bytes_copied_back, host_copies))]
     elif isinstance(pageable, Missing):
         causes = [Cause("exposed_copies", share, (host_copies, copies_to_device, pageable_copies))]
-    elif pageable.value > WORTH_NAMING * measures.value(host_copies, otherwise=0.0):
+    elif pageable.value > MIN_PAGEABLE_SHARE * measures.value(host_copies, otherwise=0.0):
         evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth)
         causes = [Cause("pageable_copies", share, evidence)]
     else:
@@ -55,7 +55,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 def _slow_link(measures: Measures[Recording]) -> bool:
     reached, given = measures(pinned_bandwidth), measures(link_bandwidth)
-    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
+    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK_SHARE * given.value
 
 
 RULE = Rule(Regime.TRANSFER, judge, FIRES_AT)

@@ -10,14 +10,14 @@ from tb_bottleneck.comparison.workload.operator_time import other_kernels
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, facts_left_out
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.measures.trace.loader import SEVERAL, SINGLE, loader_iterator
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 
 MOST_FACTS = 64  # of a context
-_LOADERS = {SINGLE: "in the training process", SEVERAL: "by workers"}
+_LOADERS = {SINGLE_PROCESS_ITERATOR: "in the training process", WORKER_ITERATOR: "by workers"}
 PRECISION = "precision"
 KERNEL = 90  # characters of a kernel's name
 CRUMB = 5.0  # percent of the products' time

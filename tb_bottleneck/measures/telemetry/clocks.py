@@ -16,7 +16,7 @@ IDLE, SOFTWARE_POWER_CAP, HARDWARE_SLOWDOWN = 0x1, 0x4, 0x8
 SOFTWARE_THERMAL, HARDWARE_THERMAL, POWER_BRAKE = 0x20, 0x40, 0x80
 HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
 
-LOADED = 0.50
+LOADED_FOR_CLOCKS = 0.50
 """A window with less utilisation than this has idle clocks in its means."""
 
 
@@ -83,7 +83,7 @@ def time_lost_to_power(testimony: TelemetryRecording) -> Measure | Missing:
     return _lost(testimony, np.fmax(clocks.capped, clocks.braked))
 
 
-def lost_by_window(testimony: TelemetryRecording) -> Floats:
+def throttling_loss_by_window(testimony: TelemetryRecording) -> Floats:
     """The share of each window that heat or a power brake cost; a power cap counts over the whole run only."""
     clocks = _clocks(testimony)
     return np.nan_to_num(_work(testimony, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
@@ -108,7 +108,7 @@ def _while_loaded(testimony: TelemetryRecording, values: Floats, name: str) -> M
 
 def _clocks(testimony: TelemetryRecording) -> _Clocks:
     windows = testimony.windows
-    loaded = (np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED).astype(float)
+    loaded = (np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_CLOCKS).astype(float)
     clock, highest = (windows.mean(name, of_device=True) for name in ("sm_clock", "sm_clock_max"))
     with np.errstate(invalid="ignore", divide="ignore"):
         slow = np.clip(1.0 - clock / highest, 0.0, 1.0)

@@ -5,8 +5,8 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.precisions import Precision, misaligned, precision_of
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.kernels import called
-from tb_bottleneck.measures.trace.window import shown
+from tb_bottleneck.measures.trace.kernels import longest_call_of
+from tb_bottleneck.measures.trace.window import with_example
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
@@ -53,7 +53,9 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     if length[matrix].sum() >= length[vector].sum():
         return Measure(0.0, "share", "window", 0)
     plain = ops.take(vector)
-    return shown(float(length[vector].sum()) / recording.account.window, "share", "window", plain.start, plain.end)
+    return with_example(
+        float(length[vector].sum()) / recording.account.window, "share", "window", plain.start, plain.end
+    )
 
 
 def tf32_available(recording: Recording) -> Measure | Missing:
@@ -93,10 +95,10 @@ def reached_by_type(recording: Recording) -> Measure | Missing:
         label = _label(precision_of(recording.trace.names[name]))
         time[label], work[label] = time.get(label, 0.0) + taken, work.get(label, 0.0) + at_roof
     most = sorted(((taken, label) for label, taken in time.items()), reverse=True)
-    shown = [
+    with_example = [
         f"{label}: {share_text(work[label] / taken)}" for taken, label in most if taken > WORTH_LISTING * sum(sums)
     ]
-    return text_measure(", ".join(shown), int(bound.sum()))
+    return text_measure(", ".join(with_example), int(bound.sum()))
 
 
 def peak_source(recording: Recording) -> Measure | Missing:
@@ -113,7 +115,9 @@ def misaligned_products(recording: Recording) -> Measure | Missing:
     odd = {name: misaligned(recording.trace.names[name]) for name in np.unique(ops.name).tolist()}
     rows = np.array([odd[name] for name in ops.name.tolist()], np.bool_)
     ops = ops.take(rows)
-    return shown(float((ops.end - ops.start).sum()) / recording.account.window, "share", "window", ops.start, ops.end)
+    return with_example(
+        float((ops.end - ops.start).sum()) / recording.account.window, "share", "window", ops.start, ops.end
+    )
 
 
 def misaligned_kernel(recording: Recording) -> Measure | Missing:
@@ -123,7 +127,7 @@ def misaligned_kernel(recording: Recording) -> Measure | Missing:
     if not len(ops):
         return Missing("no misaligned kernel ran")
     name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
-    return called(recording, name, ops.take(ops.name == name))
+    return longest_call_of(recording, name, ops.take(ops.name == name))
 
 
 def _products(recording: Recording) -> DeviceOps:

@@ -96,7 +96,7 @@ def _longest(recording: Recording, rows: Ints) -> list[tuple[str, float]]:
     return [(cut(name), count / len(rows)) for name, count in seen.most_common()]
 
 
-def is_users(frame: str) -> bool:
+def is_user_frame(frame: str) -> bool:
     """Whether a Python frame is the program's own: of a file that neither Python nor a library below it brings."""
     if ".py(" not in frame or frame.startswith("<") or any(part in frame for part in _LIBRARIES):
         return False
@@ -105,4 +105,4 @@ def is_users(frame: str) -> bool:
 
 
 def _users(trace: Trace) -> Bools:
-    return np.array([is_users(name) for name in trace.names], np.bool_)
+    return np.array([is_user_frame(name) for name in trace.names], np.bool_)

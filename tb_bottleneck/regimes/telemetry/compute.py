@@ -43,11 +43,11 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-CORES_WANTED, QUEUED = 0.20, 1.2
+HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE = 0.20, 1.2
 HEAT = 0.01
 BRAKE = 0.01
 CAPPED_CLOCK_LOST, CAPPED_POWER = 0.10, 0.97
-QUOTA_HOLDS = 0.10
+QUOTA_LIMITS = 0.10
 # The reference implementation, and builds that fall back to it, use neither vector units nor threads.
 SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
@@ -85,14 +85,14 @@ def _throttles(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryR
 
 def _crowding(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
     work = measures.value(own_work, 0.0)
-    if measures.value(quota_throttled, 0.0) >= QUOTA_HOLDS:
+    if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         held = min(measures.value(quota_throttled, 0.0), work)
         return (Cause("cpu_quota", held, (quota_throttled, cores_usable, core_pressure)),)
     if measures.value(torch_threads_per_core, 0.0) > OVERSUBSCRIBED:
         evidence = (torch_threads_per_core, intra_op_threads, cores_usable, run_queue_per_core, core_pressure)
         return (Cause("oversubscribed_threads", work, evidence, bounded=False),)
     queued = measures.value(run_queue_per_core, 0.0)
-    if measures.value(core_pressure, 0.0) >= CORES_WANTED and queued > QUEUED:
+    if measures.value(core_pressure, 0.0) >= HIGH_CORE_PRESSURE and queued > HIGH_RUN_QUEUE:
         seen = (core_pressure, run_queue_per_core, cores_usable)
         return (Cause("contended_cores", work * (1.0 - 1.0 / queued), seen, bounded=False),)
     library = measures(blas_library)

@@ -22,8 +22,8 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.host import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-QUOTA_HOLDS = 0.10
-CORES_WANTED, QUEUED = 0.20, 1.2
+QUOTA_LIMITS = 0.10
+HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE = 0.20, 1.2
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -43,9 +43,12 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _short_of_cores(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
-    if measures.value(quota_throttled, 0.0) >= QUOTA_HOLDS:
+    if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", 0.0, (quota_throttled, cores_usable, core_pressure))
-    if measures.value(core_pressure, 0.0) >= CORES_WANTED and measures.value(run_queue_per_core, 0.0) > QUEUED:
+    if (
+        measures.value(core_pressure, 0.0) >= HIGH_CORE_PRESSURE
+        and measures.value(run_queue_per_core, 0.0) > HIGH_RUN_QUEUE
+    ):
         return Cause("contended_cores", 0.0, (core_pressure, run_queue_per_core, cores_usable))
     return None
 

@@ -32,7 +32,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 LAZY_WORKER = 0.60
 STORAGE_HOLDS = 0.20
 SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
-QUOTA_HOLDS = 0.10
+QUOTA_LIMITS = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -49,7 +49,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
     seen = (idle_in_loader, loader_wait_time, utilisation_deviation)
-    if measures.value(quota_throttled, 0.0) >= QUOTA_HOLDS:
+    if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *seen))
     alive = measures.value(live_workers, otherwise=-1.0)
     storage = measures.value(storage_pressure, 0.0) >= STORAGE_HOLDS

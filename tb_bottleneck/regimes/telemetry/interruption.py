@@ -19,13 +19,13 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.interruption import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-ENOUGH_STEPS = 20
+MIN_STEPS_TO_COMPARE = 20
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """What interrupts is not known; a steady period speaks for checkpoints, evaluation or logging."""
     share = measures.account.share(Regime.INTERRUPTION)
-    if measures.steps < ENOUGH_STEPS:
+    if measures.steps < MIN_STEPS_TO_COMPARE:
         return Judgement(ABSTAINS, share, missing=f"{ENOUGH_STEPS} steps, to hold a long one against")
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)

@@ -20,7 +20,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.unexplained import FIRES_AT
 
-WORTH_NAMING = 0.10
+MIN_CAUSE_SHARE = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -28,16 +28,16 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     share = measures.account.share(Regime.UNEXPLAINED)
     causes = []
     others = measures.value(other_processes_utilisation, 0.0)
-    if others >= WORTH_NAMING:
+    if others >= MIN_CAUSE_SHARE:
         tenants = (other_processes_utilisation, other_processes, utilisation)
         causes.append(Cause("other_tenant", min(others, share), tenants))
     idle = measures(device_idle)
     other_idle = idle.value - _told_idle(measures) if isinstance(idle, Measure) else 0.0
     inside = min(measures.value(idle_inside_phases, 0.0), share)
-    if inside >= WORTH_NAMING:
+    if inside >= MIN_CAUSE_SHARE:
         seen = (idle_inside_phases, host_waits, phase_time, utilisation)
         causes.append(Cause("waits_or_launches", inside, seen, bounded=False))
-    elif other_idle >= WORTH_NAMING:
+    elif other_idle >= MIN_CAUSE_SHARE:
         readings = (device_idle, utilisation, utilisation_deviation)
         causes.append(Cause("idle_without_steps", min(other_idle, share), readings, bounded=False))
     at_stake = sum(cause.cost_share for cause in causes)

@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.knowledge.advice_texts import Line, regime_advice
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.telemetry.recoverable import stakes_of
+from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
@@ -167,7 +167,7 @@ def confidence_of(testimony: TelemetryRecording, answer: Conclusion, found: list
     """medium at best: telemetry sees steps from outside. Low with few steps, losses, or much that nothing explains; the
     device's own work is no riddle to the others, only what bounds it."""
     told = answer.regime not in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED) or testimony.bounds.counters
-    puzzles = testimony.mean(stakes_of(testimony)[Regime.UNEXPLAINED], "share", "no window is known")
+    puzzles = testimony.mean(recoverable_by_window(testimony)[Regime.UNEXPLAINED], "share", "no window is known")
     puzzled = isinstance(puzzles, Missing) or puzzles.value > DOUBT
     doubt = answer.regime == Regime.UNEXPLAINED or (puzzled and answer.regime != Regime.GPU_UNUSED)
     return "medium" if len(testimony.steps) >= ENOUGH_STEPS and told and not doubt and not found else "low"
