@@ -10,9 +10,9 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regimes.judge import Answer
+from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
-from tb_bottleneck.regimes.telemetry.judge import answer_of, judge_all
+from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders import telemetry_report, trace_report
 from tb_bottleneck.report.builders.telemetry_phases import bands_of
 from tb_bottleneck.report.rendering import phases
@@ -126,11 +126,11 @@ def _judge(listener: Listener, report: pb.Report, latest: bool) -> None:
     telemetry_report.set_account(report, testimony)
     measures = Measures(testimony)
     verdicts = judge_all(measures)
-    answer = answer_of(verdicts)
+    answer = conclusion_of(verdicts)
     unused = gpu_unused.verdict_of(measures) if testimony.on_device else None
     if unused is not None:
         # What the idle device's account says is beside the point until the work is on it.
-        verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
+        verdicts, answer = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
     telemetry_report.set_verdicts(report, verdicts, answer)
     telemetry_report.set_answer(report, answer, verdicts, telemetry_report.confidence_of(testimony, answer, found))
     if changed:

@@ -8,12 +8,12 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.quality.degradations import doubts
-from tb_bottleneck.quality.host_not_recorded import unseen_defect
-from tb_bottleneck.quality.trace_defects import damage, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.quality.degradations import degradations_of
+from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
+from tb_bottleneck.quality.trace_defects import damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
-from tb_bottleneck.regimes.judge import Answer, answer_of, judge_all
+from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import predict
 from tb_bottleneck.report.builders import predictions, provenance, trace_report
 from tb_bottleneck.report.builders.confidence import confidence_of, lowered
@@ -62,13 +62,13 @@ def _judge(trace: Trace, report: pb.Report) -> Recording | None:
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     if steps is None or fatal is not None:
-        trace_report.set_health(report, [*([fatal] if fatal is not None else []), *damage(trace)])
+        trace_report.set_health(report, [*([fatal] if fatal is not None else []), *damage_of(trace)])
         return None
     recording = Recording(trace, steps)
     trace_report.set_window(report, recording)
     trace_report.set_account(report, recording)
-    fatal = warmup_defect(recording) or unseen_defect(recording)
-    found = [fatal, *damage(trace)] if fatal is not None else list(doubts(recording))
+    fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
+    found = [fatal, *damage_of(trace)] if fatal is not None else list(degradations_of(recording))
     trace_report.set_health(report, found)
     if fatal is not None:
         return None
@@ -79,11 +79,11 @@ def _judge(trace: Trace, report: pb.Report) -> Recording | None:
 def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> None:
     measures = Measures(recording)
     verdicts = judge_all(measures)
-    answer = answer_of(verdicts)
+    answer = conclusion_of(verdicts)
     if work_ran_on_cpu(recording.trace):
         unused = gpu_unused.verdict_of(measures)
         # What the CPU's own account says is beside the point until the work is on the device.
-        verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
+        verdicts, answer = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
         provenance.set_unused_device(report, recording.trace)
         confidence = "high"  # that nothing ran on the device is seen, not inferred
     trace_report.set_verdicts(report, verdicts, answer)

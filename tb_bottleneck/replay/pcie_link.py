@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.replay.modified_graph import ModifiedGraph
 from tb_bottleneck.replay.scenario_texts import pinned_rates
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools
 
 FULL_LANES = 16
@@ -26,5 +26,7 @@ def named_copies(graph: ModifiedGraph, *words: str) -> Bools:
     trace, ops = graph.base.recording.trace, graph.base.ops
     if not len(ops):
         return graph.items.op >= 0
-    found = named(trace.names, ops.name, lambda name: name.startswith("Memcpy") and any(word in name for word in words))
+    found = name_matches(
+        trace.names, ops.name, lambda name: name.startswith("Memcpy") and any(word in name for word in words)
+    )
     return np.asarray((graph.items.op >= 0) & found[graph.items.op], np.bool_)

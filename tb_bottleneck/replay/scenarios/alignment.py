@@ -13,7 +13,7 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_c
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BEST = 0.9
@@ -26,10 +26,10 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     recording = graph.base.recording
     ops, roofs, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
     bound = (ops.work == Work.CONTRACTION) & (roofs.bound_by == BoundBy.COMPUTE) & (roofs.reached > 0)
-    odd = named(names, ops.name, misaligned)
+    odd = name_matches(names, ops.name, misaligned)
     left = np.ones(len(ops))
     for dtype in {_dtype(names[name]) for name in np.unique(ops.name[bound & odd]).tolist()}:
-        alike = bound & named(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
+        alike = bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
         rate = _rate(roofs.reached, ops.end - ops.start, alike & ~odd, best=estimate is Estimate.HIGH)
         if rate is not None:
             mine = alike & odd

@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measures.trace.interruptions import KINDS, interruptions
+from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -43,8 +43,8 @@ def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 def _spans(graph: ModifiedGraph, kind: str) -> Spans:
     recording = graph.base.recording
-    found, events = interruptions(recording), recording.trace.events
-    rows = found.rows[found.kind == list(KINDS).index(kind)] if kind else found.rows
+    found, events = interruptions_of(recording), recording.trace.events
+    rows = found.rows[found.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else found.rows
     return union(events.start[rows], events.end[rows])
 
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
+from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import AnyVerdict
 
 # Three steps let one be unlike the others and still be outvoted.
 ENOUGH_STEPS = 3
@@ -18,7 +20,7 @@ DOUBT, HEAVY_DOUBT = 0.10, 0.25
 # A bound that shapes tell for less of the kernels' time than this rests on their names.
 TOLD_BY_SHAPES = 0.5
 # Measures of how often something comes that is off the cadence of steps; missing where it came once.
-RHYTHMS = ("steps_between_pauses", "steps_between")
+RHYTHMS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
 # Defects after which some of the idle time may not have been idle, or some of the steps not whole.
 DOUBTFUL = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 
@@ -36,7 +38,7 @@ def confidence_of(recording: Recording, defects: Sequence[Defect]) -> str:
     return "high"
 
 
-def lowered(confidence: str, answer: Answer, verdicts: Sequence[Verdict]) -> str:
+def lowered(confidence: str, answer: Conclusion, verdicts: Sequence[AnyVerdict]) -> str:
     """The confidence in an answer, from what its own rule rests on.
 
     About the device's own work it is low where only kernel names tell what bounds them. About pauses it is medium at

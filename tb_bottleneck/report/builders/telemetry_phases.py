@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measures.telemetry.recoverable import crowded_windows, stakes_of, unused_windows
+from tb_bottleneck.measures.telemetry.recoverable import contention_by_window, idle_gpu_windows, recoverable_by_window
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
-from tb_bottleneck.regimes.telemetry.compute import CORES_WANTED, QUEUED
+from tb_bottleneck.regimes.telemetry.compute import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 
 Floats = npt.NDArray[np.float64]
@@ -44,10 +44,12 @@ class Band:
 
 def bands_of(testimony: TelemetryRecording) -> tuple[Band, ...]:
     """The stretches in order of time; windows of which nothing is known belong to none."""
-    stakes = stakes_of(testimony)
-    stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + crowded_windows(testimony, CORES_WANTED, QUEUED)
+    stakes = recoverable_by_window(testimony)
+    stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
+        testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+    )
     bound = _bound_by(testimony)
-    unused = unused_windows(testimony, UNUSED)
+    unused = idle_gpu_windows(testimony, UNUSED)
     owner: list[Owner] = []
     state: Regime | None = None
     for window in range(len(testimony.windows)):

@@ -9,11 +9,11 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.knowledge.advice_texts import Line, regime_advice
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.telemetry.recoverable import stakes_of
+from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, FIRES, Cause, Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.regimes.telemetry.judge import RULES
 from tb_bottleneck.report.builders import trace_report
 from tb_bottleneck.report.builders.telemetry_phases import Band
@@ -107,7 +107,7 @@ def set_health(report: pb.Report, found: list[Defect]) -> None:
     trace_report.set_health(report, found)
 
 
-def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answer) -> None:
+def set_verdicts(report: pb.Report, verdicts: tuple[AnyVerdict, ...], answer: Conclusion) -> None:
     """Every regime's judgement, and the findings: the answer's own first, then the dearest. A cause that several
     regimes name, as too few cores, is one finding."""
     for verdict in verdicts:
@@ -118,7 +118,7 @@ def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answe
     report.findings.extend(finding for finding in findings if once[finding.cause] is finding)
 
 
-def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...], confidence: str) -> None:
+def set_answer(report: pb.Report, answer: Conclusion, verdicts: tuple[AnyVerdict, ...], confidence: str) -> None:
     """The one answer, with its headline: the dearest cause's own where it has one."""
     advice = telemetry_advice()
     verdict = next(verdict for verdict in verdicts if verdict.regime == answer.regime)
@@ -163,17 +163,17 @@ def _title(regime: str, severity: str) -> str:
     return words["held"].safe_substitute(title=title) if regime == Regime.COMPUTE and severity != "none" else title
 
 
-def confidence_of(testimony: TelemetryRecording, answer: Answer, found: list[Defect]) -> str:
+def confidence_of(testimony: TelemetryRecording, answer: Conclusion, found: list[Defect]) -> str:
     """medium at best: telemetry sees steps from outside. Low with few steps, losses, or much that nothing explains; the
     device's own work is no riddle to the others, only what bounds it."""
     told = answer.regime not in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED) or testimony.bounds.counters
-    puzzles = testimony.mean(stakes_of(testimony)[Regime.UNEXPLAINED], "share", "no window is known")
+    puzzles = testimony.mean(recoverable_by_window(testimony)[Regime.UNEXPLAINED], "share", "no window is known")
     puzzled = isinstance(puzzles, Missing) or puzzles.value > DOUBT
     doubt = answer.regime == Regime.UNEXPLAINED or (puzzled and answer.regime != Regime.GPU_UNUSED)
     return "medium" if len(testimony.steps) >= ENOUGH_STEPS and told and not doubt and not found else "low"
 
 
-def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
+def _regime_verdict(report: pb.Report, verdict: AnyVerdict) -> pb.RegimeVerdict:
     judgement, because = verdict.judgement, telemetry_advice().because
     title = Regime(verdict.regime).label
     if judgement.status == BROKEN:
@@ -190,7 +190,7 @@ def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
     )
 
 
-def _finding(verdict: Verdict, cause: Cause) -> pb.Finding:
+def _finding(verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:
     words = telemetry_advice().causes[cause.name]
     code = words.code.safe_substitute(_figures(verdict.facts))
     return pb.Finding(
@@ -204,14 +204,14 @@ def _finding(verdict: Verdict, cause: Cause) -> pb.Finding:
     )
 
 
-def _speedup(cause: Cause) -> pb.Speedup:
+def _speedup(cause: AnyCause) -> pb.Speedup:
     if not cause.bounded or not 0 < cause.cost_share < 1:
         return pb.Speedup(expected=1, low=1, high=1, basis="none")
     best = 1 / (1 - cause.cost_share)
     return pb.Speedup(expected=best, low=1, high=best, basis="bound")
 
 
-def _evidence(cause: Cause, facts: Mapping[str, Measure | Missing]) -> Iterator[pb.Evidence]:
+def _evidence(cause: AnyCause, facts: Mapping[str, Measure | Missing]) -> Iterator[pb.Evidence]:
     for measure in cause.evidence:
         line, fact = telemetry_advice().lines[measure.__name__], facts[measure.__name__]
         if not (line.optional and isinstance(fact, Missing)):

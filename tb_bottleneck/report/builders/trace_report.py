@@ -11,8 +11,8 @@ from tb_bottleneck.knowledge.advice_texts import CauseAdvice, health_advice, reg
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
-from tb_bottleneck.regimes.judge import RULES, WORTH_RECOVERING, Answer
-from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Cause, Verdict
+from tb_bottleneck.regimes.judge import RULES, WORTH_RECOVERING, Conclusion
+from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.confidence import TOLD_BY_SHAPES
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
@@ -76,7 +76,7 @@ def set_account(report: pb.Report, recording: Recording) -> None:
         )
 
 
-def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answer) -> None:
+def set_verdicts(report: pb.Report, verdicts: tuple[AnyVerdict, ...], answer: Conclusion) -> None:
     """Every regime's judgement, and the findings of those that fire: the answer's own first, then the dearest."""
     findings = []
     for verdict in verdicts:
@@ -87,7 +87,7 @@ def set_verdicts(report: pb.Report, verdicts: tuple[Verdict, ...], answer: Answe
     report.findings.extend(findings)
 
 
-def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...], confidence: str) -> None:
+def set_answer(report: pb.Report, answer: Conclusion, verdicts: tuple[AnyVerdict, ...], confidence: str) -> None:
     """The one answer, with its headline: the dearest cause's own where it has one."""
     words = regime_advice(answer.regime)
     verdict = next(verdict for verdict in verdicts if verdict.regime == answer.regime)
@@ -113,7 +113,7 @@ def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...],
     )
 
 
-def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
+def _regime_verdict(report: pb.Report, verdict: AnyVerdict) -> pb.RegimeVerdict:
     words, judgement = regime_advice(verdict.regime), verdict.judgement
     if judgement.status == BROKEN:
         because = "This rule failed on this recording; that is our fault, and the other rules are unharmed."
@@ -135,7 +135,7 @@ def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
     )
 
 
-def _finding(verdict: Verdict, cause: Cause, cut: bool) -> pb.Finding:
+def _finding(verdict: AnyVerdict, cause: AnyCause, cut: bool) -> pb.Finding:
     words = regime_advice(verdict.regime).causes[cause.name]
     return pb.Finding(
         cause=cause.name,
@@ -150,7 +150,7 @@ def _finding(verdict: Verdict, cause: Cause, cut: bool) -> pb.Finding:
     )
 
 
-def _speedup(verdict: Verdict, cause: Cause) -> pb.Speedup:
+def _speedup(verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
     """A bound, not a promise: at best the regime's recoverable share goes away, at worst nothing does."""
     recoverable = min(verdict.judgement.recoverable, cause.cost_share)
     if not cause.bounded or not 0 < recoverable < 1:

@@ -3,7 +3,7 @@
 import pytest
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.regimes.judge import Answer
+from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.report.builders.trace_report import empty_report, set_answer
 
@@ -20,5 +20,5 @@ def test_the_dearest_cause_has_the_word(model, optimizer, said):
     facts = {"optimizer_pointwise": Measure(optimizer, "share", "window")}
     verdict = Verdict("memory", Judgement(FIRES, 0.6, 0.3, causes), facts)
     report = empty_report(".", "t.json")
-    set_answer(report, Answer("memory", 0.6, "critical"), (verdict,), "high")
+    set_answer(report, Conclusion("memory", 0.6, "critical"), (verdict,), "high")
     assert report.verdict.headline.startswith(said)
