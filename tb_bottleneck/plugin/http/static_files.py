@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-DIRECTORY = Path(__file__).parent / "static"
+DIRECTORY = Path(__file__).parents[1] / "static"
 ENTRY = "index.js"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # no separator and no leading dot, so no way out
