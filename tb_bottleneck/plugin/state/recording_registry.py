@@ -36,8 +36,7 @@ class RecordingRegistry:
 
             others = [self._ask(one)[1] for one in self._beside(recording)]
             place = _place(recording)
-            report = _copy(report)
-            join([(place, report), *((place, _copy(other)) for other in others if other is not None)])
+            report = join([(place, report), *((place, other) for other in others if other is not None)])[0]
         return ReportAnswer(id=id_of(recording), state=state.name, progress=state.progress, report=report)
 
     def _ask(self, recording: Recording) -> tuple[AnalysisState, Report | None]:
@@ -54,9 +53,3 @@ class RecordingRegistry:
 
 def _place(recording: Recording) -> str:
     return PurePath(recording.path).parent.as_posix()
-
-
-def _copy(report: Report) -> Report:
-    copy = Report()
-    copy.CopyFrom(report)
-    return copy
