@@ -17,7 +17,7 @@ from tb_bottleneck.trace.table import Bools
 STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
-def busy_by_owner(
+def busy_by_regime(
     ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None, begin: int, end: int
 ) -> dict[Regime, Spans]:
     """The busy time of the window as exclusive sets, by regime.
@@ -25,14 +25,14 @@ def busy_by_owner(
     A kernel whose roof is known from shapes belongs to it; any other goes by the kind of work that its name tells.
     """
     owned, taken = {}, EMPTY
-    for owner, rows in claims_of(ops, bounds, multiprocessors).items():
+    for owner, rows in ops_by_regime(ops, bounds, multiprocessors).items():
         spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
         owned[owner] = subtract(spans, taken)
         taken = merge(taken, spans)
     return owned
 
 
-def claims_of(ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None) -> dict[Regime, Bools]:
+def ops_by_regime(ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None) -> dict[Regime, Bools]:
     """Which operations would own the time in which they run alone, by owner, in order of precedence."""
     untold = bounds.bound_by == BoundBy.UNKNOWN
     small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))

@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -46,6 +47,19 @@ class Activity(IntEnum):
     OTHER = 7  # a recorded thread that does none of the above: Python, or native code that records nothing
 
 
+REGIME_OF_ACTIVITY = {
+    Activity.LOAD_BATCH: Regime.INPUT,
+    Activity.INTERRUPT: Regime.INTERRUPTION,
+    Activity.INITIALIZE: Regime.INTERRUPTION,
+    Activity.ALLOCATE: Regime.ALLOCATOR,
+    Activity.SYNCHRONIZE: Regime.SYNC,
+    Activity.COPY: Regime.TRANSFER,
+    Activity.DISPATCH: Regime.LAUNCH,
+    Activity.OTHER: Regime.HOST,
+}
+"""The owner of the time in which the device is idle because of an activity."""
+
+
 class HostTimeline:
     """The activities of the threads of one trace; computed on demand, and kept."""
 
@@ -61,7 +75,7 @@ class HostTimeline:
             self._painted[beside] = dict(self._paint(beside))
         return self._painted[beside]
 
-    def alike(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
+    def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
         """Which of the threads do the same, and what; rows below 0 are no threads and are left out."""
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
@@ -169,7 +183,7 @@ class HostTimeline:
     @cached_property
     def _says(self) -> dict[str, Bools]:
         """Masks by activity in knowledge/host_activities.toml, of shape (kinds of row, names)."""
-        trace, training = self._trace, trains(self._trace)
+        trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
             Kind.CPU_OP: ("operator", "annotation"),

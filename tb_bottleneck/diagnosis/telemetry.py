@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import PurePath
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regimes.judge import Answer
 from tb_bottleneck.regimes.telemetry import gpu_unused
@@ -111,7 +111,7 @@ def _broken(listener: Listener, run: str, error: Exception) -> pb.Report:
 
 
 def _judge(listener: Listener, report: pb.Report, latest: bool) -> None:
-    testimony = Testimony(listener.telemetry)
+    testimony = TelemetryRecording(listener.telemetry)
     telemetry_report.set_origin(report, testimony)
     found = list(telemetry_report.defects(testimony, listener.dropped))
     telemetry_report.set_health(report, found)
@@ -121,7 +121,7 @@ def _judge(listener: Listener, report: pb.Report, latest: bool) -> None:
     telemetry_report.set_stretches(report, bands)
     changed = latest and len(bands) > 1
     if changed:
-        testimony = Testimony(listener.telemetry, since=bands[-1].begin)
+        testimony = TelemetryRecording(listener.telemetry, since=bands[-1].begin)
     telemetry_report.set_window(report, testimony)
     telemetry_report.set_account(report, testimony)
     measures = Measures(testimony)

@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.colour_keys import KEYS
 from tb_bottleneck.drilldown.group_by_name import Groups, groups_of
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspection import InspectedTrace
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
@@ -21,7 +21,7 @@ LONGEST_NAME = 600
 _ROOF = {BoundBy.COMPUTE: Regime.COMPUTE, BoundBy.MEMORY: Regime.MEMORY}
 
 
-def add_kernels(case: Case, recording: Recording, answer: pb.Tables) -> None:
+def add_kernels(case: InspectedTrace, recording: Recording, answer: pb.Tables) -> None:
     """The kernels, copies left out, by name."""
     trace, ops = recording.trace, recording.trace.device_ops
     kernels = np.isin(ops.name, np.unique(trace.events.name[trace.rows(Kind.KERNEL)]))

@@ -9,11 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_account import REGIME_OF_ACTIVITY
-from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.owned_spans import Pieces
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
+from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.drilldown.colour_keys import KEY
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.regime import REGIMES, Regime
@@ -60,7 +59,7 @@ class Lanes:
     left_out: int
 
 
-def lanes_of(trace: Trace, recording: Recording | None, pieces: Pieces, device_keys: Ints) -> Lanes:
+def lanes_of(trace: Trace, recording: Recording | None, pieces: OwnedSpans, device_keys: Ints) -> Lanes:
     """The rows of a trace's timeline. `device_keys` has a key for each of `trace.all_device_ops`."""
     rows: list[Lane] = []
     if recording is not None:
@@ -77,7 +76,7 @@ def lanes_of(trace: Trace, recording: Recording | None, pieces: Pieces, device_k
     return Lanes((*rows, *_streams(trace, device_keys)), left_out)
 
 
-def _owners(pieces: Pieces) -> Lane:
+def _owners(pieces: OwnedSpans) -> Lane:
     regimes = np.array([KEY[regime] for regime in REGIMES])
     unnamed = np.full(len(pieces), -1)
     return Lane("account", "", "account", 0, pieces.start, pieces.end, regimes[pieces.regime], unnamed, ())
@@ -146,7 +145,7 @@ def _depths(trace: Trace, rows: Rows) -> Ints:
 
 def _host_keys(trace: Trace) -> Ints:
     """A key for each row of the events; that of device work has no meaning here."""
-    events, training = trace.events, trains(trace)
+    events, training = trace.events, has_training(trace)
     base = {Kind.CPU_OP: "op", Kind.ANNOTATION: "mark", Kind.PYTHON: "python", Kind.CALL: "call"}
     by_kind = np.full(max(Kind) + 1, KEY["op"])
     for kind, word in base.items():

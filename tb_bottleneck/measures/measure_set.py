@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.measure import Measure, Missing
 
-# Takes a trace's Recording or a process's Testimony: a rule asks one witness or the other, never both at once.
+# Takes the Recording of a trace or the TelemetryRecording of a process: a rule uses one of them, never both.
 MeasureFunction = Callable[[Any], Measure | Missing]
 
 

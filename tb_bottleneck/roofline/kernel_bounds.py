@@ -16,9 +16,9 @@ from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
 from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, completed
+from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.operands import Operands, operands_of
+from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
@@ -89,13 +89,8 @@ def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: in
     if work == Work.STREAMING:
         return 0.0, at_bandwidth
     count = flops(name, operands.dims, operands.concrete)
-    precision = completed(precision_of(kernel_name), _operand_type(operands))
+    precision = with_operand_type(precision_of(kernel_name), first_tensor_type(operands))
     peak = peaks.of(precision) if precision is not None else None
     if count is None or peak is None:
         return unknown
     return count / (peak * TERA) * NS_PER_S, at_bandwidth
-
-
-def _operand_type(operands: Operands) -> str:
-    """The type of the first input that is a tensor."""
-    return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")

@@ -7,7 +7,7 @@ import pytest
 from draw import drawn
 
 from tb_bottleneck.drilldown import dispatch
-from tb_bottleneck.drilldown.dispatch import Shelf, answer
+from tb_bottleneck.drilldown.dispatch import TraceCache, answer
 from tb_bottleneck.errors import NotFound
 
 RUN = """
@@ -46,7 +46,7 @@ def test_a_recording_stays_read_until_others_take_its_place(question, tmp_path, 
     real = dispatch.load
     monkeypatch.setattr(dispatch, "load", lambda path, progress: read.append(path) or real(path, progress))
     monkeypatch.setattr(dispatch, "KEPT_EVENTS", 20)
-    shelf = Shelf()
+    shelf = TraceCache()
     for name in ("a", "b", "c", "a"):
         (tmp_path / name).write_text(json.dumps(drawn(RUN)))
         shelf.case(str(tmp_path / name), 1, None)

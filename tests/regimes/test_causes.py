@@ -3,7 +3,7 @@
 import pytest
 
 from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.regimes.judge import RULES
 
@@ -24,7 +24,7 @@ class Told:
         value = self._values.get(measure.__name__)
         if value is None:
             return Missing("it was not recorded")
-        return words(value) if isinstance(value, str) else Measure(float(value), "count")
+        return text_measure(value) if isinstance(value, str) else Measure(float(value), "count")
 
     def value(self, measure, otherwise):
         return self._values.get(measure.__name__, otherwise)

@@ -16,7 +16,7 @@ from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, Device, s
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
-from tb_bottleneck.roofline.operand_precision import completed
+from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.operands import operands_of
@@ -134,7 +134,7 @@ def _ratios(recording: Recording, move: DevicePair, estimate: Estimate) -> tuple
     arithmetic, ordinary = np.ones(len(ops)), np.ones(len(ops))
     on_ordinary = speed_ratio(move.a, move.b, VECTOR_FP32)
     for name, rows in rows_by_name(ops.name):
-        precision = completed(precision_of(recording.trace.names[name]), operand_type(recording, int(rows[0])))
+        precision = with_operand_type(precision_of(recording.trace.names[name]), operand_type(recording, int(rows[0])))
         ratio = speed_ratio(move.a, move.b, precision) or on_ordinary or move.bandwidth
         told = precision is not None and precision.unit in KERNEL_NAME_UNITS
         arithmetic[rows], ordinary[rows] = ratio, ratio if told else on_ordinary or ratio

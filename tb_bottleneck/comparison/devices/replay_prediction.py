@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import claims_of
-from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
@@ -22,14 +22,9 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BY_REPLAY, BY_ACCOUNT = "replay", "account"
 BUSY_REGIMES = (*DEVICE_REGIMES, Regime.COMMUNICATION, Regime.TRANSFER)
-_REGIME_OF = {
-    Activity.LOAD_BATCH: Regime.INPUT,
-    Activity.INTERRUPT: Regime.INTERRUPTION,
-    Activity.INITIALIZE: Regime.INTERRUPTION,
-    Activity.ALLOCATE: Regime.ALLOCATOR,
-    Activity.COPY: Regime.TRANSFER,
-    Activity.DISPATCH: Regime.LAUNCH,
-    Activity.OTHER: Regime.HOST,
+# In a replay, the waits for the device follow from the lengths of the device's work.
+_REGIME_OF_WORK: dict[Activity, Regime] = {
+    activity: regime for activity, regime in REGIME_OF_ACTIVITY.items() if activity is not Activity.SYNCHRONIZE
 }
 ROOFS = {Regime.COMPUTE: BoundBy.COMPUTE, Regime.MEMORY: BoundBy.MEMORY}
 Change = Callable[[ModifiedGraph], ModifiedGraph]
@@ -120,7 +115,7 @@ class ReplayPredictor:
     def _claims(self) -> dict[Regime, Bools]:
         """Which operations of the trace's device own time where they run alone, by owner."""
         trace = self.recording.trace
-        return claims_of(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
+        return ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
 
     def _idle(self) -> dict[Regime, float]:
         """Recorded time of the window by regime in which the device waits for the host."""
@@ -131,7 +126,7 @@ class ReplayPredictor:
         """The same, as far as the host does more or less than before in a changed world."""
         before, after = (items.gap.sum(axis=0) for items in (self.base.graph.items, graph.items))
         idle = self._idle()
-        for activity, regime in _REGIME_OF.items():
+        for activity, regime in _REGIME_OF_WORK.items():
             if before[activity] and before[activity] != after[activity]:
                 idle[regime] *= float(after[activity] / before[activity])
         return idle
@@ -199,7 +194,7 @@ class ReplayPredictor:
             return {Regime.UNEXPLAINED: 1.0}
         spent: dict[Regime, float] = {}
         for activity, spans in recording.host.activities(thread).items():
-            regime = _REGIME_OF.get(activity)
+            regime = _REGIME_OF_WORK.get(activity)
             if regime is not None:
                 inside = clip(spans, int(recording.steps.host[0]), int(recording.steps.host[-1])).total()
                 spent[regime] = spent.get(regime, 0.0) + inside

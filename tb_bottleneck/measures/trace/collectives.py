@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.cpu_collectives import host_collectives
-from tb_bottleneck.attribution.memoize import kept
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.copies import USABLE, slot_rate
 from tb_bottleneck.measures.trace.window import device_work, rows_named, shown
 from tb_bottleneck.regime import Regime
@@ -39,7 +39,7 @@ class Exchanges(Table):
     issued: Ints = column("ns", "when the program asked for it; the begin where that is not known")
 
 
-@kept
+@memoized
 def exchanges(recording: Recording) -> Exchanges:
     """The collectives of the window."""
     ops, trace = device_work(recording, Work.COLLECTIVE), recording.trace
@@ -64,7 +64,7 @@ def dearest_collective(recording: Recording) -> Measure | Missing:
     if not len(found):
         return NO_COLLECTIVE
     name = int(np.argmax(np.bincount(found.name, weights=found.end - found.start)))
-    return words(short(recording.trace.names[name]), int((found.name == name).sum()))
+    return text_measure(short(recording.trace.names[name]), int((found.name == name).sum()))
 
 
 def message_size(recording: Recording) -> Measure | Missing:
@@ -175,7 +175,7 @@ def peer_link(recording: Recording) -> Measure | Missing:
 def backend(recording: Recording) -> Measure | Missing:
     """The process group's backend as the recording names it."""
     told = recording.trace.header.backend
-    return words(told) if told else Missing("the recording does not name the backend")
+    return text_measure(told) if told else Missing("the recording does not name the backend")
 
 
 def devices_driven(recording: Recording) -> Measure | Missing:

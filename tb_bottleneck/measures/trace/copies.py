@@ -86,7 +86,7 @@ def link_bandwidth(recording: Recording) -> Measure | Missing:
     told = slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)
     if told is not None and 0 < measured <= told:
-        return Measure(measured, "bytes_per_s", "", witness="context")
+        return Measure(measured, "bytes_per_s", "", source="context")
     if told is None:
         return Missing("the link of this device is not known")
     return Measure(told * USABLE, "bytes_per_s")

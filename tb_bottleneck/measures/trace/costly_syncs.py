@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.memoize import kept
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.runtime_calls import Role
@@ -54,7 +54,7 @@ class CostlyWait:
     cost: int
 
 
-@kept
+@memoized
 def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
     """The waits of the window that cost something, in order of time. The calls of one operator are one wait."""
     trace, calls = recording.trace, recording.trace.calls

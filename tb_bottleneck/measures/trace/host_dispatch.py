@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_collectives import exchanging
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, subtract
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
 from tb_bottleneck.measures.trace.window import calls_made, hosted, shown
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.units import share_text
@@ -95,9 +95,9 @@ def host_lines(recording: Recording) -> Measure | Missing:
         return Missing("no line of the program's own was recorded in these pauses")
     pause = longest_host_pause(recording)
     where = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
-    return words(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
+    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
 
 
 def _python_time(recording: Recording) -> Spans:
     """When Python outside torch ran and the device had no work."""
-    return subtract(recording.python_time, exchanging(recording.trace, recording.python_time))
+    return recording.owned_spans.of(Regime.HOST)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.memoize import kept
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.first_runs import first_runs_of
 from tb_bottleneck.measures.trace.window import rows_named, shown, step_of
 from tb_bottleneck.regime import Regime
@@ -89,7 +89,7 @@ def what_interrupts(recording: Recording) -> Measure | Missing:
     totals = np.bincount(events.name[rows], weights=events.duration[rows])
     longest = rows[np.argmax(events.duration[rows])]
     name = cut(recording.trace.names[int(np.argmax(totals))])
-    return words(name, len(rows), int(events.start[longest]), int(events.end[longest]))
+    return text_measure(name, len(rows), int(events.start[longest]), int(events.end[longest]))
 
 
 def steps_between(recording: Recording) -> Measure | Missing:
@@ -115,11 +115,11 @@ def interrupted_step(recording: Recording) -> Measure | Missing:
     return _step_time(recording, interrupted=True)
 
 
-@kept
+@memoized
 def interruptions(recording: Recording) -> Interruptions:
     """The interruptions of the window."""
     trace, events = recording.trace, recording.trace.events
-    training = trains(trace)
+    training = has_training(trace)
     patterns = {
         Kind.ANNOTATION: activity_patterns("annotation", training),
         Kind.PYTHON: activity_patterns("python", training),

@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.precisions import Precision, misaligned, precision_of
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.kernels import called
 from tb_bottleneck.measures.trace.window import shown
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
@@ -74,7 +74,7 @@ def types_multiplied(recording: Recording) -> Measure | Missing:
         label = _label(precision_of(recording.trace.names[name]))
         by_type[label] = by_type.get(label, 0.0) + share
     most = sorted(((share, label) for label, share in by_type.items() if share >= WORTH_LISTING), reverse=True)
-    return words(", ".join(f"{label}: {share_text(share)}" for share, label in most), len(ops))
+    return text_measure(", ".join(f"{label}: {share_text(share)}" for share, label in most), len(ops))
 
 
 def reached_by_type(recording: Recording) -> Measure | Missing:
@@ -96,13 +96,13 @@ def reached_by_type(recording: Recording) -> Measure | Missing:
     shown = [
         f"{label}: {share_text(work[label] / taken)}" for taken, label in most if taken > WORTH_LISTING * sum(sums)
     ]
-    return words(", ".join(shown), int(bound.sum()))
+    return text_measure(", ".join(shown), int(bound.sum()))
 
 
 def peaks_from(recording: Recording) -> Measure | Missing:
     """Where the device's peaks come from: calibration, data sheet or device properties."""
     peaks = peaks_of(recording.trace)
-    return Missing("the device's peaks are not known") if peaks is None else words(peaks.basis)
+    return Missing("the device's peaks are not known") if peaks is None else text_measure(peaks.basis)
 
 
 def misaligned_products(recording: Recording) -> Measure | Missing:

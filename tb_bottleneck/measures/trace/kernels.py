@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.window import COMPUTING, device_work, shown
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
@@ -65,7 +65,7 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
 def called(recording: Recording, name: int, ops: DeviceOps) -> Measure:
     """A kernel's name, pointing at the longest of these operations."""
     longest = int(np.argmax(ops.end - ops.start))
-    return words(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
+    return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 
 
 def multiprocessors(recording: Recording) -> Measure | Missing:
@@ -83,7 +83,7 @@ def threads_per_core(recording: Recording) -> Measure | Missing:
     usable = all(isinstance(value, int | float) and value > 0 for value in (threads, cores, processes))
     if not usable or threads is None or cores is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(threads * processes / cores, "count", "core", int(threads), witness="context")
+    return Measure(threads * processes / cores, "count", "core", int(threads), source="context")
 
 
 def torch_threads(recording: Recording) -> Measure | Missing:
@@ -99,5 +99,5 @@ def cores(recording: Recording) -> Measure | Missing:
 def _context_number(recording: Recording, key: str) -> Measure | Missing:
     value = recording.trace.header.context.get(key)
     if isinstance(value, int | float) and value > 0:
-        return Measure(float(value), "count", "process", witness="context")
+        return Measure(float(value), "count", "process", source="context")
     return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")

@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, union
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.window import shown
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Rows
@@ -66,7 +66,7 @@ def cores_available(recording: Recording) -> Measure | Missing:
     found = _cores(recording)
     if found is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(float(found), "count", "process", witness="context")
+    return Measure(float(found), "count", "process", source="context")
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:
@@ -76,7 +76,7 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
         text = recording.trace.names[name]
         for kind in (SINGLE, SEVERAL):
             if kind in text:
-                return words(kind, len(rows))
+                return text_measure(kind, len(rows))
     return Missing("the loader's iterator is not named in the recording")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.loader import NO_LOADER, SEVERAL, fetches, loader_iterator
 from tb_bottleneck.measures.trace.window import hosted, rows_named, shown
 from tb_bottleneck.trace.kernel_names import cut
@@ -82,7 +82,7 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
         return Missing("Python frames were not recorded; with_stack=True shows what makes batches")
     names, which = np.unique(events.name[rows], return_inverse=True)
     longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:SHOWN]
-    return words(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
+    return text_measure(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
 
 
 def _loading(recording: Recording, kind: Kind, on: str) -> Rows:

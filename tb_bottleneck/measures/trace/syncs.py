@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, CostlyWait, costly_waits_of
 from tb_bottleneck.measures.trace.python_frames import blocks_at, frames_of
 from tb_bottleneck.trace.kernel_names import cut
@@ -129,4 +129,4 @@ def _dearest(costs: Iterable[tuple[str, int]]) -> Measure:
         times[name] += 1
     whole = sum(total.values())
     most = [f"{cut(name)} ({times[name]}x, {share_text(cost / whole)})" for name, cost in total.most_common(SHOWN)]
-    return words(", ".join(most), sum(times.values()))
+    return text_measure(", ".join(most), sum(times.values()))

@@ -181,7 +181,7 @@ def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> Ints:
     since = np.where(rows.follows >= 0, rows.end[rows.follows], begin)
     # Column by column: what is asked for is sums over a row's few columns, and single columns.
     parts = np.zeros((len(rows), len(Activity)), np.int64, order="F")
-    for mine, activities in host.alike(rows.thread):
+    for mine, activities in host.by_thread_group(rows.thread):
         for activity, spans in activities.items():
             parts[mine, activity] = spans.covered(since[mine], issue[mine])
     parts[:, Activity.OTHER] = issue - since - parts[:, : Activity.OTHER].sum(axis=1)

@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.telemetry.recoverable import crowded_windows, stakes_of, unused_windows
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
@@ -42,7 +42,7 @@ class Band:
     severity: str
 
 
-def bands_of(testimony: Testimony) -> tuple[Band, ...]:
+def bands_of(testimony: TelemetryRecording) -> tuple[Band, ...]:
     """The stretches in order of time; windows of which nothing is known belong to none."""
     stakes = stakes_of(testimony)
     stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + crowded_windows(testimony, CORES_WANTED, QUEUED)
@@ -68,7 +68,7 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
     return best if now[best] >= WORTH_RECOVERING else None
 
 
-def _bound_by(testimony: Testimony) -> list[Regime]:
+def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
     """For each window the device regime that leads, or `unexplained` where none is told."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
@@ -88,7 +88,7 @@ def _confirmed(owner: list[Owner]) -> list[Owner]:
     return told
 
 
-def _bands(testimony: Testimony, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Band]:
+def _bands(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Band]:
     edges = testimony.windows.grid.edges
     first = 0
     for now, group in groupby(owner):
@@ -100,7 +100,7 @@ def _bands(testimony: Testimony, owner: list[Owner], stakes: dict[Regime, Floats
 
 
 def _cost(
-    testimony: Testimony, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
+    testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
     """Share of the stretch, and severity."""
     regime, could_be_had_back = owner

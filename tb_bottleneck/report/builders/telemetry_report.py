@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.knowledge.advice_texts import Line, regime_advice
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.measure import Measure, Missing
@@ -41,7 +41,7 @@ def empty_report(run: str, source: str) -> pb.Report:
     return pb.Report(schema=SCHEMA, run=run, source=source, witness="telemetry")
 
 
-def defects(testimony: Testimony, dropped: Mapping[str, int]) -> Iterator[Defect]:
+def defects(testimony: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
     """What is wrong with the telemetry; a fatal one leaves nothing that could be judged."""
     steps = len(testimony.steps)
     readings = len(testimony.windows.readings("gpu_utilisation", of_device=True)[0])
@@ -57,7 +57,7 @@ def defects(testimony: Testimony, dropped: Mapping[str, int]) -> Iterator[Defect
         yield Defect("readings_dropped", False, {"count": float(sum(dropped.values())), "reason": reason})
 
 
-def set_origin(report: pb.Report, testimony: Testimony) -> None:
+def set_origin(report: pb.Report, testimony: TelemetryRecording) -> None:
     """Which process this is, and its device, as the run's context says."""
     facts = testimony.facts
     rank, world = testimony.fact("rank"), testimony.fact("world_size")
@@ -78,7 +78,7 @@ def set_origin(report: pb.Report, testimony: Testimony) -> None:
     )
 
 
-def set_window(report: pb.Report, testimony: Testimony) -> None:
+def set_window(report: pb.Report, testimony: TelemetryRecording) -> None:
     """The judged time, on the clock of the world, and the steps in it."""
     grid = testimony.windows.grid
     _, _, mean = testimony.windows.highest("wall")
@@ -93,7 +93,7 @@ def set_window(report: pb.Report, testimony: Testimony) -> None:
         report.window.each_ns.extend(np.maximum.reduceat(highest, np.arange(0, len(highest), together)).tolist())
 
 
-def set_account(report: pb.Report, testimony: Testimony) -> None:
+def set_account(report: pb.Report, testimony: TelemetryRecording) -> None:
     """Who owns the time: every regime, in the order of the design."""
     account, steps = testimony.account, max(len(testimony.steps), 1)
     for regime in REGIMES:
@@ -163,7 +163,7 @@ def _title(regime: str, severity: str) -> str:
     return words["held"].safe_substitute(title=title) if regime == Regime.COMPUTE and severity != "none" else title
 
 
-def confidence_of(testimony: Testimony, answer: Answer, found: list[Defect]) -> str:
+def confidence_of(testimony: TelemetryRecording, answer: Answer, found: list[Defect]) -> str:
     """medium at best: telemetry sees steps from outside. Low with few steps, losses, or much that nothing explains; the
     device's own work is no riddle to the others, only what bounds it."""
     told = answer.regime not in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED) or testimony.bounds.counters

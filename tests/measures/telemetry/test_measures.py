@@ -11,10 +11,10 @@ from tests.telemetry.simulated import FACTS, HEALTHY, HOST, S, Stretch, simulate
 EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
 
 
-def heard(*stretches: Stretch, facts=None, without=()) -> telemetry_recording.Testimony:
+def heard(*stretches: Stretch, facts=None, without=()) -> telemetry_recording.TelemetryRecording:
     telemetry = Telemetry()
     telemetry.add(simulate(stretches, 0, facts, without))
-    return telemetry_recording.Testimony(telemetry)
+    return telemetry_recording.TelemetryRecording(telemetry)
 
 
 def value(measure, *stretches: Stretch, **options) -> float:

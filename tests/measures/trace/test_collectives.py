@@ -9,7 +9,6 @@ from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.owned_spans import pieces_of
 from tb_bottleneck.attribution.recording import Recording as Measured
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
@@ -80,8 +79,7 @@ def read(tmp_path, whole):
     path.write_text(json.dumps(whole))
     trace = load(str(path))
     recording = Measured(trace, find_steps(trace))
-    timeline = pieces_of(recording)
-    assert {regime: timeline.of(regime).total() for regime in REGIMES} == recording.account.ns
+    assert {regime: recording.owned_spans.of(regime).total() for regime in REGIMES} == recording.account.ns
     return recording, diagnose(str(path))
 
 

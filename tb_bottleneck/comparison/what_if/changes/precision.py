@@ -11,7 +11,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
-from tb_bottleneck.roofline.operand_precision import completed
+from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
@@ -104,7 +104,7 @@ def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None
     """The precision of a product by its kernel's name, else by its operands; None or without a type where neither
     tells. Operands in single precision are taken to be multiplied as TF32: the less there is to gain then."""
     operand = operand_type(recording, op)
-    precision = completed(precision_of(recording.trace.names[name]), operand)
+    precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
     if operand != FLOAT_OPERAND or (precision is not None and precision.dtype is not None):
         return precision
     return Precision("tensor", "tf32")
