@@ -48,7 +48,7 @@ def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
 
 
 def host_scale_of(graph: ModifiedGraph) -> HostScale:
-    """Returns the scale of the host. CPU runs keep the recorded host: dispatching cannot be separated from work there."""
+    """Returns the scale of the host; 1 for CPU runs, where dispatching cannot be separated from other work."""
     recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):

@@ -134,7 +134,7 @@ def _ended_just_before(start: Ints, end: Ints) -> tuple[Bools, Ints]:
 
 
 def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
-    """Returns the operations launched after their stream was made to wait, and the last launch before on another stream."""
+    """Returns the operations launched after their stream was made to wait, and the last launch on another stream."""
     ops, calls = trace.all_device_ops, trace.calls
     event_wait, awaited = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
     makes_wait = named(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)

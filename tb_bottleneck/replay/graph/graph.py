@@ -106,7 +106,7 @@ def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Host:
-    """Per host row: its launch time and the host activity before it, shape (rows, Activity); and the device's idle time."""
+    """Per host row: its launch time and the host activity before it, shape (rows, Activity); and device idle time."""
 
     issue: Ints
     gap: Ints

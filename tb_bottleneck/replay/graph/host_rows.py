@@ -74,7 +74,7 @@ def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
 
 
 def drains(trace: Trace) -> Bools:
-    """Returns the calls that free memory and wait for the device: plain frees always, others if they were seen waiting."""
+    """Returns the calls that free memory and wait for the device: plain frees, and others that were seen to wait."""
     calls = trace.calls
     always = named(trace.names, calls.name, _SYNCHRONISING.__contains__)
     frees = named(trace.names, calls.name, lambda name: any(word in name for word in _FREES))

@@ -42,7 +42,7 @@ def waiting(graph: ModifiedGraph) -> Bools:
 
 
 def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
-    """Returns the items with calls by the operators (or by the program itself) that costly waits of these kinds name."""
+    """Returns the items with calls by the operators, or by the program itself, that waits of these kinds name."""
     trace, call = graph.base.recording.trace, graph.items.call
     if not len(trace.calls):
         return call >= 0
