@@ -1,6 +1,6 @@
 """Measures how well the speed of another device is foretold: `python tests/expected.py [--runs N] [--write]`.
 
-Trainings are simulated twice: on one device, and on another whose kernels take their own time (simulate/elsewhere.py).
+Trainings are simulated twice: on one device, and on another with kernel times of its own (simulate/other_device.py).
 Both are recorded and compared; the promise that the comparison makes from the first recording and the two devices'
 data sheets is held against what the second one measured. Beside it stand recorded pairs, of the demo and (where the
 environment variable TB_BOTTLENECK_TRACES names their folder) public ones. The table goes to stdout, and with --write to
@@ -21,9 +21,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from pages import progress, publish  # noqa: E402
-from simulate.elsewhere import JITTER, MISSED, THERE, Elsewhere  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
+from simulate.other_device import JITTER, MISSED, THERE, OtherDevice  # noqa: E402
 from simulate.training import program_of  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
@@ -65,7 +65,7 @@ class Pair:
 
 def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> Pair:
     """Simulates, records and compares one pair."""
-    there = Elsewhere(device, seed, missed)
+    there = OtherDevice(device, seed, missed)
     recording = Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
     program = program_of(workload)
     with tempfile.TemporaryDirectory() as folder:

@@ -70,7 +70,7 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
     growth = comparison.b_ns / comparison.a_ns - 1
     if growth > limit and min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
         return f"cannot determine whether B is slower than A. {comparison.test}"
-    if growth <= limit or not comparison.told:
+    if growth <= limit or not comparison.significant:
         return None
     times = f"{duration_text(comparison.b_ns)} instead of {duration_text(comparison.a_ns)} per {comparison.per}"
     return f"B is {share_text(growth)} slower than A, more than {share_text(limit)}: {times}. {comparison.test}"

@@ -18,9 +18,8 @@ from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
         told.notes.extend(reason for run in (a, b) if isinstance(run, UnjudgedRun) for reason in run.because)
         told.headline = refusal_headline(told.notes)
         return told
-    by_telemetry = [run.report.witness == TELEMETRY for run in (a, b)]
+    by_telemetry = [run.report.evidence_source == TELEMETRY for run in (a, b)]
     if by_telemetry[0] != by_telemetry[1]:
         said = {"telemetry": "A", "trace": "B"} if by_telemetry[0] else {"telemetry": "B", "trace": "A"}
         told.notes.append(headline_text("mixed").safe_substitute(said))
@@ -136,7 +135,7 @@ def _tell_times(told: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: TimeUnit)
     found = difference(a.durations / unit.a, b.durations / unit.b)
     told.a_steps, told.b_steps = len(a.durations), len(b.durations)
     told.speedup = told.a_ns / told.b_ns
-    told.noise, told.told, told.test = found.noise, found.told, found.test
+    told.noise, told.significant, told.test = found.noise, found.told, found.test
 
 
 def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
@@ -177,7 +176,7 @@ def _tell_promise(told: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: Tim
         told_expected.by_regime.add(regime=bar.regime, ratio=ratio, because=because, expected_ns=after[regime])
     measured = {Regime(bar.regime): bar.b_ns for bar in told.by_regime}
     samples = (unit.a, unit.b) if unit.per == "sample" else None
-    told_expected.remainder.extend(
+    told_expected.shortfall.extend(
         shortfall_parts(shortfall_between((a, b), move, (after, measured), unit.per, samples))
     )
     return move.b.name

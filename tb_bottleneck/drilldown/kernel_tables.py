@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.colour_keys import KEYS
 from tb_bottleneck.drilldown.group_by_name import Groups, groups_of
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.kernel_bounds import BoundBy

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.drilldown.inspection import InspectedTrace
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 MOST_COLUMNS = 240
@@ -19,5 +18,5 @@ def add_step_account(case: InspectedTrace, recording: Recording, answer: pb.Tabl
     columns = pb.StepColumns(begin_ns=begins.tolist(), end_ns=ends.tolist(), steps=steps.tolist())
     for regime, ns in case.owned_spans.covered(begins, ends).items():
         if ns.any():
-            columns.regimes.add(regime=regime, title=regime_advice(regime).title, ns=(ns / steps).tolist())
+            columns.regimes.add(regime=regime, title=regime.label, ns=(ns / steps).tolist())
     answer.step_account.CopyFrom(columns)

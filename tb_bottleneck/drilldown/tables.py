@@ -1,6 +1,6 @@
 """All tables of a recording, as one message."""
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.kernel_tables import add_kernels, add_operators
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
 from tb_bottleneck.drilldown.step_account import add_step_account

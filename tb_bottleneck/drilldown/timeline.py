@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.drilldown.colour_keys import KEYS
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import Lane
 from tb_bottleneck.drilldown.level_of_detail import Blocks, condense
 from tb_bottleneck.schema import evidence_pb2 as pb

@@ -36,9 +36,8 @@ class CauseAdvice:
 
 @dataclass(frozen=True)
 class RegimeAdvice:
-    """The words of a regime. The texts but `title` and `meaning` are templates: $share and the like are filled in."""
+    """The texts of a regime. All but `meaning` are templates: $share and the like are filled in."""
 
-    title: str
     meaning: str
     headline: Template
     because: Mapping[str, Template]
@@ -58,7 +57,6 @@ def regime_advice(regime: str) -> RegimeAdvice:
     """The words of a regime. Raises Unsourced where a cause does not say where its advice comes from."""
     raw = load(f"advice/{regime}.toml")
     return RegimeAdvice(
-        title=raw["title"],
         meaning=raw["meaning"],
         headline=Template(raw["headline"]),
         because={status: Template(text) for status, text in raw["because"].items()},

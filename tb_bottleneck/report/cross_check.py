@@ -32,8 +32,8 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> None:
     that was joined has the witness `both`.
     """
     told = [(_job_of(place), report) for place, report in reports if report.HasField("verdict")]
-    telemetry = [(place, report) for place, report in told if report.witness == "telemetry"]
-    traces = [(place, report) for place, report in told if report.witness == "trace"]
+    telemetry = [(place, report) for place, report in told if report.evidence_source == "telemetry"]
+    traces = [(place, report) for place, report in told if report.evidence_source == "trace"]
     for place, heard in telemetry:
         own = [trace for where, trace in traces if where == place and _same_rank(trace, heard)]
         for trace in own:
@@ -44,7 +44,7 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> None:
 
 def join_two(trace: pb.Report, telemetry: pb.Report) -> None:
     """Tells the trace's report what telemetry knows."""
-    trace.witness = "both"
+    trace.witness = trace.evidence_source = "both"
     trace.disagreements.extend(_disagreements(trace, telemetry))
     steps = telemetry.window.steps
     if trace.window.basis == "whole" or steps < ENOUGH_STEPS or telemetry.window.step_ns.median <= 0:

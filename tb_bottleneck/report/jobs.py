@@ -27,7 +27,7 @@ def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
     by_run: defaultdict[str, dict[int, pb.Report]] = defaultdict(dict)
     for report in reports:
         if (
-            report.witness != "telemetry"
+            report.evidence_source != "telemetry"
             and report.world_size > 1
             and report.HasField("rank")
             and report.HasField("verdict")

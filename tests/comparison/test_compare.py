@@ -27,7 +27,7 @@ def test_a_starved_run_against_a_fed_one(tmp_path):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: four columns of waiting for data are gone."""
     told = compare_runs(judged(tmp_path, STARVED), judged(tmp_path, FED))
     assert told.comparable
-    assert told.told
+    assert told.significant
     assert told.speedup == pytest.approx(12 / 8, rel=0.01)
     assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
     assert min(told.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
@@ -41,7 +41,7 @@ def test_a_starved_run_against_a_fed_one(tmp_path):
 def test_a_run_against_itself_differs_in_nothing(tmp_path):
     told = compare_runs(judged(tmp_path, FED), judged(tmp_path, FED))
     assert told.speedup == 1
-    assert not told.told
+    assert not told.significant
     assert all(bar.delta_ns == 0 for bar in told.by_regime)
     assert "noise" in told.headline
     assert not told.context
@@ -61,9 +61,9 @@ def test_a_device_that_is_faster_and_a_run_that_is_not(tmp_path):
     assert expected.kernels_speedup > expected.speedup, "what the host does is not faster there"
     assert sum(row.expected_ns for row in expected.by_regime) == pytest.approx(expected.b_ns)
     missing = (told.b_ns - expected.b_ns) / told.b_ns
-    assert sum(part.share for part in expected.remainder) == pytest.approx(missing)
-    assert expected.remainder[0].cause == "loader_in_main_process"
-    assert expected.remainder[0].regime == "input"
+    assert sum(part.share for part in expected.shortfall) == pytest.approx(missing)
+    assert expected.shortfall[0].cause == "loader_in_main_process"
+    assert expected.shortfall[0].regime == "input"
     assert "NVIDIA H200 promises" in told.headline
     assert expected.low <= expected.speedup <= expected.high
 
@@ -140,7 +140,7 @@ def test_other_work_is_said_to_be_other_work(tmp_path):
 
 def test_the_contract_of_the_json(tmp_path):
     told = as_dict(tb_bottleneck.compare(recorded(tmp_path, STARVED), recorded(tmp_path, FED), ("before", "after")))
-    assert (told["a"], told["b"], told["schema"], told["per"]) == ("before", "after", 1, "step")
+    assert (told["a"], told["b"], told["schema"], told["per"]) == ("before", "after", 2, "step")
     assert {"regime", "a_ns", "b_ns", "delta_ns"} <= told["by_regime"][0].keys()
     assert set(told["causes"]) == {"gained", "lost"}
 
@@ -158,5 +158,5 @@ def test_whatever_the_runs_the_parts_sum_to_the_whole(tmp_path_factory, rows, de
         assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
     if told.HasField("expected"):
         missing = (told.b_ns - told.expected.b_ns) / told.b_ns
-        assert sum(part.share for part in told.expected.remainder) == pytest.approx(missing, abs=1e-9)
+        assert sum(part.share for part in told.expected.shortfall) == pytest.approx(missing, abs=1e-9)
         assert told.expected.low <= told.expected.speedup <= told.expected.high

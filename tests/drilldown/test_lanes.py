@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import DEEPEST, DEEPEST_FOLLOWED, DEEPEST_PYTHON
 from tb_bottleneck.trace.trace import load
 

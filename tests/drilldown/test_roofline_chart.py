@@ -5,7 +5,7 @@ import json
 import pytest
 from draw import drawn
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
 from tb_bottleneck.trace.trace import load
 

@@ -8,7 +8,7 @@ from draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown import timeline as module
 from tb_bottleneck.drilldown.colour_keys import KEYS
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.timeline import MOST_PIXELS, time_range_of, timeline_of
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.trace.trace import load

@@ -8,7 +8,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 def told(witness: str, step_ms: float, rank: int | None = 0, **shares: float) -> pb.Report:
     """A report whose regimes fire from a tenth of the step on."""
-    report = pb.Report(witness=witness, rank=rank)
+    report = pb.Report(witness=witness, evidence_source=witness, rank=rank)
     report.verdict.regime = "input"
     report.window.steps = 500 if witness == "telemetry" else 6
     report.window.basis = "step_clock" if witness == "telemetry" else "profiler_step"
@@ -22,7 +22,7 @@ def told(witness: str, step_ms: float, rank: int | None = 0, **shares: float) ->
 def test_where_they_disagree_both_say_so_and_whom_to_believe():
     trace, telemetry = told("trace", 100, input=0.41, compute=0.5), told("telemetry", 98, input=0.02, compute=0.5)
     join([("/runs/a", trace), ("/runs/a", telemetry)])
-    assert (trace.witness, telemetry.witness) == ("both", "telemetry")
+    assert (trace.evidence_source, telemetry.evidence_source) == ("both", "telemetry")
     for report in (trace, telemetry):
         (difference,) = report.disagreements
         assert (difference.regime, difference.trace, difference.telemetry) == ("input", "fires", "clear")
@@ -53,7 +53,7 @@ def test_other_runs_other_ranks_and_small_differences_are_left_alone():
     near = told("trace", 100, input=0.12)
     telemetry = told("telemetry", 100, input=0.09)
     join([("b", elsewhere), ("a", rank1), ("a", near), ("a", telemetry)])
-    assert (elsewhere.witness, rank1.witness, near.witness) == ("trace", "trace", "both")
+    assert (elsewhere.evidence_source, rank1.evidence_source, near.evidence_source) == ("trace", "trace", "both")
     assert not [report for report in (elsewhere, rank1, near, telemetry) if report.disagreements]
 
 

@@ -18,7 +18,6 @@ from tb_bottleneck.comparison.texts.speedup import time_text
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.environment import version_text
 from tb_bottleneck.comparison.workload.operator_time import device_operators, host_ratio
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, first_cuda, shortfall_text
 from tb_bottleneck.knowledge.gpus import GIGA
 from tb_bottleneck.knowledge.precisions import precision_of
@@ -64,14 +63,14 @@ class Shortfall:
         template = shortfall_text(cause) or shortfall_text("found")
         assert template is not None, "comparison.toml has the words for what has none of its own"
         measured, expected = (sum(times[one] for one in regimes) for times in (self.measured, self.expected))
-        title = "the device's own work" if len(regimes) > 1 else regime_advice(regimes[0]).title.lower()
+        title = "the device's own work" if len(regimes) > 1 else Regime(regimes[0]).label.lower()
         more.setdefault("title", title)
         return template.safe_substitute(
             measured=time_text(measured), expected=time_text(expected), per=self.per, **more
         )
 
 
-def shortfall_parts(gap: Shortfall) -> list[pb.Remainder]:
+def shortfall_parts(gap: Shortfall) -> list[pb.Shortfall]:
     """The parts, largest first; the shares sum to (measured - expected) / measured exactly as far as doubles go."""
     whole = sum(gap.measured.values())
     parts = _merged(_parts(gap, whole))
@@ -79,29 +78,29 @@ def shortfall_parts(gap: Shortfall) -> list[pb.Remainder]:
     parts.sort(key=lambda part: -abs(part.share))
     template = shortfall_text("unexplained")
     because = template.safe_substitute() if template is not None else ""
-    return [*parts, pb.Remainder(cause="unexplained", share=left, because=because, regime=Regime.UNEXPLAINED)]
+    return [*parts, pb.Shortfall(cause="unexplained", share=left, because=because, regime=Regime.UNEXPLAINED)]
 
 
-def _merged(parts: Iterator[pb.Remainder]) -> list[pb.Remainder]:
+def _merged(parts: Iterator[pb.Shortfall]) -> list[pb.Shortfall]:
     """Regimes that differ for one cause make one part, told by the largest of them."""
-    by_cause: dict[str, list[pb.Remainder]] = {}
+    by_cause: dict[str, list[pb.Shortfall]] = {}
     for part in parts:
         by_cause.setdefault(part.cause, []).append(part)
     merged = []
     for ones in by_cause.values():
         largest = max(ones, key=lambda one: abs(one.share))
-        merged.append(pb.Remainder(cause=largest.cause, because=largest.because, regime=largest.regime))
+        merged.append(pb.Shortfall(cause=largest.cause, because=largest.because, regime=largest.regime))
         merged[-1].share = sum(one.share for one in ones)
     return merged
 
 
-def _parts(gap: Shortfall, whole: float) -> Iterator[pb.Remainder]:
+def _parts(gap: Shortfall, whole: float) -> Iterator[pb.Shortfall]:
     """The named parts."""
     for regime in REGIMES:
         share = (gap.measured[regime] - gap.expected[regime]) / whole
         if regime not in (*DEVICE_REGIMES, Regime.UNEXPLAINED) and abs(share) >= MIN_SHORTFALL_SHARE:
             cause, because = _named(gap, regime, share)
-            yield pb.Remainder(cause=cause, share=share, because=because, regime=regime)
+            yield pb.Shortfall(cause=cause, share=share, because=because, regime=regime)
     yield from _device(gap, whole)
 
 
@@ -142,7 +141,7 @@ def _slow_link(gap: Shortfall) -> dict[str, str] | None:
     return {"rate": f"{rate.value / GIGA:.1f}", "link": f"{link:.0f}"}
 
 
-def _device(gap: Shortfall, whole: float) -> Iterator[pb.Remainder]:
+def _device(gap: Shortfall, whole: float) -> Iterator[pb.Shortfall]:
     """What the device's own work differs by: named by the first cause that has evidence, else left unexplained."""
     share = sum(gap.measured[regime] - gap.expected[regime] for regime in DEVICE_REGIMES) / whole
     if abs(share) < MIN_SHORTFALL_SHARE:
@@ -154,15 +153,15 @@ def _device(gap: Shortfall, whole: float) -> Iterator[pb.Remainder]:
             return
 
 
-def _throttled(gap: Shortfall, share: float, whole: float) -> pb.Remainder | None:
+def _throttled(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
     causes = ("thermal_throttle", "power_cap")
     found = next((finding for finding in gap.b.findings if finding.cause in causes), None)
     if found is None or share < 0:
         return None
-    return pb.Remainder(cause=found.cause, share=share, because=gap.words("found", DEVICE_REGIMES), regime=found.regime)
+    return pb.Shortfall(cause=found.cause, share=share, because=gap.words("found", DEVICE_REGIMES), regime=found.regime)
 
 
-def _old_libraries(gap: Shortfall, share: float, whole: float) -> pb.Remainder | None:
+def _old_libraries(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
     header = gap.b.recording.trace.header
     facts = header.device(gap.b.recording.trace.device_index)
     versions = {key: version for key, version in header.versions.items() if key in CUDA_VERSIONS and version}
@@ -173,10 +172,10 @@ def _old_libraries(gap: Shortfall, share: float, whole: float) -> pb.Remainder |
         return None
     texts = {"version": version_text(key, versions[key]), "needed": version_text(key, needed)}
     because = gap.words("old_libraries", DEVICE_REGIMES, title=fact_titles()[key], **texts)
-    return pb.Remainder(cause="old_libraries", share=share, because=because, regime=Regime.COMPUTE)
+    return pb.Shortfall(cause="old_libraries", share=share, because=because, regime=Regime.COMPUTE)
 
 
-def _units_unused(gap: Shortfall, share: float, whole: float) -> pb.Remainder | None:
+def _units_unused(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
     """Products that ran on A's matrix units and run on B's ordinary ones."""
     full = [_on_ordinary_units(run.recording) for run in (gap.a, gap.b)]
     types = [run.measures(types_multiplied) for run in (gap.a, gap.b)]
@@ -184,7 +183,7 @@ def _units_unused(gap: Shortfall, share: float, whole: float) -> pb.Remainder | 
         return None
     texts = [one.text for one in types if not isinstance(one, Missing)]
     because = gap.words("tensor_cores_unused", DEVICE_REGIMES, types_a=texts[0], types=texts[1])
-    return pb.Remainder(cause="tensor_cores_unused", share=share, because=because, regime=Regime.COMPUTE)
+    return pb.Shortfall(cause="tensor_cores_unused", share=share, because=because, regime=Regime.COMPUTE)
 
 
 def _on_ordinary_units(recording: Recording) -> float:
@@ -197,7 +196,7 @@ def _on_ordinary_units(recording: Recording) -> float:
     return float(length[np.isin(ops.name, list(plain))].sum() / max(length.sum(), 1))
 
 
-def _batch_not_grown(gap: Shortfall, share: float, whole: float) -> pb.Remainder | None:
+def _batch_not_grown(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
     """As many samples as on A, in kernels that leave more of B idle than its size alone foretells."""
     samples = [batch_size_of(run.recording) for run in (gap.a, gap.b)]
     a, b = gap.move.a.multiprocessors, gap.move.b.multiprocessors
@@ -208,10 +207,10 @@ def _batch_not_grown(gap: Shortfall, share: float, whole: float) -> pb.Remainder
         return None
     count = next(one.samples for one in samples if not isinstance(one, Missing))
     because = gap.words("batch_not_grown", (Regime.UNDERFILLED,), samples=count, b=b, a=a)
-    return pb.Remainder(cause="batch_not_grown", share=min(part, share), because=because, regime=Regime.UNDERFILLED)
+    return pb.Shortfall(cause="batch_not_grown", share=min(part, share), because=because, regime=Regime.UNDERFILLED)
 
 
-def _other_kernels(gap: Shortfall, share: float, whole: float) -> pb.Remainder | None:
+def _other_kernels(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
     """Operators that run another kernel on B: what they differ from the promise by."""
     lengths = scaled_lengths(gap.a.recording, gap.move, Estimate.EXPECTED)
     expected, measured = device_operators(gap.a.recording, lengths), device_operators(gap.b.recording)
@@ -231,7 +230,7 @@ def _other_kernels(gap: Shortfall, share: float, whole: float) -> pb.Remainder |
         "kernel_a": sanitize(recorded[name].kernel, MAX_SHOWN_NAME),
     }
     because = gap.words("other_kernels", DEVICE_REGIMES, operator=sanitize(name, MAX_SHOWN_NAME), **kernels)
-    return pb.Remainder(cause="other_kernels", share=part, because=because, regime=Regime.COMPUTE)
+    return pb.Shortfall(cause="other_kernels", share=part, because=because, regime=Regime.COMPUTE)
 
 
 def shortfall_between(

@@ -34,7 +34,7 @@ class JudgedRun:
     @property
     def durations(self) -> Times:
         """Step times in ns. A recording that was not split into steps counts as one step."""
-        return np.array(self.report.window.each_ns or [self.step_ns], np.float64)
+        return np.array(self.report.window.step_times_ns or [self.step_ns], np.float64)
 
     @property
     def ns(self) -> dict[Regime, float]:

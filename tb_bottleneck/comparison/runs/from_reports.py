@@ -13,6 +13,7 @@ from google.protobuf import json_format
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, representative_report
 from tb_bottleneck.comparison.texts.sanitize import sanitize
 from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 TELEMETRY = "telemetry"  # the evidence source of a report without a trace
@@ -23,13 +24,13 @@ MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
     """Returns the run that these reports describe. For each rank, the last report with a verdict is used."""
     try:
-        reports = [json_format.ParseDict(one, pb.Report(), ignore_unknown_fields=True) for one in _reports(text)]
+        reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
         return UnjudgedRun(name, (f"{name} contains no report; `tb-bottleneck diagnose --json` writes one.",))
     sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
     if not sound:
         return UnjudgedRun(name, (f"{name} contains no report with a verdict.",))
-    names = sorted({report.run for report in sound if report.witness != TELEMETRY})
+    names = sorted({report.run for report in sound if report.evidence_source != TELEMETRY})
     if len(names) > 1:
         shown = ", ".join(map(sanitize, names[:MAX_RUN_NAMES])) + (", ..." if len(names) > MAX_RUN_NAMES else "")
         because = (
@@ -38,8 +39,8 @@ def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
         )
         return UnjudgedRun(name, (because,))
     # If a trace was judged too, the trace is compared, because telemetry shows less; telemetry only adds findings.
-    traces = {report.rank: report for report in sound if report.witness != TELEMETRY}
-    telemetry = [report for report in sound if report.witness == TELEMETRY]
+    traces = {report.rank: report for report in sound if report.evidence_source != TELEMETRY}
+    telemetry = [report for report in sound if report.evidence_source == TELEMETRY]
     judged = traces or {report.rank: report for report in telemetry}
     ranks = tuple(judged[rank] for rank in sorted(judged))
     for report in ranks:
@@ -60,7 +61,7 @@ def _reports(text: bytes) -> list[Any]:
 
 def _is_sound(report: pb.Report) -> bool:
     """Returns True if the report has a complete account with plausible step times."""
-    times = [row.ns_per_step for row in report.account] + list(report.window.each_ns)
+    times = [row.ns_per_step for row in report.account] + list(report.window.step_times_ns)
     return (
         [row.regime for row in report.account] == list(REGIMES)
         and all(math.isfinite(ns) and 0 <= ns < MAX_STEP_NS for ns in times)

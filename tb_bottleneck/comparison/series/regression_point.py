@@ -6,7 +6,6 @@ import numpy as np
 
 from tb_bottleneck.comparison.significance import Difference, difference
 from tb_bottleneck.comparison.texts.speedup import RELEVANT_CHANGE, time_text
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import series_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -17,7 +16,9 @@ MIN_SERIES_RUNS = 2  # one run is neither faster nor slower
 Accounts = Sequence[dict[Regime, float]]
 
 
-def regression_point_of(names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str) -> pb.Turn | None:
+def regression_point_of(
+    names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
+) -> pb.RegressionPoint | None:
     """Returns the run at which the series gets slower, if it does so beyond the noise, otherwise None.
 
     `times` are the step times of each run, `accounts` the time by regime, all in ns. The series is split where the
@@ -55,7 +56,7 @@ def _described(
     parts: tuple[dict[Regime, float], dict[Regime, float]],
     how: tuple[str, float, Difference],
     cut: bool,
-) -> pb.Turn:
+) -> pb.RegressionPoint:
     """Returns the regression point with its description; `cut` is True if earlier runs were left out."""
     (before, after), (per, slowdown, result) = parts, how
     regime = max(before, key=lambda name: after[name] - before[name])
@@ -68,13 +69,15 @@ def _described(
             "slowdown": f"{slowdown:.2f}",
             "from": duration_text(sum(before.values())),
             "to": duration_text(sum(after.values())),
-            "title": regime_advice(regime).title.lower(),
+            "title": Regime(regime).label.lower(),
             "before": time_text(before[regime]),
             "after": time_text(after[regime]),
             "test": result.test,
         }
     )
-    return pb.Turn(since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because)
+    return pb.RegressionPoint(
+        since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because
+    )
 
 
 def _mean(accounts: Accounts) -> dict[Regime, float]:

@@ -22,15 +22,14 @@ from tb_bottleneck.comparison.texts.speedup import time_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text, share_text
 
-SCHEMA = 1
 # From the knee on, all that more of the same could bring is this share of the best throughput.
 KNEE_GAIN_LEFT = 0.1
 # Runs with one setting that differ by more than one training does from itself when it is started again.
@@ -232,7 +231,7 @@ def _where(before: SeriesGroup, after: SeriesGroup) -> str:
     if not whole or (after.ns[regime] - before.ns[regime]) / whole < MAIN_REGIME_FROM:
         return ""
     times = {"before": time_text(before.ns[regime]), "after": time_text(after.ns[regime])}
-    return series_text("where").safe_substitute(times, title=regime_advice(regime).title.lower())
+    return series_text("where").safe_substitute(times, title=Regime(regime).label.lower())
 
 
 def _history(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
@@ -243,5 +242,5 @@ def _history(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
     )
     if found is None:
         return headline + series_text("steady").safe_substitute(least="5 %")
-    told.turn.MergeFrom(found)
+    told.regression_point.MergeFrom(found)
     return headline + series_text("slower").safe_substitute(turn=found.because)

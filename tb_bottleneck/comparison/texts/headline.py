@@ -15,7 +15,6 @@ from tb_bottleneck.comparison.texts.speedup import (
 )
 from tb_bottleneck.comparison.waterfall import largest
 from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -60,11 +59,11 @@ def headline_of(
         return headline_text("unlike").safe_substitute(alike=share_text(alike)) + sentence
     # A few long steps move the mean beyond its interval, and no test of all steps: where they lie is worth saying.
     beyond = abs(told.speedup - 1) > told.noise * told.speedup
-    if told.told or min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
+    if told.significant or min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
         sentence += _where(told)
     elif beyond:
         sentence += _lies(told)
-    if told.told and max(told.speedup, 1 / told.speedup) < 1 + RELEVANT_CHANGE:
+    if told.significant and max(told.speedup, 1 / told.speedup) < 1 + RELEVANT_CHANGE:
         sentence += headline_text("small").safe_substitute()
     sentence += _unprofiled(told, *unprofiled) + _together(told, ranks)
     return sentence + (_promised(told, device) if device is not None else "")
@@ -91,7 +90,7 @@ def _difference(told: pb.Comparison) -> str:
     if min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
         test = told.test[:1].lower() + told.test[1:]
         return headline_text("alone").safe_substitute(said, test=test, pace=_pace(told.speedup))
-    if not told.told:
+    if not told.significant:
         return headline_text("same").safe_substitute(said)
     word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
     return headline_text(word).safe_substitute(said, ratio=ratio_text(ratio))
@@ -132,7 +131,7 @@ def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> 
     if a_ns is None or b_ns is None:
         return ""
     other = abs(a_ns / b_ns / told.speedup - 1) >= max(told.noise, PREDICTION_TOLERANCE)
-    untold = not told.told and max(a_ns / b_ns, b_ns / a_ns) >= 1 + RELEVANT_CHANGE
+    untold = not told.significant and max(a_ns / b_ns, b_ns / a_ns) >= 1 + RELEVANT_CHANGE
     if not other and not untold:
         return ""
     said = {"pace": speedup_text(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
@@ -169,7 +168,7 @@ def _promised(told: pb.Comparison, device: str) -> str:
     if abs(missing) < told.noise:
         return sentence + headline_text("kept_in_noise").safe_substitute()
     sign = 1 if missing > 0 else -1
-    part = max(expected.remainder, key=lambda one: sign * one.share)
+    part = max(expected.shortfall, key=lambda one: sign * one.share)
     if expected.low <= told.speedup <= expected.high:
         word = "short_within" if missing > 0 and part.cause != "unexplained" else "kept_within"
         said = {"pace": speedup_text(told.speedup), "because": part.because}
@@ -187,5 +186,5 @@ def _held(expected: pb.Expected) -> str:
     share = largest_one.expected_ns / expected.b_ns
     if share < LIMITING_SHARE_FROM or abs(log(expected.speedup)) > abs(log(expected.kernels_speedup)) * LIMITED_BELOW:
         return ""
-    title = regime_advice(largest_one.regime).title
+    title = Regime(largest_one.regime).label
     return headline_text("held").safe_substitute(title=title, share=share_text(share))

@@ -41,7 +41,7 @@ def _comparison(told: pb.Comparison) -> Iterator[str]:
     yield from _wrapped(told.headline)
     if told.comparable:
         if min(told.a_steps, told.b_steps) >= MIN_COMPARED_STEPS:
-            test = f" {told.test}" if told.told else ""  # else the headline says it
+            test = f" {told.test}" if told.significant else ""  # else the headline says it
             yield from _wrapped(
                 f"Speedup {ratio_text(told.speedup)}, ± {share_text(told.noise)} by the steps' spread.{test}"
             )
@@ -101,7 +101,7 @@ def _expected(told: pb.Comparison) -> Iterator[str]:
             yield from _wrapped(f"- {bar.title}: {times}; {row.because}", "  ")
     yield ""
     yield "Measured minus promised, of B's time"
-    for part in expected.remainder:
+    for part in expected.shortfall:
         yield from _wrapped(f"{_signed(part.share):>6}  {part.cause}: {part.because}", "  ")
     yield from _listed("Assumed", expected.assumptions)
 

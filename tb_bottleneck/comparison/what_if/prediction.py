@@ -28,17 +28,16 @@ from tb_bottleneck.comparison.what_if.without_profiler import (
 )
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.comparison_texts import what_if_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.replay.host_scale import with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text, share_text
 
-SCHEMA = 1
 # A regime that owns less of the step after the change is not what the change would be wasted on.
 MIN_FIX_SHARE = 0.05
 # Without the profiler it is another answer from this much on: predictions are no better.
@@ -198,7 +197,7 @@ def _tell_fixes(told: pb.WhatIf, run: ComparedRun, after: dict[Regime, float]) -
         if regime in NOT_MENDED or share < MIN_FIX_SHARE:
             continue
         found = next((finding for finding in run.findings if finding.regime == regime), None)
-        title = found.title if found is not None else regime_advice(regime).title
+        title = found.title if found is not None else Regime(regime).label
         told.fix_first.add(cause=found.cause if found is not None else regime, title=title, share=share)
 
 
@@ -220,12 +219,12 @@ def _headline(told: pb.WhatIf, after: dict[Regime, float]) -> str:
 def _owner(told: pb.WhatIf, after: dict[Regime, float]) -> str:
     """What owns most of the step then, and what beside the device's own work holds the change back."""
     step = sum(after.values())
-    said = {"title": regime_advice(told.regime).title.lower(), "share": share_text(after[Regime(told.regime)] / step)}
+    said = {"title": Regime(told.regime).label.lower(), "share": share_text(after[Regime(told.regime)] / step)}
     if not told.fix_first or told.fix_first[0].share <= LIMITING_REGIME_FROM:
         return what_if_text("owns").safe_substitute(said)
     first = told.fix_first[0]
     other = max((regime for regime in after if regime not in NOT_MENDED), key=lambda one: after[one])
-    said |= {"other": regime_advice(other).title.lower(), "other_share": share_text(first.share)}
+    said |= {"other": Regime(other).label.lower(), "other_share": share_text(first.share)}
     sentence = what_if_text("held" if other == told.regime else "held_beside").safe_substitute(said)
     return sentence + ("" if first.cause == other else what_if_text("mend").safe_substitute(cause=first.title))
 

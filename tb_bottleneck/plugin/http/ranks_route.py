@@ -30,7 +30,7 @@ def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksA
                 step_ns=digest.step_ns,
                 verdict=digest.verdict,
                 account=digest.account,
-                straggles=rank in late,
+                is_straggler=rank in late,
             )
         )
     return answer

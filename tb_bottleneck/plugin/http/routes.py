@@ -101,7 +101,7 @@ class Routes:
         if found is None:
             return message(TelemetryAnswer(id=asked))
         if not found.is_telemetry:
-            return sentence(404, "This recording is a trace; `runs` lists telemetry with the witness `telemetry`.")
+            return sentence(404, "This recording is a trace; `runs` lists telemetry with `evidence_source` telemetry.")
         try:
             most, since, until = (finite(request.args.get(name, "")) for name in ("points", "since", "until"))
         except ValueError:

@@ -67,6 +67,7 @@ class RunLists:
 
 
 def _entry(recording: Recording, state: State, digest: Digest | None) -> dict[str, Any]:
+    source = "telemetry" if recording.is_telemetry else "trace"
     entry = RunEntry(
         id=id_of(recording),
         run=recording.run,
@@ -74,7 +75,8 @@ def _entry(recording: Recording, state: State, digest: Digest | None) -> dict[st
         size_bytes=recording.size,
         state=state.name,
         progress=state.progress,
-        witness="telemetry" if recording.is_telemetry else "trace",
+        witness=source,
+        evidence_source=source,
         live=digest is not None and digest.live,
     )
     if digest is not None:
@@ -84,7 +86,7 @@ def _entry(recording: Recording, state: State, digest: Digest | None) -> dict[st
                 reason=digest.reason,
                 verdict=digest.verdict,
                 step_ns=digest.step_ns,
-                each_ns=digest.each_ns,
+                step_times_ns=digest.step_times_ns,
             )
         )
     refuse_not_finite(entry)

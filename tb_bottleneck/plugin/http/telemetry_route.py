@@ -43,7 +43,7 @@ def answer_text(
                 severity=band.severity,
                 title=band.title,
             )
-            for band in report.stretches
+            for band in report.phases
         ],
     )
     most = min(_fair_part(telemetry), most if most is not None else READINGS)

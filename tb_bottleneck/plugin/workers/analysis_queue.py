@@ -34,7 +34,7 @@ class Digest:
     reason: str
     verdict: Verdict | None
     step_ns: float | None
-    each_ns: tuple[float, ...] = ()
+    step_times_ns: tuple[float, ...] = ()
     rank: int | None = None
     world_size: int = 0
     account: tuple[AccountRow, ...] = ()  # of a rank of several; else it is not kept
@@ -49,7 +49,7 @@ class Digest:
             reason=reasons[0].code if reasons else "",
             verdict=report.verdict if report.HasField("verdict") else None,
             step_ns=report.window.step_ns.median if report.window.HasField("step_ns") else None,
-            each_ns=tuple(report.window.each_ns),
+            step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
             account=tuple(report.account) if report.world_size > 1 else (),

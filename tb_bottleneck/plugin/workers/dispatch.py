@@ -11,7 +11,7 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
 from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.drilldown import dispatch
+from tb_bottleneck.drilldown import answers
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
@@ -20,9 +20,9 @@ Progress = Callable[[int, int], None]
 
 
 def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
-    """The answer to a question of plugin/http/comparison_routes.py as JSON, or to one of drilldown/dispatch.py."""
+    """The answer to a question of plugin/http/comparison_routes.py as JSON, or to one of drilldown/answers.py."""
     told = _ANSWERS.get(question["ask"])
-    return dispatch.answer(question, progress) if told is None else as_json(told(question, progress)).encode()
+    return answers.answer(question, progress) if told is None else as_json(told(question, progress)).encode()
 
 
 def _compared(question: Mapping[str, Any], progress: Progress | None) -> Message:

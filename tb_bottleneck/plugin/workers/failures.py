@@ -33,5 +33,6 @@ def as_report(recording: Recording, failure: Failure) -> Report:
         run=recording.run,
         source=recording.source,
         witness="trace",
+        evidence_source="trace",
         health=Health(status="unreadable", reasons=[reason]),
     )

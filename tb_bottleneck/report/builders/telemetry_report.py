@@ -38,7 +38,7 @@ DOUBT = 0.25
 
 def empty_report(run: str, source: str) -> pb.Report:
     """A report that says only what it is about."""
-    return pb.Report(schema=SCHEMA, run=run, source=source, witness="telemetry")
+    return pb.Report(schema=SCHEMA, run=run, source=source, witness="telemetry", evidence_source="telemetry")
 
 
 def defects(testimony: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
@@ -90,7 +90,7 @@ def set_window(report: pb.Report, testimony: TelemetryRecording) -> None:
         report.window.step_ns.MergeFrom(pb.Spread(median=median, p10=p10, p90=p90))
         _, highest, _ = testimony.windows.highest("wall")
         together = -(-len(highest) // MOST_STEP_TIMES)
-        report.window.each_ns.extend(np.maximum.reduceat(highest, np.arange(0, len(highest), together)).tolist())
+        report.window.step_times_ns.extend(np.maximum.reduceat(highest, np.arange(0, len(highest), together)).tolist())
 
 
 def set_account(report: pb.Report, testimony: TelemetryRecording) -> None:
@@ -99,7 +99,7 @@ def set_account(report: pb.Report, testimony: TelemetryRecording) -> None:
     for regime in REGIMES:
         words = regime_advice(regime)
         share, each = account.share(regime), account.ns[regime] / steps
-        report.account.add(regime=regime, share=share, ns_per_step=each, title=words.title, meaning=words.meaning)
+        report.account.add(regime=regime, share=share, ns_per_step=each, title=regime.label, meaning=words.meaning)
 
 
 def set_health(report: pb.Report, found: list[Defect]) -> None:
@@ -144,7 +144,7 @@ def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...],
 def set_stretches(report: pb.Report, bands: Iterable[Band]) -> None:
     """Who owned the time when."""
     for band in bands:
-        report.stretches.add(
+        report.phases.add(
             begin_ns=float(band.begin),
             end_ns=float(band.end),
             regime=band.regime,
@@ -157,7 +157,7 @@ def set_stretches(report: pb.Report, bands: Iterable[Band]) -> None:
 def _title(regime: str, severity: str) -> str:
     """The regime in words. A device that works undisturbed, at what is not told, is not called unexplained; one that
     works, but is held down by heat or by other threads, is not called sound."""
-    words, title = telemetry_advice().stretch, regime_advice(regime).title
+    words, title = telemetry_advice().stretch, Regime(regime).label
     if (regime, severity) == (Regime.UNEXPLAINED, "none"):
         return words["at_work"].template
     return words["held"].safe_substitute(title=title) if regime == Regime.COMPUTE and severity != "none" else title
@@ -175,7 +175,7 @@ def confidence_of(testimony: TelemetryRecording, answer: Answer, found: list[Def
 
 def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
     judgement, because = verdict.judgement, telemetry_advice().because
-    title = regime_advice(verdict.regime).title
+    title = Regime(verdict.regime).label
     if judgement.status == BROKEN:
         words = "This rule failed on this telemetry; that is our fault, and the other rules are unharmed."
     elif judgement.status == ABSTAINS:

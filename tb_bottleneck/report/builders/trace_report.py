@@ -26,7 +26,7 @@ _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 
 def empty_report(run: str, source: str) -> pb.Report:
     """A report that says only what it is about."""
-    return pb.Report(schema=SCHEMA, run=run, source=source, witness="trace")
+    return pb.Report(schema=SCHEMA, run=run, source=source, witness="trace", evidence_source="trace")
 
 
 def set_health(report: pb.Report, defects: Iterable[Defect]) -> None:
@@ -52,7 +52,7 @@ def set_window(report: pb.Report, recording: Recording) -> None:
     report.window.basis = recording.steps.basis
     report.window.step_ns.MergeFrom(pb.Spread(median=median, p10=p10, p90=p90))
     report.window.begin_ns, report.window.end_ns = float(recording.steps.begin), float(recording.steps.end)
-    report.window.each_ns.extend(_thinned(durations))
+    report.window.step_times_ns.extend(_thinned(durations))
 
 
 def _thinned(durations: Ints) -> list[float]:
@@ -71,7 +71,7 @@ def set_account(report: pb.Report, recording: Recording) -> None:
             regime=regime,
             share=account.share(regime),
             ns_per_step=account.ns[regime] / steps,
-            title=words.title,
+            title=regime.label,
             meaning=words.meaning,
         )
 
@@ -108,7 +108,7 @@ def set_answer(report: pb.Report, answer: Answer, verdicts: tuple[Verdict, ...],
             severity=answer.severity,
             confidence=confidence,
             headline=headline,
-            title=words.title,
+            title=Regime(answer.regime).label,
         )
     )
 
@@ -127,7 +127,11 @@ def _regime_verdict(report: pb.Report, verdict: Verdict) -> pb.RegimeVerdict:
             .strip()
         )
     return pb.RegimeVerdict(
-        regime=verdict.regime, status=judgement.status, share=judgement.share, because=because, title=words.title
+        regime=verdict.regime,
+        status=judgement.status,
+        share=judgement.share,
+        because=because,
+        title=verdict.regime.label,
     )
 
 

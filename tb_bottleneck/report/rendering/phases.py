@@ -12,16 +12,16 @@ _MINUTE, _HOUR = 60, 3600
 
 def lines_of(report: pb.Report) -> Iterator[str]:
     """One line for each stretch, from the run's beginning on; nothing where one stretch is all there is."""
-    if len(report.stretches) < 2:
+    if len(report.phases) < 2:
         return
-    begin = report.stretches[0].begin_ns
-    width = max(len(stretch.title) for stretch in report.stretches)
-    for stretch in report.stretches[:MOST_LINES]:
+    begin = report.phases[0].begin_ns
+    width = max(len(stretch.title) for stretch in report.phases)
+    for stretch in report.phases[:MOST_LINES]:
         lost = "" if stretch.severity == "none" else f"  {stretch.severity}"
         span = f"{_clock(stretch.begin_ns - begin)} to {_clock(stretch.end_ns - begin)}"
         yield f"  {span:>18}  {stretch.title:{width}}  {share_text(stretch.share):>6}{lost}"
-    if len(report.stretches) > MOST_LINES:
-        yield f"  and {len(report.stretches) - MOST_LINES} more"
+    if len(report.phases) > MOST_LINES:
+        yield f"  and {len(report.phases) - MOST_LINES} more"
 
 
 def tell_that_it_is_the_latest(report: pb.Report) -> None:

@@ -60,7 +60,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from _wrapped(sentence)
     yield from _health(report)
     yield from _account(report)
-    if len(report.stretches) > 1:
+    if len(report.phases) > 1:
         yield from ("", "When, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)

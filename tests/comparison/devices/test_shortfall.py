@@ -28,8 +28,8 @@ def remainder(a, b):
     told = compare_runs(a, b)
     assert told.HasField("expected"), told.headline
     missing = (told.b_ns - told.expected.b_ns) / told.b_ns
-    assert sum(part.share for part in told.expected.remainder) == pytest.approx(missing)
-    return {part.cause: part for part in told.expected.remainder}
+    assert sum(part.share for part in told.expected.shortfall) == pytest.approx(missing)
+    return {part.cause: part for part in told.expected.shortfall}
 
 
 def test_a_promise_that_was_kept_leaves_crumbs_only(tmp_path):

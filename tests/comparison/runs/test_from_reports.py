@@ -28,7 +28,7 @@ def test_a_report_compares_as_its_recording_does(tmp_path):
     assert not isinstance(base, ComparedRun)
     told, whole = compare_runs(base, fast), compare_runs(slow, fast)
     assert told.speedup == pytest.approx(whole.speedup)
-    assert told.told
+    assert told.significant
     assert [bar.delta_ns for bar in told.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
     assert list(told.causes.lost) == list(whole.causes.lost)
     assert "there is only a report" in told.notes[0]
@@ -54,7 +54,7 @@ def test_what_holds_no_report_says_what_would(text):
     assert "contains no report" in found.because[0]
 
 
-@pytest.mark.parametrize("broken", [{"account": []}, {"verdict": None}, {"window": {"each_ns": ["Infinity"]}}])
+@pytest.mark.parametrize("broken", [{"account": []}, {"verdict": None}, {"window": {"step_times_ns": ["Infinity"]}}])
 def test_a_report_that_is_not_whole_is_none(tmp_path, broken):
     found = run_from_reports("base", kept(judged(tmp_path, SLOW), **broken))
     assert isinstance(found, UnjudgedRun)
@@ -73,7 +73,7 @@ def told_by_telemetry(run, scale=0.7):
     (report,) = json.loads(kept(run))["reports"]
     whole = sum(row["ns_per_step"] for row in report["account"]) * scale
     account = [row | {"ns_per_step": whole * (row["regime"] == "unexplained")} for row in report["account"]]
-    return report | {"witness": "telemetry", "account": account}
+    return report | {"evidence_source": "telemetry", "account": account}
 
 
 def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp_path):
@@ -82,7 +82,7 @@ def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp
     both = [as_dict(slow.report), told_by_telemetry(slow)]
     base = run_from_reports("base.reports.json", json.dumps({"reports": both}).encode())
     assert compare_runs(base, fast).speedup == pytest.approx(compare_runs(slow, fast).speedup)
-    assert [report.witness for report in base.telemetry_reports] == ["telemetry"]
+    assert [report.evidence_source for report in base.telemetry_reports] == ["telemetry"]
 
 
 def test_telemetry_is_not_held_against_a_trace(tmp_path):

@@ -95,7 +95,7 @@ def expected(measured, low, high, cause="launch_bound"):
     told = pb.Comparison(a_ns=40e6, b_ns=measured * 1e6, speedup=40 / measured, a_steps=9, b_steps=9, per="step")
     told.expected.MergeFrom(pb.Expected(speedup=2.0, b_ns=20e6, low=low, high=high, kernels_speedup=2.0))
     told.expected.by_regime.add(regime="launch", expected_ns=1e6)
-    told.expected.remainder.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
+    told.expected.shortfall.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
     return _promised(told, "NVIDIA H200")
 
 

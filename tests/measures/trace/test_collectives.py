@@ -5,8 +5,8 @@ import json
 import pytest
 from draw import drawn
 from simulate.examine import measured
-from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording as Measured
@@ -172,7 +172,7 @@ def test_without_collectives_or_sizes_nothing_is_said():
 
 
 def test_one_process_that_drives_several_devices_is_seen_by_its_annotation():
-    assert devices_driven(measured(ILLNESSES["DataParallel"].make(1))).value == 2
+    assert devices_driven(measured(PROBLEMS["DataParallel"].make(1))).value == 2
     assert (
         devices_driven(measured(healthy(1).but(devices=2))).value == 0
     )  # a model split over devices drives two as well

@@ -2,7 +2,7 @@
 
 import pytest
 from drawn_graphs import drawn_graph
-from simulate.illnesses import ILLNESSES
+from simulate.problems import PROBLEMS
 from simulated_graphs import simulated_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
@@ -10,7 +10,7 @@ from tb_bottleneck.replay.scenarios.overlap import SCENARIO
 
 
 def test_what_the_backward_pass_can_hide_goes():
-    graph = simulated_graph(ILLNESSES["collectives after the backward pass"].make(11))
+    graph = simulated_graph(PROBLEMS["collectives after the backward pass"].make(11))
     windows = {estimate: SCENARIO.apply(graph, estimate).window() for estimate in Estimate}
     assert windows[Estimate.HIGH] < windows[Estimate.EXPECTED] < windows[Estimate.LOW] < graph.window()
 

@@ -10,7 +10,7 @@ def run_of(*parts: tuple[int, str, float, str]) -> pb.Report:
     report, begin = pb.Report(), 1_700_000_000 * S
     for seconds, title, share, severity in parts:
         end = begin + seconds * S
-        report.stretches.add(begin_ns=begin, end_ns=end, title=title, share=share, severity=severity)
+        report.phases.add(begin_ns=begin, end_ns=end, title=title, share=share, severity=severity)
         begin = end
     return report
 
