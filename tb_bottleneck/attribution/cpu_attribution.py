@@ -15,6 +15,7 @@ from tb_bottleneck.attribution.owned_spans import Claim
 from tb_bottleneck.intervals import Spans, clip, intersect, merge, subtract, union
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Rows
@@ -66,5 +67,5 @@ def _operator_claims(trace: Trace, thread: int, dispatching: Spans) -> Iterator[
 def _operators(trace: Trace, thread: int) -> Rows:
     """Returns the rows of a thread's operators, including annotations that free gradients."""
     events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-    frees = np.isin(events.name[rows], trace.names_where(lambda name: name.startswith(FREES_GRADIENTS)))
+    frees = name_matches(trace.names, events.name[rows], lambda name: name.startswith(FREES_GRADIENTS))
     return np.asarray(rows[(events.thread[rows] == thread) & (frees | (events.kind[rows] == Kind.CPU_OP))], np.intp)

@@ -18,6 +18,7 @@ from tb_bottleneck.attribution.sync_cost import NEVER, ChargeableGaps, SyncCosts
 from tb_bottleneck.attribution.sync_cost import RETURN_LAG_NS as RETURN_LAG_NS
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -124,5 +125,7 @@ def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints
 def _frees(trace: Trace) -> Ints:
     """Begins of the calls that give memory back, sorted: they wait for the device too, whatever waited before."""
     calls = trace.calls.of(Role.ALLOCATE)
-    frees = trace.names_where(lambda name: "Free" in name or "Unmap" in name or "Release" in name)
-    return calls.start[np.isin(calls.name, frees)]
+    frees = name_matches(
+        trace.names, calls.name, lambda name: any(word in name for word in ("Free", "Unmap", "Release"))
+    )
+    return calls.start[frees]

@@ -77,7 +77,7 @@ def _diagnose(options: argparse.Namespace) -> int:
     found = [one for path in options.paths for one in _recordings(path)]
     problems: list[str] = []
     reports = list(_reports(found, options, problems))
-    jobs = _joined(found, reports)
+    reports, jobs = _joined(found, reports)
     problems += budget_violations(reports)
     for problem in problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
@@ -95,15 +95,15 @@ def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
     return lambda reports: budget_violations(reports, budgets)
 
 
-def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "list[Job]":
-    """Joins in place the reports that are about one process; returns the jobs that several are about."""
+def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "tuple[list[Report], list[Job]]":
+    """Returns the reports, joined if they are about one process, and the jobs that several of them are about."""
     if len(reports) < 2:
-        return []
+        return reports, []
     from tb_bottleneck.report.cross_check import join
     from tb_bottleneck.report.jobs import jobs_of
 
-    join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
-    return jobs_of(reports)
+    joined = join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
+    return joined, jobs_of(joined)
 
 
 def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespace) -> None:

@@ -18,7 +18,8 @@ from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -32,7 +33,7 @@ OTHER_VENDOR_ERROR = 0.57
 SHORTEST_KERNEL_NS = 2_000.0
 # Smaller copies are bounded by their start and not by the link.
 LARGE_COPY_BYTES = 1 << 20
-KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
+
 KERNEL_NAME_UNITS = ("tensor", "vector")  # that a kernel's name may tell
 
 
@@ -66,7 +67,7 @@ def scaled_lengths(recording: Recording, move: DevicePair, estimate: Estimate) -
     ops = recording.trace.device_ops
     length = (ops.end - ops.start).astype(np.float64)
     after = length.copy()
-    kernels = np.isin(ops.work, KERNELS)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     after[kernels] = _kernel_times(recording, move, estimate, kernels, length)
     inner = (ops.work == Work.DEVICE_COPY) & (length >= TOO_SHORT_NS)
     after[inner] = length[inner] / move.bandwidth
@@ -175,10 +176,8 @@ def _fill_ratio(blocks: Ints, move: DevicePair) -> Floats:
 def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
     """Copies that the link bounds: large ones, and not those from pageable memory, which the host stages."""
     trace = recording.trace
-    staged = trace.names_where(lambda name: "Pageable" in name)
-    found: Bools = (
-        np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~np.isin(ops.name, staged)
-    )
+    staged = name_matches(trace.names, ops.name, lambda name: "Pageable" in name)
+    found: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~staged
     return found
 
 

@@ -16,7 +16,7 @@ IDLE, SOFTWARE_POWER_CAP, HARDWARE_SLOWDOWN = 0x1, 0x4, 0x8
 SOFTWARE_THERMAL, HARDWARE_THERMAL, POWER_BRAKE = 0x20, 0x40, 0x80
 HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
 
-LOADED = 0.50
+LOADED_FOR_CLOCKS = 0.50
 """A window with less utilisation than this has idle clocks in its means."""
 
 
@@ -29,7 +29,7 @@ class _Clocks:
     braked: Floats  # part of the window that a power brake does
 
 
-def clock_lost(testimony: TelemetryRecording) -> Measure | Missing:
+def clock_reduction(testimony: TelemetryRecording) -> Measure | Missing:
     """While loaded: by how much the clock stays below the highest one, mean (share)."""
     return _while_loaded(testimony, _clocks(testimony).slow, "sm_clock")
 
@@ -49,14 +49,14 @@ def power_braked(testimony: TelemetryRecording) -> Measure | Missing:
     return _while_loaded(testimony, _clocks(testimony).braked, "clock_event_reasons")
 
 
-def power_drawn(testimony: TelemetryRecording) -> Measure | Missing:
+def loaded_power_share(testimony: TelemetryRecording) -> Measure | Missing:
     """While loaded: power of the limit in force (share)."""
     power, limit = (testimony.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
     with np.errstate(invalid="ignore", divide="ignore"):
         return _while_loaded(testimony, power / limit, "power")
 
 
-def limit_of_default(testimony: TelemetryRecording) -> Measure | Missing:
+def power_limit_of_default(testimony: TelemetryRecording) -> Measure | Missing:
     """The power limit in force, of the one that the board was shipped with (share)."""
     limit, default = (testimony.of_series(name, "W", True) for name in ("power_limit", "power_limit_default"))
     if isinstance(limit, Missing) or isinstance(default, Missing) or default.value <= 0:
@@ -64,7 +64,7 @@ def limit_of_default(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(limit.value / default.value, "share", "", limit.count, EVIDENCE_SOURCE)
 
 
-def hottest(testimony: TelemetryRecording) -> Measure | Missing:
+def highest_temperature(testimony: TelemetryRecording) -> Measure | Missing:
     """The highest temperature while judged (words)."""
     _, values = testimony.windows.readings("temperature", of_device=True)
     if not len(values):
@@ -72,18 +72,18 @@ def hottest(testimony: TelemetryRecording) -> Measure | Missing:
     return text_measure(f"{values.max():.0f} °C", len(values))
 
 
-def heat_loss(testimony: TelemetryRecording) -> Measure | Missing:
+def time_lost_to_heat(testimony: TelemetryRecording) -> Measure | Missing:
     """Of the judged time, what the device's own work would be shorter by at the highest clock, where heat slows it."""
     return _lost(testimony, _clocks(testimony).hot)
 
 
-def power_loss(testimony: TelemetryRecording) -> Measure | Missing:
+def time_lost_to_power(testimony: TelemetryRecording) -> Measure | Missing:
     """The same where the power limit, or a power brake, slows it."""
     clocks = _clocks(testimony)
     return _lost(testimony, np.fmax(clocks.capped, clocks.braked))
 
 
-def lost_by_window(testimony: TelemetryRecording) -> Floats:
+def throttling_loss_by_window(testimony: TelemetryRecording) -> Floats:
     """The share of each window that heat or a power brake cost; a power cap counts over the whole run only."""
     clocks = _clocks(testimony)
     return np.nan_to_num(_work(testimony, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
@@ -108,7 +108,7 @@ def _while_loaded(testimony: TelemetryRecording, values: Floats, name: str) -> M
 
 def _clocks(testimony: TelemetryRecording) -> _Clocks:
     windows = testimony.windows
-    loaded = (np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED).astype(float)
+    loaded = (np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_CLOCKS).astype(float)
     clock, highest = (windows.mean(name, of_device=True) for name in ("sm_clock", "sm_clock_max"))
     with np.errstate(invalid="ignore", divide="ignore"):
         slow = np.clip(1.0 - clock / highest, 0.0, 1.0)

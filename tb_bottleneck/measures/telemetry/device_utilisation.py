@@ -42,7 +42,7 @@ def multiprocessors_used(testimony: TelemetryRecording) -> Measure | Missing:
     return _counter(testimony, "sm_activity")
 
 
-def power_of_limit(testimony: TelemetryRecording) -> Measure | Missing:
+def mean_power_share(testimony: TelemetryRecording) -> Measure | Missing:
     """Power drawn, of the limit in force, mean (share)."""
     power, limit = (testimony.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -54,7 +54,7 @@ def memory_accessed(testimony: TelemetryRecording) -> Measure | Missing:
     return testimony.of_series("memory_utilisation", "share", of_device=True)
 
 
-def bound_told(testimony: TelemetryRecording) -> Measure | Missing:
+def bound_known(testimony: TelemetryRecording) -> Measure | Missing:
     """Of the device's own work, what some counter tells the bound of (share)."""
     work = own_work(testimony)
     if isinstance(work, Missing):
@@ -65,7 +65,7 @@ def bound_told(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(min(told / max(work.value, 1e-9), 1.0), "share", "", len(testimony.windows), EVIDENCE_SOURCE)
 
 
-def bound_told_by(testimony: TelemetryRecording) -> Measure | Missing:
+def bound_source(testimony: TelemetryRecording) -> Measure | Missing:
     """Which counters tell the bound (words)."""
     by_counters = "the device's profiling counters"
     return text_measure(by_counters if testimony.bounds.counters else "power and memory activity, which is rough")
@@ -76,7 +76,7 @@ def other_processes(testimony: TelemetryRecording) -> Measure | Missing:
     return testimony.of_series("other_processes", "count", of_device=True)
 
 
-def others_worked(testimony: TelemetryRecording) -> Measure | Missing:
+def other_processes_utilisation(testimony: TelemetryRecording) -> Measure | Missing:
     """Of the time, what kernels of other processes ran, mean (share)."""
     return testimony.of_series("other_processes_utilisation", "share", of_device=True)
 

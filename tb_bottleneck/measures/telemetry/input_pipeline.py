@@ -8,12 +8,12 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.regime import Regime
 
 
-def loader_waited(testimony: TelemetryRecording) -> Measure | Missing:
+def loader_wait_time(testimony: TelemetryRecording) -> Measure | Missing:
     """Host time in the loader's iterator, per step (ns)."""
     return testimony.per_step("loader_wait", "ns")
 
 
-def device_starved(testimony: TelemetryRecording) -> Measure | Missing:
+def idle_in_loader(testimony: TelemetryRecording) -> Measure | Missing:
     """Of the judged time, what the device idles while the host waits in the loader (share)."""
     if isinstance(device_idle(testimony), Missing):
         return Missing("neither the device's utilisation nor its busy time was recorded")
@@ -25,14 +25,14 @@ def device_idle(testimony: TelemetryRecording) -> Measure | Missing:
     return testimony.mean(testimony.accounts.idle, "share", "neither gpu_utilisation nor device_busy was recorded")
 
 
-def workers(testimony: TelemetryRecording) -> Measure | Missing:
+def live_workers(testimony: TelemetryRecording) -> Measure | Missing:
     """Worker processes of the loader that lived, mean (count)."""
     return _starved(testimony, "worker_count", "count")
 
 
 def worker_busy(testimony: TelemetryRecording) -> Measure | Missing:
     """Cores that one worker used, mean (share of a core)."""
-    cores, count = _starved(testimony, "worker_cores", "count"), workers(testimony)
+    cores, count = _starved(testimony, "worker_cores", "count"), live_workers(testimony)
     if isinstance(cores, Missing):
         return cores
     if isinstance(count, Missing) or count.value < 0.5:
@@ -57,7 +57,7 @@ def cores_usable(testimony: TelemetryRecording) -> Measure | Missing:
     return read
 
 
-def storage_waited(testimony: TelemetryRecording) -> Measure | Missing:
+def storage_pressure(testimony: TelemetryRecording) -> Measure | Missing:
     """Of the time, what some thread waited for storage: PSI some (share)."""
     return _starved(testimony, "io_pressure", "share")
 
@@ -67,12 +67,12 @@ def disk_busy(testimony: TelemetryRecording) -> Measure | Missing:
     return _starved(testimony, "disk_busy", "share")
 
 
-def loading_cores(testimony: TelemetryRecording) -> Measure | Missing:
+def own_cores_while_loading(testimony: TelemetryRecording) -> Measure | Missing:
     """Cores that this process itself used while the device starved (count)."""
     return _starved(testimony, "process_cores", "count")
 
 
-def utilisation_swings(testimony: TelemetryRecording) -> Measure | Missing:
+def utilisation_deviation(testimony: TelemetryRecording) -> Measure | Missing:
     """How much the device's utilisation fluctuates: standard deviation of its readings (share)."""
     _, values = testimony.windows.readings("gpu_utilisation", of_device=True)
     if len(values) < 2:

@@ -6,11 +6,11 @@ from tb_bottleneck.attribution.telemetry.device_bound import link_bandwidth
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
-LOADED = 0.20
+LOADED_FOR_LINK = 0.20
 """An idle link slows down to save power, so it is judged only in windows with this much utilisation."""
 
 
-def transferred(testimony: TelemetryRecording) -> Measure | Missing:
+def transfer_time(testimony: TelemetryRecording) -> Measure | Missing:
     """Host time in calls that move tensors, per step (ns)."""
     return testimony.per_step("transfer", "ns")
 
@@ -21,7 +21,7 @@ def link_reached(testimony: TelemetryRecording) -> Measure | Missing:
     return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], EVIDENCE_SOURCE)
 
 
-def link_words(testimony: TelemetryRecording) -> Measure | Missing:
+def link_speed(testimony: TelemetryRecording) -> Measure | Missing:
     """What the link runs at under load, and what it could (words)."""
     best = _best(testimony)
     if isinstance(best, Missing):
@@ -38,7 +38,7 @@ def link_traffic(testimony: TelemetryRecording) -> Measure | Missing:
 
 def _best(testimony: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
     windows = testimony.windows
-    loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED
+    loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_LINK
     names = ("pcie_generation", "pcie_width", "pcie_generation_max", "pcie_width_max")
     read = [np.where(loaded, windows.mean(name, of_device=True), np.nan) for name in names]
     now, could = link_bandwidth(read[0], read[1]), link_bandwidth(read[2], read[3])

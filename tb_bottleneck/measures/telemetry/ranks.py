@@ -4,7 +4,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.measure import Measure, Missing
 
 
-def processes(testimony: TelemetryRecording) -> Measure | Missing:
+def world_size(testimony: TelemetryRecording) -> Measure | Missing:
     """Processes of the job (count)."""
     count = testimony.fact("world_size")
     if not count:

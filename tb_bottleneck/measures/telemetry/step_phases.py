@@ -15,7 +15,7 @@ def step_time(testimony: TelemetryRecording) -> Measure | Missing:
     return testimony.per_step("wall", "ns")
 
 
-def phases_told(testimony: TelemetryRecording) -> Measure | Missing:
+def timed_phase_count(testimony: TelemetryRecording) -> Measure | Missing:
     """Phases of the step that were timed (count); missing where one was not, whose time then looks like Python's."""
     for name in PHASES:
         if isinstance(testimony.per_step(name, "ns"), Missing):
@@ -32,7 +32,7 @@ def phase_time(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(sum(part.value for part in known), "ns", "step", known[0].count, EVIDENCE_SOURCE)
 
 
-def waits(testimony: TelemetryRecording) -> Measure | Missing:
+def host_waits(testimony: TelemetryRecording) -> Measure | Missing:
     """Calls that made the host wait for the device, per step (count)."""
     return testimony.per_step("syncs", "count")
 
@@ -44,9 +44,9 @@ def idle_inside_phases(testimony: TelemetryRecording) -> Measure | Missing:
     return testimony.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
 
 
-def outside_phases(testimony: TelemetryRecording) -> Measure | Missing:
+def time_outside_phases(testimony: TelemetryRecording) -> Measure | Missing:
     """Host time of a step outside loader, copies, forward, backward and optimizer (ns)."""
-    told = phases_told(testimony)
+    told = timed_phase_count(testimony)
     if isinstance(told, Missing):
         return told
     wall, phases = step_time(testimony), phase_time(testimony)
@@ -72,7 +72,7 @@ def allocations_retried(testimony: TelemetryRecording) -> Measure | Missing:
     return testimony.per_step("allocation_retries", "count")
 
 
-def memory_filled(testimony: TelemetryRecording) -> Measure | Missing:
+def peak_memory_share(testimony: TelemetryRecording) -> Measure | Missing:
     """Device memory in use, of what there is, highest (share)."""
     used = testimony.windows.readings("memory_used", of_device=True)[1]
     total = testimony.windows.readings("memory_total", of_device=True)[1]
@@ -81,12 +81,12 @@ def memory_filled(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(min(float(used.max() / total.max()), 1.0), "share", "", len(used), EVIDENCE_SOURCE)
 
 
-def interruptions(testimony: TelemetryRecording) -> Measure | Missing:
+def long_steps(testimony: TelemetryRecording) -> Measure | Missing:
     """Steps more than three times as long as their neighbours (count)."""
     return Measure(float(len(testimony.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
 
 
-def interruption_time(testimony: TelemetryRecording) -> Measure | Missing:
+def long_step_excess(testimony: TelemetryRecording) -> Measure | Missing:
     """By how much such a step is longer, median (ns)."""
     ns = testimony.excess.ns
     if not len(ns):
@@ -94,7 +94,7 @@ def interruption_time(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(float(np.median(ns)), "ns", "call", len(ns), EVIDENCE_SOURCE)
 
 
-def interruption_period(testimony: TelemetryRecording) -> Measure | Missing:
+def long_step_period(testimony: TelemetryRecording) -> Measure | Missing:
     """How often they come (words)."""
     apart = np.diff(testimony.excess.number)
     if len(apart) < 2:
@@ -105,7 +105,7 @@ def interruption_period(testimony: TelemetryRecording) -> Measure | Missing:
     return text_measure(text, len(apart))
 
 
-def threads_wanted(testimony: TelemetryRecording) -> Measure | Missing:
+def torch_threads_per_core(testimony: TelemetryRecording) -> Measure | Missing:
     """Torch's threads in all processes on this machine, for each core that is usable (count)."""
     threads, cores = testimony.fact("torch_threads"), testimony.fact("cores")
     if not threads or not cores:
@@ -113,7 +113,7 @@ def threads_wanted(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(threads * (testimony.fact("local_world_size") or 1.0) / cores, "count", source=EVIDENCE_SOURCE)
 
 
-def torch_threads_told(testimony: TelemetryRecording) -> Measure | Missing:
+def intra_op_threads(testimony: TelemetryRecording) -> Measure | Missing:
     """Torch's intra-op threads in this process (count)."""
     threads = testimony.fact("torch_threads")
     if not threads:
@@ -121,7 +121,7 @@ def torch_threads_told(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(threads, "count", source=EVIDENCE_SOURCE)
 
 
-def threads_queued(testimony: TelemetryRecording) -> Measure | Missing:
+def run_queue_per_core(testimony: TelemetryRecording) -> Measure | Missing:
     """Threads that run or want to run, for each core that is usable, mean (count)."""
     queue = testimony.of_series("run_queue", "count")
     usable = testimony.of_series("cpu_usable_cores", "count")
@@ -131,12 +131,12 @@ def threads_queued(testimony: TelemetryRecording) -> Measure | Missing:
     return Measure(queue.value / cores, "count", "", queue.count, EVIDENCE_SOURCE)
 
 
-def cores_waited_for(testimony: TelemetryRecording) -> Measure | Missing:
+def core_pressure(testimony: TelemetryRecording) -> Measure | Missing:
     """Of the time, what some thread waited for a core: PSI some (share)."""
     return testimony.of_series("cpu_pressure", "share")
 
 
-def quota_held(testimony: TelemetryRecording) -> Measure | Missing:
+def quota_throttled(testimony: TelemetryRecording) -> Measure | Missing:
     """Periods in which the CPU quota was used up; else, of the core time that it allows, what it held back (share)."""
     periods = testimony.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):

@@ -8,7 +8,7 @@ from tb_bottleneck.intervals import clip
 from tb_bottleneck.trace.table import Ints
 
 # A start-up may take the first steps of a recording; what comes in most of at least so many steps is none.
-MIN_STEPS = 3
+MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
@@ -26,13 +26,13 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
     return spans.starts, spans.ends, spans.ends - spans.starts
 
 
-def comes_back(recording: Recording, share: float) -> bool:
+def first_runs_recur(recording: Recording, share: float) -> bool:
     """Whether first runs take this share of the window even without the half of the steps in which they take most.
 
     torch.compile that meets a new shape in each step does; a start-up is over after the first ones.
     """
     edges = recording.steps.edges
-    if len(recording.steps) < MIN_STEPS:
+    if len(recording.steps) < MIN_STEPS_TO_RECUR:
         return False
     begin, _, starting = first_runs_of(recording)
     step = np.searchsorted(edges, begin, side="right") - 1

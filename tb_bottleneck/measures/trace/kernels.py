@@ -6,10 +6,10 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.window import COMPUTING, device_work, shown
+from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
-from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -25,33 +25,39 @@ def busy_share(recording: Recording) -> Measure | Missing:
 
 def kernels(recording: Recording) -> Measure | Missing:
     """Kernels per step."""
-    ops = device_work(recording, *COMPUTING)
-    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
+    ops = device_work(recording, *COMPUTE_KERNELS)
+    return (
+        with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
+    )
 
 
 def kernel_time(recording: Recording) -> Measure | Missing:
     """Median time of a kernel."""
-    ops = device_work(recording, *COMPUTING)
-    return shown(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end) if len(ops) else _NO_DEVICE
+    ops = device_work(recording, *COMPUTE_KERNELS)
+    return (
+        with_example(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end)
+        if len(ops)
+        else _NO_DEVICE
+    )
 
 
-def dearest_kernel(recording: Recording) -> Measure | Missing:
+def costliest_kernel(recording: Recording) -> Measure | Missing:
     """The kernel name that takes most device time; hostile text."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
     name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
-    return called(recording, name, ops.take(ops.name == name))
+    return longest_call_of(recording, name, ops.take(ops.name == name))
 
 
 def underfilled_share(recording: Recording) -> Measure | Missing:
     """Share of the kernels that are too small to fill the device."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
     small = underfilled(ops, recording.trace.multiprocessors)
     few = ops.take(small)
-    return replace(shown(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
+    return replace(with_example(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
 
 
 def unknown_kernels(recording: Recording) -> Measure | Missing:
@@ -59,10 +65,10 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     spans = recording.busy[Regime.UNEXPLAINED]
-    return shown(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
+    return with_example(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
 
 
-def called(recording: Recording, name: int, ops: DeviceOps) -> Measure:
+def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
     """A kernel's name, pointing at the longest of these operations."""
     longest = int(np.argmax(ops.end - ops.start))
     return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))

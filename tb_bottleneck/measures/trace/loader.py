@@ -8,12 +8,14 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.window import shown
+from tb_bottleneck.measures.trace.window import with_example
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Rows
 
 NO_LOADER = Missing("no DataLoader iteration was recorded")
-SINGLE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+_ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
@@ -24,7 +26,7 @@ def loader_fetch(recording: Recording) -> Measure | Missing:
     events = recording.trace.events
     host = recording.steps.host
     spans = clip(union(events.start[rows], events.end[rows]), int(host[0]), int(host[-1]))
-    return shown(spans.total() / len(recording.steps), "ns", "step", events.start[rows], events.end[rows])
+    return with_example(spans.total() / len(recording.steps), "ns", "step", events.start[rows], events.end[rows])
 
 
 def loader_idle(recording: Recording) -> Measure | Missing:
@@ -74,7 +76,7 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
     rows = fetches(recording)
     for name in np.unique(recording.trace.events.name[rows]).tolist():
         text = recording.trace.names[name]
-        for kind in (SINGLE, SEVERAL):
+        for kind in (SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR):
             if kind in text:
                 return text_measure(kind, len(rows))
     return Missing("the loader's iterator is not named in the recording")
@@ -84,8 +86,7 @@ def fetches(recording: Recording) -> Rows:
     """Fetches of the whole recording; one may begin before the window and reach into it."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    wanted = trace.names_where(lambda name: name.startswith(("enumerate(DataLoader)#", "enumerate(DataPipe)#")))
-    return rows[np.isin(trace.events.name[rows], wanted)]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
 
 
 def _step_without(recording: Recording, idle: float) -> float:

@@ -17,7 +17,7 @@ from tb_bottleneck.units import share_text
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 _NO_WAIT = Missing("no wait cost anything")
 _NO_STACKS = Missing("Python frames were not recorded; with_stack=True names the lines")
-SHOWN = 3
+MAX_OPERATORS_LISTED = 3
 
 
 def costly_waits(recording: Recording) -> Measure | Missing:
@@ -128,5 +128,8 @@ def _dearest(costs: Iterable[tuple[str, int]]) -> Measure:
         total[name] += cost
         times[name] += 1
     whole = sum(total.values())
-    most = [f"{cut(name)} ({times[name]}x, {share_text(cost / whole)})" for name, cost in total.most_common(SHOWN)]
+    most = [
+        f"{cut(name)} ({times[name]}x, {share_text(cost / whole)})"
+        for name, cost in total.most_common(MAX_OPERATORS_LISTED)
+    ]
     return text_measure(", ".join(most), sum(times.values()))

@@ -37,9 +37,7 @@ class RecordingRegistry:
 
         directory = _directory(recording)
         others = [self._own_report(other) for other in self._other_source(recording)]
-        report = _copy(report)
-        join([(directory, report), *((directory, _copy(other)) for other in others if isinstance(other, Report))])
-        return report
+        return join([(directory, report), *((directory, other) for other in others if isinstance(other, Report))])[0]
 
     def _own_report(self, recording: Recording) -> Report | AnalysisState:
         return (self._telemetry if recording.is_telemetry else self._analyses).report(recording)
@@ -53,9 +51,3 @@ class RecordingRegistry:
 
 def _directory(recording: Recording) -> str:
     return PurePath(recording.path).parent.as_posix()
-
-
-def _copy(report: Report) -> Report:
-    copy = Report()
-    copy.CopyFrom(report)
-    return copy

@@ -7,7 +7,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.loader_throughput import LONGEST_HANDOVER_NS, workers_are_behind
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.loader import SINGLE, fetches, loader_iterator
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.units import share_text
 
@@ -44,7 +44,7 @@ def change_workers(recording: Recording, number: int) -> Change:
     if not len(inside):
         raise CannotPredict("No batch was fetched within the judged steps.")
     took = events.duration[inside]
-    alone = iterator.text == SINGLE
+    alone = iterator.text == SINGLE_PROCESS_ITERATOR
     if not alone and not workers_are_behind(recording):
         raise CannotPredict("The workers keep up already, so how fast they could be is not seen.")
     now = 0 if alone else _workers_now(recording)
