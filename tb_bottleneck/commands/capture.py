@@ -61,12 +61,12 @@ def _capture(options: argparse.Namespace) -> int:
     refused = 0
     for directory in alive:
         try:
-            asked = ask(directory)
+            is_new = ask(directory)
         except OSError as error:
             refused += 1
             print(f"tb-bottleneck: cannot write to {directory}: {error.strerror}", file=sys.stderr)
             continue
-        print(f"{'requested' if asked else 'already requested'}: {directory}")
+        print(f"{'requested' if is_new else 'already requested'}: {directory}")
     if options.wait > 0 and refused < len(alive):
         return _wait(logdir, before, len(alive) - refused, options.wait)
     return min(refused, 1)

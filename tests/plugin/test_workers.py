@@ -81,7 +81,7 @@ def test_where_nobody_asks_any_more_nothing_new_is_begun(move_in: MoveIn, tmp_pa
     gate.write_text("go on")
     until(lambda: analyses._slots, lambda slots: not slots)
     assert len(analyses._digests) == 1
-    assert tenant.done("other.pt.trace.json")["health"] == "ok", "whoever comes back is served"
+    assert tenant.done("other.pt.trace.json")["health"] == "ok", "the next client is served"
 
 
 def test_a_worker_killed_while_it_has_no_work_costs_no_recording(move_in: MoveIn, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_an_analysis_that_nobody_waits_for_any_more_is_ended_and_taken_up_again(
     before = trace.stat()
     trace.write_text("ok    ")
     os.utime(trace, ns=(before.st_mtime_ns, before.st_mtime_ns))  # so that it is the same recording
-    assert tenant.done("t.pt.trace.json")["health"] == "ok", "whoever comes back is served"
+    assert tenant.done("t.pt.trace.json")["health"] == "ok", "the next client is served"
 
 
 def test_a_file_that_is_still_written_is_read_again_though_it_looks_the_same(move_in: MoveIn, tmp_path: Path) -> None:
