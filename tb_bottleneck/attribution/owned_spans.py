@@ -27,11 +27,6 @@ class OwnedSpans(Table):
     end: Ints = column("ns", "end")
     regime: Ints = column("row of REGIMES", "the owner")
 
-    @classmethod
-    def none(cls) -> "OwnedSpans":
-        """Returns an empty table."""
-        return cls(*(np.empty(0, np.int64) for _ in range(3)))
-
     def of(self, regime: Regime) -> Spans:
         """Returns the time of one regime."""
         rows = self.regime == REGIMES.index(regime)
