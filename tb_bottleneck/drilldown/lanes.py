@@ -23,7 +23,7 @@ from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 KEYS = (*REGIMES, "op", "mark", "call", "python", "step")
-"""What an event on the timeline is, in one word; the tab chooses the colour by it."""
+"""Types of events on the timeline; the tab chooses colours by them."""
 
 KEY = {word: row for row, word in enumerate(KEYS)}
 

@@ -27,16 +27,16 @@ def question(tmp_path):
 
 def test_each_question_has_its_answer(question):
     for ask in ("timeline", "tables"):
-        found = json.loads(answer({**question, "ask": ask}))
-        assert (found["id"], found["state"]) == ("x", "done")
-        assert found[ask]
+        response = json.loads(answer({**question, "ask": ask}))
+        assert (response["id"], response["state"]) == ("x", "done")
+        assert response[ask]
     assert json.loads(gzip.decompress(answer({**question, "ask": "slice"})))["traceEvents"]
 
 
 def test_a_file_that_is_gone_is_an_answer(question):
-    found = json.loads(answer({**question, "path": question["path"] + ".gone"}))
-    assert found["state"] == "failed"
-    assert "gone" in found["problem"]
+    response = json.loads(answer({**question, "path": question["path"] + ".gone"}))
+    assert response["state"] == "failed"
+    assert "gone" in response["problem"]
     with pytest.raises(NotFound):
         answer({**question, "ask": "slice", "path": question["path"] + ".gone"})
 
