@@ -48,7 +48,7 @@ class IdleGaps:
 
     begin: Ints
     end: Ints
-    thread: Ints  # row of the trace's threads: the thread whose launch ends the gap, or the main thread; -1 for none
+    thread: Ints  # row of the trace's threads: the launching thread, or the main thread; -1 for none
     by_activity: Ints  # shape (gaps, Activity)
     latency: Ints  # from the return of the launching call to the begin of the operation, up to the time a launch takes
     stalled: Ints  # the time beyond that

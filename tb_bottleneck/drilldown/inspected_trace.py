@@ -16,7 +16,7 @@ from tb_bottleneck.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class InspectedTrace:
-    """A trace whose details are shown. Everything is computed on first use and cached."""
+    """A trace with the data behind its details. Everything is computed on first use and cached."""
 
     trace: Trace
 

@@ -9,7 +9,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks(Table):
+class LaneBlocks(Table):
     """The blocks to draw: single events, and groups of short ones. Sorted by begin."""
 
     start: Ints = column("ns", "begin of the first event")
@@ -20,7 +20,7 @@ class Blocks(Table):
     busy: Ints = column("ns", "sum of their lengths")
 
 
-def condense(lane: Lane, begin: int, end: int, resolution: float) -> Blocks:
+def condense(lane: Lane, begin: int, end: int, resolution: float) -> LaneBlocks:
     """Returns the blocks in [begin, end); events shorter than `resolution` ns are merged with their neighbours."""
     blocks = _events_in(lane, begin, end)
     is_short = blocks.busy < resolution
@@ -32,27 +32,27 @@ def condense(lane: Lane, begin: int, end: int, resolution: float) -> Blocks:
     near &= np.searchsorted(long.start, groups.start[1:]) == np.searchsorted(long.start, groups.start[:-1])
     both = [np.concatenate(pair) for pair in zip(_columns(_merge_runs(groups, near)), _columns(long), strict=True)]
     order = np.argsort(both[0], kind="stable")
-    return Blocks(*(values[order] for values in both))
+    return LaneBlocks(*(values[order] for values in both))
 
 
-def _events_in(lane: Lane, begin: int, end: int) -> Blocks:
+def _events_in(lane: Lane, begin: int, end: int) -> LaneBlocks:
     """Returns one block per event that reaches into [begin, end)."""
     low = int(np.searchsorted(lane.reach, begin, side="right"))
     high = int(np.searchsorted(lane.start, end, side="left"))
     rows = np.arange(low, max(low, high))
     rows = rows[lane.end[rows] > begin]
     starts, ends = lane.start[rows], lane.end[rows]
-    return Blocks(starts, ends, lane.key[rows], lane.name[rows], np.ones(len(rows), np.int64), ends - starts)
+    return LaneBlocks(starts, ends, lane.key[rows], lane.name[rows], np.ones(len(rows), np.int64), ends - starts)
 
 
-def _merge_runs(blocks: Blocks, with_previous: Bools) -> Blocks:
+def _merge_runs(blocks: LaneBlocks, with_previous: Bools) -> LaneBlocks:
     """Merges runs of blocks; `with_previous[i]` joins block i + 1 to block i. The longest block gives key and name."""
     if not len(blocks):
         return blocks
     first = np.append(True, ~with_previous)
     at, run = np.flatnonzero(first), np.cumsum(first) - 1
     longest = np.lexsort((blocks.busy, run))[np.append(at[1:], len(blocks)) - 1]
-    return Blocks(
+    return LaneBlocks(
         start=blocks.start[at],
         end=np.maximum.reduceat(blocks.end, at),
         key=blocks.key[longest],
@@ -62,5 +62,5 @@ def _merge_runs(blocks: Blocks, with_previous: Bools) -> Blocks:
     )
 
 
-def _columns(blocks: Blocks) -> list[Ints]:
+def _columns(blocks: LaneBlocks) -> list[Ints]:
     return [blocks.start, blocks.end, blocks.key, blocks.name, blocks.count, blocks.busy]

@@ -14,7 +14,7 @@ from tb_bottleneck.units import NS_PER_S
 
 MAX_SYNC_ROWS = 100
 MAX_SYNC_NAME_LENGTH = 300
-MAX_FRAME_THREADS = 16  # threads with the most waits, whose Python lines are looked up
+MAX_FRAME_THREADS = 16  # look up Python lines for the threads with most waits
 _COPIES = (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY, Work.PEER_COPY)
 
 ProgramPlace = tuple[str, str, str]  # kind, operator, line

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import KEYS, Lane
-from tb_bottleneck.drilldown.level_of_detail import Blocks, condense
+from tb_bottleneck.drilldown.level_of_detail import LaneBlocks, condense
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 MIN_PIXELS, MAX_PIXELS = 16, 4096
@@ -59,7 +59,7 @@ def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline
     return timeline
 
 
-def _lane(lane: Lane, blocks: Blocks, begin: int, names: dict[str, int]) -> pb.Lane:
+def _lane(lane: Lane, blocks: LaneBlocks, begin: int, names: dict[str, int]) -> pb.Lane:
     """Returns the message of a lane; adds the names of its blocks to `names`, which maps each to its index."""
     length = blocks.end - blocks.start
     rows = [row for row in np.unique(blocks.name).tolist() if row >= 0]

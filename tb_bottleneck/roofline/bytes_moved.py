@@ -10,7 +10,7 @@ from tb_bottleneck.roofline.foreach import list_bytes
 from tb_bottleneck.roofline.matmul import Product, product_of
 from tb_bottleneck.roofline.operator_args import (
     DTYPE_ITEMSIZES,
-    Arguments,
+    OperatorArguments,
     flags_at,
     itemsize,
     numbers_at,
@@ -71,7 +71,7 @@ def bytes_moved(
     belongs to the operator: if it launches several kernels, compare it with the time of all. The actual traffic can be
     higher (cache misses, changed layouts), and lower only if data is still in the cache.
     """
-    arguments = Arguments(dims, types, concrete, list_itemsize)
+    arguments = OperatorArguments(dims, types, concrete, list_itemsize)
     if operator in _PASSES:
         return _passes(_PASSES[operator], arguments)
     if operator in _SPECIAL:
@@ -101,7 +101,7 @@ _LIST_TYPE = re.compile(
 )
 
 
-def _passes(passes: tuple[tuple[int, int], ...], arguments: Arguments) -> int | None:
+def _passes(passes: tuple[tuple[int, int], ...], arguments: OperatorArguments) -> int | None:
     sizes = [(arguments.bytes(index), times) for index, times in passes]
     return None if not sizes[0][0] else _sum(None if size is None else size * times for size, times in sizes)
 
@@ -111,7 +111,7 @@ def _sum(parts: Any) -> int | None:
     return None if None in whole else sum(whole)
 
 
-def _contraction_bytes(operator: str, arguments: Arguments) -> int | None:
+def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the size of factors, weights and results, once each."""
     product = product_of(operator, arguments.dims)
     if product is not None:
@@ -127,7 +127,7 @@ def _contraction_bytes(operator: str, arguments: Arguments) -> int | None:
     return None
 
 
-def _product_bytes(operator: str, product: Product, arguments: Arguments) -> int | None:
+def _product_bytes(operator: str, product: Product, arguments: OperatorArguments) -> int | None:
     """Returns the size of mk + kn + mn elements, each of its own type, and of the added tensor."""
     left, right = (arguments.bytes(index) for index in (product.left, product.right))
     dtype = numbers_at(arguments.concrete, {"aten::_scaled_mm": 6, "aten::mm": 2, "aten::bmm": 2}.get(operator))
@@ -140,7 +140,7 @@ def _product_bytes(operator: str, product: Product, arguments: Arguments) -> int
     return left + right + added + product.batch * product.m * product.n * size
 
 
-def _softmax(arguments: Arguments) -> int | None:
+def _softmax(arguments: OperatorArguments) -> int | None:
     """Input and output; if the third argument is True, half precision is widened to float in the output."""
     size, elements, widened = arguments.bytes(0), arguments.elements(0), flags_at(arguments.concrete, 2)
     if not size or elements is None:
@@ -148,19 +148,19 @@ def _softmax(arguments: Arguments) -> int | None:
     return size + (4 * elements if widened == (True,) else size)
 
 
-def _dropout(arguments: Arguments) -> int | None:
+def _dropout(arguments: OperatorArguments) -> int | None:
     """Input, output, and a mask of one byte per element."""
     size, elements = arguments.bytes(0), arguments.elements(0)
     return None if not size or elements is None else 2 * size + elements
 
 
-def _batch_norm(arguments: Arguments) -> int | None:
+def _batch_norm(arguments: OperatorArguments) -> int | None:
     """Training reads the input twice, for the statistics and to apply them; evaluation reads it once."""
     size, training = arguments.bytes(0), flags_at(arguments.concrete, _TRAINING_ARGUMENT)
     return None if not size or training is None else size * (3 if training[0] else 2)
 
 
-def _embedding(arguments: Arguments) -> int | None:
+def _embedding(arguments: OperatorArguments) -> int | None:
     """The table rows that are looked up, read and written, and the indices."""
     table, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
     count, indices = arguments.elements(1), arguments.bytes(1)
@@ -169,7 +169,7 @@ def _embedding(arguments: Arguments) -> int | None:
     return 2 * count * table[1] * size + indices
 
 
-def _index_select(arguments: Arguments) -> int | None:
+def _index_select(arguments: OperatorArguments) -> int | None:
     """index_select(self, dim, index): the selected slices, read and written, and the indices."""
     shape, whole, dim = shape_at(arguments.dims, 0), arguments.bytes(0), numbers_at(arguments.concrete, 1)
     count, indices = arguments.elements(2), arguments.bytes(2)
@@ -178,16 +178,16 @@ def _index_select(arguments: Arguments) -> int | None:
     return 2 * (whole // shape[dim[0]]) * count + indices
 
 
-def _gather(arguments: Arguments) -> int | None:
+def _gather(arguments: OperatorArguments) -> int | None:
     """gather(self, dim, index): one element per index, read and written, and the indices."""
     count, indices, size = arguments.elements(2), arguments.bytes(2), itemsize(arguments.type_at(0))
     return None if count is None or not indices or size is None else 2 * count * size + indices
 
 
-def _nll_loss(target: int) -> Callable[[Arguments], int | None]:
+def _nll_loss(target: int) -> Callable[[OperatorArguments], int | None]:
     """One element per target, and the targets; the separate log-softmax moves the whole tensor."""
 
-    def count(arguments: Arguments) -> int | None:
+    def count(arguments: OperatorArguments) -> int | None:
         elements, targets = arguments.elements(target), arguments.bytes(target)
         size = itemsize(arguments.type_at(target - 1))
         return None if elements is None or not targets or size is None else elements * size + targets
@@ -195,7 +195,7 @@ def _nll_loss(target: int) -> Callable[[Arguments], int | None]:
     return count
 
 
-_SPECIAL: dict[str, Callable[[Arguments], int | None]] = {
+_SPECIAL: dict[str, Callable[[OperatorArguments], int | None]] = {
     "aten::_softmax": _softmax,
     "aten::_log_softmax": _softmax,
     "aten::native_dropout": _dropout,

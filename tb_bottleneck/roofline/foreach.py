@@ -1,13 +1,13 @@
 """Operators on lists of tensors: concatenation, foreach, and fused optimizers."""
 
-from tb_bottleneck.roofline.operator_args import Arguments
+from tb_bottleneck.roofline.operator_args import OperatorArguments
 
 _LIST = "TensorList"
 _ONLY_READ = ("aten::_foreach_norm", "aten::_foreach_max")
 _GRADIENTS = 1  # position of the gradients in fused optimizers; this list is read but not written
 
 
-def list_bytes(operator: str, arguments: Arguments) -> int | None:
+def list_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the bytes moved by an operator on lists; None for other operators, or if the element size is unknown.
 
     For fused Adam, these are seven passes over the parameters (it reads p, g, m, v and writes p, m, v); for plain SGD

@@ -21,13 +21,13 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
+from tb_bottleneck.units import NS_PER_S
 
-NS_PER_S = 1e9
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 
 
 class BoundBy(IntEnum):
-    """What bounds a kernel."""
+    """Resource that limits the speed of a kernel."""
 
     UNKNOWN = 0
     COMPUTE = 1

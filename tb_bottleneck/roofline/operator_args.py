@@ -95,7 +95,7 @@ def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | N
 
 
 @dataclass(frozen=True)
-class Arguments:
+class OperatorArguments:
     """One operator's arguments. `list_itemsize` is the element size in lists of tensors; traces do not contain it."""
 
     dims: Sequence[Any]

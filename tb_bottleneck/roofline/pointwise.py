@@ -3,7 +3,7 @@
 import math
 from itertools import zip_longest
 
-from tb_bottleneck.roofline.operator_args import Arguments, Shape, itemsize, shape_at
+from tb_bottleneck.roofline.operator_args import OperatorArguments, Shape, itemsize, shape_at
 
 
 def _names(text: str) -> frozenset[str]:
@@ -35,7 +35,7 @@ _TO_FLOAT = _names(
 _DEFAULT_FLOAT = "float"
 
 
-def pointwise_bytes(operator: str, arguments: Arguments) -> int | None:
+def pointwise_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the minimum bytes moved by a pointwise operator; None for other operators or unknown types or shapes.
 
     An expanded tensor is recorded with its expanded shape, so it counts in full.
@@ -54,7 +54,7 @@ def pointwise_bytes(operator: str, arguments: Arguments) -> int | None:
     return None if written is None else sum(_bytes(*tensor) for tensor in [*tensors, written])
 
 
-def _tensor(arguments: Arguments, index: int) -> tuple[Shape, str] | None:
+def _tensor(arguments: OperatorArguments, index: int) -> tuple[Shape, str] | None:
     """Returns shape and type of a tensor argument; None for other values, which have neither."""
     shape, type_name = shape_at(arguments.dims, index), arguments.type_at(index)
     if shape is None or (shape == () and itemsize(type_name) is None):

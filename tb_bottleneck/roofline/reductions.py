@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tb_bottleneck.roofline.operator_args import Arguments, Shape, is_list, itemsize, numbers_at, shape_at
+from tb_bottleneck.roofline.operator_args import OperatorArguments, Shape, is_list, itemsize, numbers_at, shape_at
 
 # A list of reduced dimensions is recorded as "[0, 1]". These operators take a single number instead; for the others,
 # a single number is a dtype.
@@ -20,7 +20,7 @@ _DIMENSIONS = {
 _INDEX_BYTES = 8
 
 
-def reduction_bytes(operator: str, arguments: Arguments) -> int | None:
+def reduction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the size of input and output of a reduction; None for other operators or unknown dimensions.
 
     The result counts with the input's type, even if its own type differs: it is the smaller part.

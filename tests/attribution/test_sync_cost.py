@@ -14,7 +14,7 @@ from tb_bottleneck.intervals import Spans, union
 
 
 class Dispatching:
-    """A host with one thread, 0, that dispatches at given times; thread -1 stands for none."""
+    """A host with one thread, 0, that dispatches at given times; thread -1 means none."""
 
     def __init__(self, spans):
         self.spans = spans

@@ -24,7 +24,7 @@ from tb_bottleneck.telemetry.bounded_columns import Floats
 # Once every two steps: between rarer waits (a loss that is logged), the host runs ahead.
 OFTEN_WAITING = 0.5
 # After warm-up, the caching allocator makes no driver calls (pytorch docs, notes on CUDA memory management).
-CHURN = 1.0
+CHURNING_ALLOCATIONS = 1.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
     give(Regime.INPUT, signals.loader)
     give(Regime.TRANSFER, np.fmin(signals.transfer, bounds.copying))
     give(Regime.HOST, signals.outside - shares[Regime.INTERRUPTION])
-    churns = signals.allocations >= CHURN
+    churns = signals.allocations >= CHURNING_ALLOCATIONS
     give(Regime.ALLOCATOR, np.where(churns, signals.phases, 0.0))
     nothing_waits = (signals.syncs < OFTEN_WAITING) & ~np.isnan(signals.outside)
     timed = ~np.isnan(signals.phases) | ~np.isnan(signals.loader)
