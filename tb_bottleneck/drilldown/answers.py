@@ -1,4 +1,4 @@
-"""Answers questions about recordings: the last ones asked about stay read, so that the next answer comes at once.
+"""Answers questions about one recording. The recordings of the last questions stay in memory for the next ones.
 
 This runs in a process of its own, see plugin/workers/question_queue.py.
 """
@@ -20,53 +20,58 @@ from tb_bottleneck.trace.trace import load
 
 Progress = Callable[[int, int], None]
 
-KEPT_EVENTS = 3_000_000
-"""Of all recordings that stay read together, one always: some 500 bytes each, with what is derived from them."""
+MAX_CACHED_EVENTS = 3_000_000
+"""Limit for the events of all cached recordings together, except that one recording always stays. An event takes some
+500 bytes, including what is derived from it."""
 
 
 class TraceCache:
-    """The recordings that are kept read. For one thread."""
+    """The recordings that were used last. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._cases: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
+        self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
 
-    def case(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
-        """The recording at this path as it was written at this time; read where it is not here."""
+    def get(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
+        """Returns the recording at this path with this modification time; reads it if it is not in the cache."""
         key = (path, mtime_ns)
-        if key not in self._cases:
-            self._cases[key] = InspectedTrace(load(path, progress))
-        self._cases.move_to_end(key)
-        while len(self._cases) > 1 and sum(len(case.trace.events) for case in self._cases.values()) > KEPT_EVENTS:
-            self._cases.popitem(last=False)
-        return self._cases[key]
+        if key not in self._traces:
+            self._traces[key] = InspectedTrace(load(path, progress))
+        self._traces.move_to_end(key)
+        while len(self._traces) > 1 and self._events() > MAX_CACHED_EVENTS:
+            self._traces.popitem(last=False)
+        return self._traces[key]
+
+    def _events(self) -> int:
+        return sum(len(inspected.trace.events) for inspected in self._traces.values())
 
 
 _TRACES = TraceCache()
 
 
 def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
-    """The answer to {"ask": timeline | tables | slice, "id", "path", "mtime_ns", "begin", "end", "pixels"}.
+    """Returns the answer to {"ask": timeline | tables | slice, "id", "path", "mtime_ns", "begin", "end", "pixels"}.
 
-    JSON of a TimelineAnswer or a TablesAnswer, or a gzipped trace. A file that cannot be read is an answer too, whose
-    state is failed; of a slice it raises BottleneckError.
+    The answer is the JSON of a TimelineAnswer or a TablesAnswer, or a gzipped trace. If the file cannot be read, the
+    answer has the state `failed`; for a slice, a BottleneckError is raised instead.
     """
     ask = question["ask"]
     if ask == "slice":
-        case = _TRACES.case(question["path"], question["mtime_ns"], progress)
-        stretch = time_range_of(case, question["begin"], question["end"], None)
-        return slice_of(case.trace, stretch.begin, stretch.end)
+        inspected = _TRACES.get(question["path"], question["mtime_ns"], progress)
+        time_range = time_range_of(inspected, question["begin"], question["end"], None)
+        return slice_of(inspected.trace, time_range.begin, time_range.end)
     message: Message
     try:
-        case = _TRACES.case(question["path"], question["mtime_ns"], progress)
-        message = _answered(question, case)
+        inspected = _TRACES.get(question["path"], question["mtime_ns"], progress)
+        message = _answer_message(question, inspected)
     except BottleneckError as error:
         kind = pb.TimelineAnswer if ask == "timeline" else pb.TablesAnswer
         message = kind(id=question["id"], state="failed", problem=str(error))
     return as_json(message).encode()
 
 
-def _answered(question: Mapping[str, Any], case: InspectedTrace) -> Message:
+def _answer_message(question: Mapping[str, Any], inspected: InspectedTrace) -> Message:
     if question["ask"] == "tables":
-        return pb.TablesAnswer(id=question["id"], state="done", progress=1.0, tables=tables_of(case))
-    stretch = time_range_of(case, question["begin"], question["end"], question["pixels"])
-    return pb.TimelineAnswer(id=question["id"], state="done", progress=1.0, timeline=timeline_of(case, stretch))
+        return pb.TablesAnswer(id=question["id"], state="done", progress=1.0, tables=tables_of(inspected))
+    time_range = time_range_of(inspected, question["begin"], question["end"], question["pixels"])
+    timeline = timeline_of(inspected, time_range)
+    return pb.TimelineAnswer(id=question["id"], state="done", progress=1.0, timeline=timeline)

@@ -1,4 +1,4 @@
-"""Questions and answers, as the process for questions gives them."""
+"""Answers to questions about one recording."""
 
 import gzip
 import json
@@ -27,28 +27,28 @@ def question(tmp_path):
 
 def test_each_question_has_its_answer(question):
     for ask in ("timeline", "tables"):
-        found = json.loads(answer({**question, "ask": ask}))
-        assert (found["id"], found["state"]) == ("x", "done")
-        assert found[ask]
+        response = json.loads(answer({**question, "ask": ask}))
+        assert (response["id"], response["state"]) == ("x", "done")
+        assert response[ask]
     assert json.loads(gzip.decompress(answer({**question, "ask": "slice"})))["traceEvents"]
 
 
 def test_a_file_that_is_gone_is_an_answer(question):
-    found = json.loads(answer({**question, "path": question["path"] + ".gone"}))
-    assert found["state"] == "failed"
-    assert "gone" in found["problem"]
+    response = json.loads(answer({**question, "path": question["path"] + ".gone"}))
+    assert response["state"] == "failed"
+    assert "gone" in response["problem"]
     with pytest.raises(NotFound):
         answer({**question, "ask": "slice", "path": question["path"] + ".gone"})
 
 
-def test_a_recording_stays_read_until_others_take_its_place(question, tmp_path, monkeypatch):
+def test_a_recording_stays_in_memory_until_others_take_its_place(question, tmp_path, monkeypatch):
     read = []
     real = answers.load
     monkeypatch.setattr(answers, "load", lambda path, progress: read.append(path) or real(path, progress))
-    monkeypatch.setattr(answers, "KEPT_EVENTS", 20)
-    shelf = TraceCache()
+    monkeypatch.setattr(answers, "MAX_CACHED_EVENTS", 20)
+    cache = TraceCache()
     for name in ("a", "b", "c", "a"):
         (tmp_path / name).write_text(json.dumps(drawn(RUN)))
-        shelf.case(str(tmp_path / name), 1, None)
-        shelf.case(str(tmp_path / name), 1, None)
+        cache.get(str(tmp_path / name), 1, None)
+        cache.get(str(tmp_path / name), 1, None)
     assert [path[-1] for path in read] == ["a", "b", "c", "a"]
