@@ -252,8 +252,7 @@ def test_progress_is_shown_and_another_question_takes_the_place_of_one_that_is_n
     def never_done(route: Route) -> None:
         if "H100" not in route.request.url:
             return route.fallback()
-        answer = {"id": "x", "state": "analysing", "progress": 0.4, "problem": ""}
-        return route.fulfill(json=answer)
+        return route.fulfill(status=202, json={"state": "analysing", "progress": 0.4})
 
     def prepare(page: Page) -> None:
         page.route("**/what_if?*", never_done)
