@@ -119,8 +119,8 @@ def _parser() -> argparse.ArgumentParser:
     pairs = "\n".join(f"  {pair.name:<24}{pair.shows} ({pair.needs})" for pair in PAIRS.values())
     parser = argparse.ArgumentParser(
         prog="python -m demo record",
-        description="Run each pair on this machine, slow and fixed: first without a profiler, for the true times, then\n"
-        "with one, for the traces. Each variant runs in its own process. Existing recordings are kept, so an\n"
+        description="Run each pair on this machine, slow and fixed: first without a profiler, for the true times,\n"
+        "then with one, for the traces. Each variant runs in its own process. Existing recordings are kept, so an\n"
         "interrupted call can be resumed. `python -m demo table` then compares the verdicts with the truth.\n\n"
         + pairs,
         formatter_class=argparse.RawDescriptionHelpFormatter,
