@@ -1,6 +1,6 @@
-"""The illness: widths that are no multiple of eight, which keep the fast tensor-core kernels away.
+"""Problem: layer widths that are not multiples of eight prevent the fast tensor-core kernels.
 
-The cure: the same layers padded to the next multiple of sixty-four.
+Fix: pad the same layers to the next multiple of sixty-four.
 """
 # mypy: allow-untyped-calls
 
@@ -12,14 +12,14 @@ from torch.nn import functional
 from demo.models import perceptron
 
 BATCH = 4096
-WIDTH = {False: 4093, True: 4096}  # the value of the switch, and the width of the layers
+WIDTH = {False: 4093, True: 4096}  # width of the layers, by the value of the switch
 VOCABULARY = {False: 10007, True: 10048}
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
-    width = WIDTH[cured]
-    model = perceptron(width, width, width, VOCABULARY[cured]).to(device)
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
+    width = WIDTH[fixed]
+    model = perceptron(width, width, width, VOCABULARY[fixed]).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     inputs, labels = torch.randn(BATCH, width, device=device), torch.randint(10000, (BATCH,), device=device)
     for _ in range(steps):

@@ -1,6 +1,6 @@
-"""The illness: nobody said `.to(device)`: the GPU is there, and everything runs on the CPU.
+"""Problem: `.to(device)` is missing, so everything runs on the CPU although there is a GPU.
 
-The cure: the model and its batches go to the device.
+Fix: move the model and its batches to the device.
 """
 # mypy: allow-untyped-calls
 
@@ -14,9 +14,9 @@ from demo.models import classifier
 BATCH = 16
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
-    place = device if cured else torch.device("cpu")
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
+    place = device if fixed else torch.device("cpu")
     model = classifier((32, 64, 128)).to(place)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     inputs, labels = torch.randn(BATCH, 3, 96, 96, device=place), torch.randint(10, (BATCH,), device=place)

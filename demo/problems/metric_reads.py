@@ -1,6 +1,6 @@
-"""The illness: each step reads a dozen metrics one by one, and each read empties the device's queue.
+"""Problem: each step reads a dozen metrics one by one, and each read empties the device's launch queue.
 
-The cure: the metrics are stacked on the device and read together, once in ten steps.
+Fix: stack the metrics on the device and read them together, once per ten steps.
 """
 # mypy: allow-untyped-calls
 
@@ -16,7 +16,7 @@ STEPS_PER_READ = 10
 
 
 def metrics_of(logits: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What a training commonly follows, as tensors of one number on the device."""
+    """Returns common training metrics as scalar tensors on the device."""
     chances = logits.softmax(-1)
     best = chances.argmax(-1)
     return {
@@ -30,8 +30,8 @@ def metrics_of(logits: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Te
     }
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     model = perceptron(1024, 2048, 10).to(device)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     inputs, labels = torch.randn(BATCH, 1024, device=device), torch.randint(10, (BATCH,), device=device)
@@ -42,7 +42,7 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
         optimizer.zero_grad()
         metrics["loss"].backward()
         optimizer.step()
-        if not cured:
+        if not fixed:
             history.append({name: value.item() for name, value in metrics.items()})
         elif step % STEPS_PER_READ == 0:
             history.append(dict(zip(metrics, torch.stack(list(metrics.values())).tolist(), strict=True)))

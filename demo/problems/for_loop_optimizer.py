@@ -1,6 +1,6 @@
-"""The illness: Adam walks over hundreds of small weights one by one, in operators of a few microseconds each.
+"""Problem: Adam updates hundreds of small weights one by one, in operators of a few microseconds each.
 
-The cure: `fused=True`, which updates all of them in a few calls.
+Fix: `fused=True`, which updates all of them in a few calls.
 """
 # mypy: allow-untyped-calls
 
@@ -18,7 +18,7 @@ BATCH = 1536
 
 
 class Prototypes(nn.Module):
-    """A classifier with a weight of its own for each class, as one is written to which classes can be added."""
+    """A classifier with a separate weight per class, so that classes can be added."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,18 +26,18 @@ class Prototypes(nn.Module):
         self.classes = nn.ParameterList(torch.randn(WIDTH) / WIDTH**0.5 for _ in range(CLASSES))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Samples (batch, width) to logits (batch, classes)."""
+        """Maps samples (batch, width) to logits (batch, classes)."""
         logits: torch.Tensor = self.body(inputs) @ torch.stack(list(self.classes)).T
         return logits
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = Prototypes().to(device)
     parameters = list(model.parameters())
-    optimizer = torch.optim.Adam(parameters, fused=True) if cured else torch.optim.Adam(parameters, foreach=False)
+    optimizer = torch.optim.Adam(parameters, fused=True) if fixed else torch.optim.Adam(parameters, foreach=False)
     inputs, labels = torch.randn(BATCH, WIDTH, device=device), torch.randint(CLASSES, (BATCH,), device=device)
     for _ in range(steps):
         loss = functional.cross_entropy(model(inputs), labels)

@@ -1,6 +1,6 @@
-"""The illness: `nn.DataParallel`, which copies the model to every GPU in every step, from one Python process.
+"""Problem: `nn.DataParallel` copies the model to every GPU in every step, from one Python process.
 
-The cure: the same batch on one GPU is often faster already; `DistributedDataParallel` is the way to use several.
+Fix: the same batch on one GPU is often faster already; use `DistributedDataParallel` for several GPUs.
 """
 # mypy: allow-untyped-calls
 
@@ -17,10 +17,10 @@ LENGTH = 64
 WIDTH = 1024
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     plain = Encoder(WIDTH, layers=6).to(device)
-    model: nn.Module = plain if cured else nn.DataParallel(plain)
+    model: nn.Module = plain if fixed else nn.DataParallel(plain)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     inputs, labels = torch.randn(BATCH, LENGTH, WIDTH, device=device), torch.randint(10, (BATCH,), device=device)
     for _ in range(steps):

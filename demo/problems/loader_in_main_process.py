@@ -1,6 +1,6 @@
-"""The illness: the training loop decodes and augments its own images, so the model stands still meanwhile.
+"""Problem: the training process decodes and augments its own images, so the model is idle meanwhile.
 
-The cure: two DataLoader workers that stay alive, and prepare the next batches while the model computes.
+Fix: two persistent DataLoader workers, which prepare the next batches while the model computes.
 """
 # mypy: allow-untyped-calls
 
@@ -19,7 +19,7 @@ CROP = 224  # pixels that the model sees
 
 
 class Photos(Dataset[tuple[torch.Tensor, int]]):
-    """Losslessly compressed RGB pictures; asking for one decodes it and augments it, as for any image data set."""
+    """Losslessly compressed RGB images that are decoded and augmented on access, as in any image data set."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -37,7 +37,7 @@ class Photos(Dataset[tuple[torch.Tensor, int]]):
 
 
 def augment(picture: torch.Tensor) -> torch.Tensor:
-    """A random crop, scaled to what the model wants, flipped half of the time, and normalised."""
+    """Returns a random crop, scaled to the model's input size, flipped with probability 0.5, and normalised."""
     side = int(torch.randint(SIDE * 3 // 4, SIDE, ()))
     top, left = (int(torch.randint(SIDE - side, ())) for _ in range(2))
     crop = picture[:, top : top + side, left : left + side].float().div_(255)
@@ -46,7 +46,7 @@ def augment(picture: torch.Tensor) -> torch.Tensor:
 
 
 def make_model() -> nn.Sequential:
-    """A small convolutional classifier."""
+    """Returns a small convolutional classifier."""
     widths = [3, 24, 48, 96]
     convolutions: list[nn.Module] = []
     for narrow, wide in pairwise(widths):
@@ -54,13 +54,13 @@ def make_model() -> nn.Sequential:
     return nn.Sequential(*convolutions, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10))
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
-    train_with(2 if cured else 0, False, steps, on_step, device)
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
+    train_with(2 if fixed else 0, False, steps, on_step, device)
 
 
 def train_with(workers: int, pinned: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """The training with so many workers, its batches in pinned memory or not; it computes on one thread."""
+    """Trains on one thread with `workers` workers, and batches in pinned memory if `pinned`."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     batches = DataLoader(

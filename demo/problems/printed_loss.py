@@ -1,6 +1,6 @@
-"""The illness: `print(loss)` in the loop, which waits for the device as `.item()` does, and formats a tensor besides.
+"""Problem: `print(loss)` in the loop waits for the device as `.item()` does, and also formats a tensor.
 
-The cure: to print once in a hundred steps.
+Fix: print once per hundred steps.
 """
 # mypy: allow-untyped-calls
 
@@ -17,8 +17,8 @@ BATCH = 8
 STEPS_PER_LINE = 100
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each. What is printed goes nowhere, to spare the reader."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each. What is printed goes nowhere, to spare the reader."""
     model = classifier((32, 64, 128)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     inputs, labels = torch.randn(BATCH, 3, 64, 64, device=device), torch.randint(10, (BATCH,), device=device)
@@ -28,7 +28,7 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
             loss = functional.cross_entropy(logits, labels)
             optimizer.zero_grad()
             loss.backward()
-            if not cured or step % STEPS_PER_LINE == 0:
+            if not fixed or step % STEPS_PER_LINE == 0:
                 print("loss", loss, "of logits", logits.detach().mean(), flush=True)
             optimizer.step()
             on_step()

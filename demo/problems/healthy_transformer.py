@@ -1,6 +1,6 @@
-"""No illness: a transformer whose device is busy with arithmetic all of the time: nothing is to be had.
+"""No problem: a transformer that keeps the device busy with arithmetic all the time.
 
-Both halves do the same work; the second reads a loss after each step, over a busy device, which costs nothing.
+Both variants do the same work. The second also reads a loss after each step, which costs nothing on a busy device.
 """
 # mypy: allow-untyped-calls
 
@@ -16,8 +16,8 @@ BATCH = {"cuda": 64, "cpu": 8}
 LENGTH = {"cuda": 256, "cpu": 64}
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
     kind = device.type
     model = Encoder(WIDTH[kind], layers=6 if kind == "cuda" else 2).to(device)
@@ -31,7 +31,7 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if cured and before is not None:
-            before.item()  # of the step before: by now the device has passed it
+        if fixed and before is not None:
+            before.item()  # the previous step's loss, which the device has already computed
         before = loss.detach()
         on_step()

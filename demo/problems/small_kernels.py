@@ -1,6 +1,6 @@
-"""The illness: an activation written as a dozen small operators, so the device waits for each to be launched.
+"""Problem: an activation consists of a dozen small operators, so the device waits for each one to be launched.
 
-The cure: the whole step is recorded once as a CUDA graph, and replayed with a single launch.
+Fix: capture the whole step once as a CUDA graph, and replay it with a single launch.
 """
 # mypy: allow-untyped-calls
 
@@ -16,25 +16,25 @@ LAYERS = 12
 
 
 class Fragmented(nn.Module):
-    """A GELU, spelled out in the operators of its formula."""
+    """A GELU, written with the operators of its formula."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
+        """Returns 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
         cube = x * x * x
         inner = (x + cube * 0.044715) * 0.7978845608
         return x * (torch.tanh(inner) + 1.0) * 0.5
 
 
 def make_model() -> nn.Sequential:
-    """Twelve narrow layers."""
+    """Returns twelve narrow layers."""
     layers: list[nn.Module] = []
     for _ in range(LAYERS):
         layers += [nn.Linear(WIDTH, WIDTH), Fragmented()]
     return nn.Sequential(*layers, nn.Linear(WIDTH, 10))
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     model = make_model().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     inputs, labels = torch.randn(BATCH, WIDTH, device=device), torch.randint(10, (BATCH,), device=device)
@@ -45,14 +45,14 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
         loss.backward()
         optimizer.step()
 
-    run = graph_of(step).replay if cured else step
+    run = graph_of(step).replay if fixed else step
     for _ in range(steps):
         run()
         on_step()
 
 
 def graph_of(step: Callable[[], None]) -> torch.cuda.CUDAGraph:
-    """The step as a graph, after three steps on a side stream, as torch's documentation asks for."""
+    """Captures the step as a graph, after three steps on a side stream, as torch's documentation requires."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -1,6 +1,6 @@
-"""The illness: every step writes scalars and a histogram of each weight to TensorBoard, straight from the device.
+"""Problem: every step writes scalars and a histogram of each weight to TensorBoard, directly from the device.
 
-The cure: the same once in fifty steps, which is as fine as anyone looks at.
+Fix: log once per fifty steps.
 """
 # mypy: allow-untyped-calls
 
@@ -19,7 +19,7 @@ STEPS_PER_LOG = 50
 
 
 def log(writer: SummaryWriter, model: nn.Module, loss: torch.Tensor, step: int) -> None:
-    """The loss, and how each weight and its gradient are distributed."""
+    """Logs the loss, and histograms of each weight and its gradient."""
     writer.add_scalar("loss", loss, step)
     for name, weight in model.named_parameters():
         writer.add_histogram(f"weight/{name}", weight, step)
@@ -27,8 +27,8 @@ def log(writer: SummaryWriter, model: nn.Module, loss: torch.Tensor, step: int) 
             writer.add_histogram(f"gradient/{name}", weight.grad, step)
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
     model = perceptron(1024, 1024, 1024, 10).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -39,6 +39,6 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            if not cured or step % STEPS_PER_LOG == 0:
+            if not fixed or step % STEPS_PER_LOG == 0:
                 log(writer, model, loss, step)
             on_step()

@@ -1,6 +1,6 @@
-"""The illness: one small file for each sample, on storage that takes a millisecond to open one.
+"""Problem: one small file per sample, on storage that takes a millisecond to open a file.
 
-The cure: the samples packed into shards, read once with a single open. The slow storage is a pause before each open.
+Fix: pack the samples into shards, each read once with a single open. A pause before each open simulates slow storage.
 """
 # mypy: allow-untyped-calls
 
@@ -18,18 +18,18 @@ from demo.models import perceptron
 BATCH = 32
 FEATURES = 1024
 SAMPLES = 256
-SHARD = 64  # samples in a packed file
-SECONDS_PER_OPEN = 0.001  # a network file system or a spinning disk, once the page cache does not help
+SHARD = 64  # samples per packed file
+SECONDS_PER_OPEN = 0.001  # as on a network file system or a hard disk without the page cache
 
 
 def read(path: Path) -> torch.Tensor:
-    """The floats of one file, after the pause that a slow storage makes."""
+    """Returns the floats of one file, after a pause that simulates slow storage."""
     time.sleep(SECONDS_PER_OPEN)
     return torch.frombuffer(bytearray(path.read_bytes()), dtype=torch.float32)
 
 
 class Files(Dataset[tuple[torch.Tensor, int]]):
-    """Samples in files of `per_file` samples; the last file that was opened is kept."""
+    """Samples in files of `per_file` samples. The last opened file stays in memory."""
 
     def __init__(self, folder: Path, per_file: int, length: int) -> None:
         self.folder, self.per_file, self.length = folder, per_file, length
@@ -47,12 +47,12 @@ class Files(Dataset[tuple[torch.Tensor, int]]):
         return self.opened[1][within], index % 10
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each. Both halves have one worker."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each. Both halves have one worker."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        files = Files(Path(folder), SHARD if cured else 1, steps * BATCH)
+        files = Files(Path(folder), SHARD if fixed else 1, steps * BATCH)
         batches = DataLoader(files, BATCH, num_workers=1, persistent_workers=True)
         model = perceptron(FEATURES, 2048, 1024, 1024, 10).to(device)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

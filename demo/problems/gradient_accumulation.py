@@ -1,6 +1,6 @@
-"""The illness: thirty-two samples worked on one at a time, their gradients added up: as much work, in tiny portions.
+"""Problem: thirty-two samples are processed one at a time with accumulated gradients: the same work in tiny parts.
 
-The cure: one portion of thirty-two, which the memory has room for. Accumulation saves memory; it never saves time.
+Fix: one micro-batch of thirty-two, which fits into memory. Accumulation saves memory; it never saves time.
 """
 # mypy: allow-untyped-calls
 
@@ -13,11 +13,11 @@ from demo.models import Encoder
 
 BATCH = 32
 LENGTH = 64
-PORTION = {False: 1, True: 32}  # the value of the switch, and samples in each backward pass
+MICRO_BATCH = {False: 1, True: 32}  # samples per backward pass, by the value of the switch
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
     width = 512 if device.type == "cuda" else 128
     model = Encoder(width, layers=1).to(device)
@@ -25,7 +25,7 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
     inputs, labels = torch.randn(BATCH, LENGTH, width, device=device), torch.randint(10, (BATCH,), device=device)
     for _ in range(steps):
         optimizer.zero_grad()
-        for some, wanted in zip(inputs.split(PORTION[cured]), labels.split(PORTION[cured]), strict=True):
+        for some, wanted in zip(inputs.split(MICRO_BATCH[fixed]), labels.split(MICRO_BATCH[fixed]), strict=True):
             loss = functional.cross_entropy(model(some), wanted) * len(some) / BATCH
             loss.backward()
         optimizer.step()

@@ -1,7 +1,7 @@
-"""Runs one half of a pair in this process, first timed and then profiled, and tells of it in JSON lines on stdout.
+"""Runs one variant of a pair in this process, first timed and then profiled, and prints JSON lines on stdout.
 
-`python -m demo.half NAME HALF FOLDER STEPS REPEATS SECONDS`: for `demo record`, which starts it once per half so that
-thread counts, workers and caches of one half never reach the other.
+`python -m demo.variant NAME VARIANT FOLDER STEPS REPEATS SECONDS` is started by `demo record` once per variant, so that
+thread counts, workers and caches of one variant cannot affect the other.
 """
 
 import importlib
@@ -24,21 +24,21 @@ from tb_bottleneck.monitor.facts.process import SCHEMA, collect
 Train = Callable[[Any, int, Callable[[], None], torch.device], None]
 
 PROFILER_WARMUP_STEPS = 3
-# At the most, and no more than are timed. The quickest is kept: what else the machine does only ever slows one down.
+# An upper limit; not more than the timed trainings. The fastest is kept: other programs can only slow one down.
 PROFILED_TRAININGS = 3
-MONITORED_STEPS = (40, 1000)  # at the least, at the most
+MONITORED_STEPS = (40, 1000)  # minimum, maximum
 
 
 def device_of(pair: Pair) -> torch.device:
-    """The GPU where there is one and the pair means something on it, else the CPU."""
+    """Returns the GPU, or the CPU if there is no GPU or the pair is for the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() and not pair.on_cpu else "cpu")
 
 
 def time_steps(train: Train, setting: object, pair: Pair, steps: int) -> list[int]:
-    """The durations in ns of `steps` steps that no profiler watches, after the pair's first ones.
+    """Returns the durations in ns of `steps` unprofiled steps after the pair's settling steps.
 
-    The device is waited for before the first and after the last of them only, so their sum is true on a GPU as well,
-    while a single duration says when the host had issued that step.
+    The device is synchronised only before the first and after the last step, so their sum is correct on a GPU too. A
+    single duration ends when the host has issued that step.
     """
     device, settling = device_of(pair), pair.settling_steps
     ends: list[int] = []
@@ -53,9 +53,9 @@ def time_steps(train: Train, setting: object, pair: Pair, steps: int) -> list[in
 
 
 def profile_steps(train: Train, setting: object, pair: Pair, folder: Path, unprofiled_ns: float) -> tuple[int, Path]:
-    """Train under torch.profiler; return ns of the recorded steps and the trace, written into `folder`, with context.
+    """Trains under torch.profiler. Returns the ns of the recorded steps, and the trace with context in `folder`.
 
-    `unprofiled_ns` is the mean step without a profiler; it goes into the context, to tell the profiler's own cost.
+    `unprofiled_ns` is the mean step without a profiler; the context contains it to show the profiler's overhead.
     """
     device = device_of(pair)
     before = pair.settling_steps + PROFILER_WARMUP_STEPS
@@ -75,10 +75,10 @@ def profile_steps(train: Train, setting: object, pair: Pair, folder: Path, unpro
         done += 1
         ended = time.perf_counter_ns()  # before the profiler writes its file
         prof.step()
-        if done == pair.settling_steps:  # looked at here, so that looking is not in the trace
+        if done == pair.settling_steps:  # collect now, so that the trace does not contain the collection
             facts = {**collect(), "unprofiled_step_ns": round(unprofiled_ns)}
             context = json.dumps({"schema": SCHEMA, "context": facts}, allow_nan=False)
-        if done == before:  # the recording has begun; earlier torch would not take it
+        if done == before:  # the recording has begun; torch ignores earlier metadata
             prof.add_metadata_json("tb_bottleneck", context)
             began = time.perf_counter_ns()
 
@@ -89,31 +89,31 @@ def profile_steps(train: Train, setting: object, pair: Pair, folder: Path, unpro
 
 
 def monitor_steps(train: Train, setting: object, pair: Pair, folder: Path, steps: int) -> None:
-    """Train under the monitor, which writes into a run directory of its own in `folder`; it records no trace."""
+    """Trains under the monitor, which writes into its own run directory in `folder`. Records no trace."""
     with Monitor(folder, captures=0, every_s=1.0):
         train(setting, steps, lambda: None, device_of(pair))
 
 
-def main(name: str, half: str, folder: str, steps: str, repeats: str, seconds: str) -> None:
-    """Time `repeats` trainings of `steps` steps each, monitor one for about `seconds` s, profile some; tell of each."""
+def main(name: str, variant: str, folder: str, steps: str, repeats: str, seconds: str) -> None:
+    """Times `repeats` trainings of `steps` steps each, monitors one for about `seconds` s, and profiles some."""
     pair = PAIRS[name]
-    setting = pair.halves[half]
-    train: Train = importlib.import_module(f"demo.{pair.script or name}").train
+    setting = pair.variants[variant]
+    train: Train = importlib.import_module(f"demo.problems.{pair.script or name}").train
     means = []
     for _ in range(int(repeats)):
         durations = time_steps(train, setting, pair, int(steps))
         means.append(statistics.fmean(durations))
-        _tell(steps_ns=durations)
+        _print_entry(steps_ns=durations)
     least, most = MONITORED_STEPS
     monitor_steps(train, setting, pair, Path(folder), min(max(round(float(seconds) * 1e9 / min(means)), least), most))
     takes = [Path(folder) / f"take {number}" for number in range(min(PROFILED_TRAININGS, int(repeats)))]
-    _, quickest = min(profile_steps(train, setting, pair, take, min(means)) for take in takes)
-    trace = quickest.rename(Path(folder) / quickest.name)
-    _tell(trace=trace.name, context={**collect(), "torch": torch.__version__})
+    _, fastest = min(profile_steps(train, setting, pair, take, min(means)) for take in takes)
+    trace = fastest.rename(Path(folder) / fastest.name)
+    _print_entry(trace=trace.name, context={**collect(), "torch": torch.__version__})
 
 
-def _tell(**what: object) -> None:
-    print(json.dumps(what), flush=True)
+def _print_entry(**entry: object) -> None:
+    print(json.dumps(entry), flush=True)
 
 
 if __name__ == "__main__":

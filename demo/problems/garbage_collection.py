@@ -1,6 +1,6 @@
-"""The illness: a large cache of Python objects is alive, and after each step the collector walks over all of it.
+"""Problem: a large cache of Python objects is alive, and a garbage collection after each step traverses all of it.
 
-The cure: `gc.freeze()` after the cache is filled, so that the collector walks over new objects only.
+Fix: `gc.freeze()` once the cache is filled, so that the collector traverses new objects only.
 """
 # mypy: allow-untyped-calls
 
@@ -18,7 +18,7 @@ CACHED = 40_000
 
 
 class Sample:
-    """One cached sample: it refers to its neighbours, as objects of real programs do."""
+    """A cached sample with references to its neighbours, as objects of real programs have."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -26,21 +26,21 @@ class Sample:
 
 
 def fill_cache() -> list[Sample]:
-    """Many small objects that stay alive."""
+    """Returns many small objects that stay alive."""
     cache = [Sample(number) for number in range(CACHED)]
     for left, right in pairwise(cache):
         left.neighbours.append(right)
     return cache
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
     cache = fill_cache()
     model = perceptron(1024, 1024, 1024, 10).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     inputs, labels = torch.randn(BATCH, 1024, device=device), torch.randint(10, (BATCH,), device=device)
-    if cured:
+    if fixed:
         gc.collect()
         gc.freeze()
     for step in range(steps):

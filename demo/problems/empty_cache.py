@@ -1,6 +1,6 @@
-"""The illness: `torch.cuda.empty_cache()` after every batch, so every step asks the driver for its memory anew.
+"""Problem: `torch.cuda.empty_cache()` after every batch makes every step allocate its memory from the driver again.
 
-The cure: to leave the cache alone; torch frees it by itself before it would run out.
+Fix: do not empty the cache; torch frees it before it would run out of memory.
 """
 # mypy: allow-untyped-calls
 
@@ -14,8 +14,8 @@ from demo.models import classifier
 BATCH = 64
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     model = classifier((64, 128, 256, 512)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     inputs, labels = torch.randn(BATCH, 3, 224, 224, device=device), torch.randint(10, (BATCH,), device=device)
@@ -25,6 +25,6 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
         loss.backward()
         optimizer.step()
         del loss
-        if not cured:
+        if not fixed:
             torch.cuda.empty_cache()
         on_step()

@@ -1,6 +1,6 @@
-"""The illness: batches lie in pageable memory and `.to(device)` waits for each copy, with the device idle meanwhile.
+"""Problem: batches are in pageable memory, and `.to(device)` waits for each copy while the device is idle.
 
-The cure: pinned memory and `non_blocking=True`, so that a batch is copied while the step before it computes.
+Fix: pinned memory and `non_blocking=True`, so that a batch is copied during the previous step.
 """
 # mypy: allow-untyped-calls
 
@@ -16,7 +16,7 @@ SIDE = 224
 
 
 def batches(steps: int, pinned: bool) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Four batches in host memory, again and again: they cost nothing but their way to the device."""
+    """Yields four batches in host memory in turn: they cost nothing except the copy to the device."""
     made = []
     for _ in range(4):
         pictures, labels = torch.randn(BATCH, 3, SIDE, SIDE), torch.randint(10, (BATCH,))
@@ -25,17 +25,17 @@ def batches(steps: int, pinned: bool) -> Iterator[tuple[torch.Tensor, torch.Tens
         yield made[step % len(made)]
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     model = classifier((32, 64, 128, 256)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    copies = torch.cuda.Stream() if cured else None
+    copies = torch.cuda.Stream() if fixed else None
     waiting: tuple[torch.Tensor, torch.Tensor] | None = None
-    for pictures, labels in batches(steps + (copies is not None), pinned=cured):
+    for pictures, labels in batches(steps + (copies is not None), pinned=fixed):
         if copies is None:
             ready: tuple[torch.Tensor, torch.Tensor] | None = (pictures.to(device), labels.to(device))
         else:
-            # The next batch travels on a stream of its own while this one is worked on.
+            # Copy the next batch on a separate stream while this one is processed.
             torch.cuda.current_stream().wait_stream(copies)
             ready = waiting
             with torch.cuda.stream(copies):

@@ -1,7 +1,7 @@
-"""The illness, if it is one: a network of cheap layers over large activations, which the memory bandwidth bounds.
+"""No problem: a network of cheap layers with large activations, bound by memory bandwidth.
 
-The other half is no cure but its opposite: large filters over as many pixels, which the arithmetic bounds. A faster
-memory would help the first, faster tensor cores the second; neither half has anything to mend in the loop.
+The other variant is not a fix but the opposite: large filters over as many pixels, bound by arithmetic. Faster memory
+would help the first, faster tensor cores the second; neither variant has a problem in its loop.
 """
 # mypy: allow-untyped-calls
 
@@ -14,21 +14,21 @@ SIDE = {"cuda": 224, "cpu": 64}
 BATCH = {"cuda": 32, "cpu": 4}
 
 
-def make_model(cured: bool) -> nn.Sequential:
-    """Depthwise layers with much normalisation, or dense ones of 7x7."""
+def make_model(fixed: bool) -> nn.Sequential:
+    """Returns depthwise layers with much normalisation, or dense 7x7 convolutions."""
     layers: list[nn.Module] = [nn.Conv2d(3, 64, 1)]
     for _ in range(6):
-        if cured:
+        if fixed:
             layers += [nn.Conv2d(64, 64, 7, padding=3), nn.ReLU()]
         else:
             layers += [nn.Conv2d(64, 64, 1, groups=64), nn.BatchNorm2d(64), nn.Hardswish(), nn.BatchNorm2d(64)]
     return nn.Sequential(*layers)
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
-    model = make_model(cured).to(device)
+    model = make_model(fixed).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     inputs = torch.randn(BATCH[device.type], 3, SIDE[device.type], SIDE[device.type], device=device)
     for _ in range(steps):

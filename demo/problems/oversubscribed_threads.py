@@ -1,6 +1,6 @@
-"""The illness: torch computes on many more threads than there are cores, as in a container that asks the machine.
+"""Problem: torch computes on many more threads than there are cores, as in a container that sees all cores.
 
-The cure: as many threads as this process has cores.
+Fix: as many threads as this process may use cores.
 """
 # mypy: allow-untyped-calls
 
@@ -16,7 +16,7 @@ BATCH = 16
 TOKENS = 64
 WIDTH = 256
 LAYERS = 2
-THREADS_PER_CORE = 16  # what a container with four cores sees on a machine with sixty-four
+THREADS_PER_CORE = 16  # as in a container with four cores on a machine with sixty-four
 
 
 class Classifier(nn.Module):
@@ -33,10 +33,10 @@ class Classifier(nn.Module):
         return logits
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps on the CPU, whatever the device is, and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps on the CPU, even if there is a GPU, and calls `on_step` after each."""
     cores = max(1, int(usable_cores()))
-    torch.set_num_threads(cores if cured else THREADS_PER_CORE * cores)
+    torch.set_num_threads(cores if fixed else THREADS_PER_CORE * cores)
     torch.manual_seed(0)
     model = Classifier()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)

@@ -1,6 +1,6 @@
-"""The illness: the loader's workers blur and distort every picture on the CPU, and the GPU waits for them.
+"""Problem: the loader's workers blur and distort every image on the CPU, and the GPU waits for them.
 
-The cure: the workers hand over raw bytes, and the GPU augments a whole batch at once.
+Fix: the workers return raw bytes, and the GPU augments a whole batch at once.
 """
 # mypy: allow-untyped-calls
 
@@ -18,7 +18,7 @@ KERNEL = torch.ones(3, 1, 9, 9) / 81
 
 
 def augment(pictures: torch.Tensor) -> torch.Tensor:
-    """Bytes (n, 3, h, w) to floats: scaled, blurred, turned a little and flipped, all of them in one way."""
+    """Converts bytes (n, 3, h, w) to floats: scaled, blurred, rotated a little and flipped, all images alike."""
     floats = pictures.float().div(255)
     blurred = functional.conv2d(floats, KERNEL.to(floats.device), padding=4, groups=3)
     turn = torch.tensor([[1.0, 0.1, 0.0], [-0.1, 1.0, 0.0]], device=floats.device).expand(len(floats), 2, 3)
@@ -27,7 +27,7 @@ def augment(pictures: torch.Tensor) -> torch.Tensor:
 
 
 class Pictures(Dataset[tuple[torch.Tensor, int]]):
-    """Pictures as bytes, augmented one by one where the training does not do it itself."""
+    """Images as bytes, augmented one by one unless the training does it."""
 
     def __init__(self, length: int, augmented: bool) -> None:
         self.length, self.augmented = length, augmented
@@ -41,15 +41,15 @@ class Pictures(Dataset[tuple[torch.Tensor, int]]):
         return (augment(picture[None])[0] if self.augmented else picture), index % 10
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each. Both halves have four workers and pinned memory."""
-    pictures = Pictures(steps * BATCH, augmented=not cured)
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each. Both halves have four workers and pinned memory."""
+    pictures = Pictures(steps * BATCH, augmented=not fixed)
     batches = DataLoader(pictures, BATCH, num_workers=4, pin_memory=True, persistent_workers=True)
     model = classifier((64, 128, 256, 512)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for batch, labels in batches:
         inputs = batch.to(device, non_blocking=True)
-        if cured:
+        if fixed:
             inputs = augment(inputs)
         loss = functional.cross_entropy(model(inputs), labels.to(device, non_blocking=True))
         optimizer.zero_grad()

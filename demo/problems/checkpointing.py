@@ -1,6 +1,6 @@
-"""The illness: every second step stops to write the model and the optimizer to disk.
+"""Problem: every second step writes the model and the optimizer to disk.
 
-The cure: to write one every few minutes instead, so that none falls into the steps that are watched.
+Fix: write a checkpoint every few minutes, so that none is in the recorded steps.
 """
 # mypy: allow-untyped-calls
 
@@ -19,12 +19,12 @@ STEPS_PER_CHECKPOINT = 2
 
 
 def make_model() -> nn.Sequential:
-    """A perceptron of eight million weights; the momentum is as large again, and both are in each checkpoint."""
+    """Returns a perceptron with eight million weights. A checkpoint also contains the momentum of the same size."""
     return nn.Sequential(nn.Linear(FEATURES, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps and call `on_step` after each."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps and calls `on_step` after each."""
     torch.manual_seed(0)
     model = make_model().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
@@ -35,12 +35,12 @@ def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.de
             loss = functional.cross_entropy(model(features), labels)
             loss.backward()
             optimizer.step()
-            if not cured and step % STEPS_PER_CHECKPOINT == 0:
+            if not fixed and step % STEPS_PER_CHECKPOINT == 0:
                 save(model, optimizer, step, Path(folder))
             on_step()
 
 
 def save(model: nn.Module, optimizer: torch.optim.Optimizer, step: int, folder: Path) -> None:
-    """Write everything that is needed to go on from here."""
+    """Writes everything that is needed to resume the training."""
     state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
     torch.save(state, folder / "latest.pt")

@@ -1,6 +1,6 @@
-"""The illness: DDP on GPUs with the gloo backend, which takes every gradient through the host's memory.
+"""Problem: DDP on GPUs with the gloo backend copies every gradient through host memory.
 
-The cure: nccl, which goes from GPU to GPU.
+Fix: the nccl backend, which copies from GPU to GPU.
 """
 # mypy: allow-untyped-calls
 
@@ -13,17 +13,17 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from demo.models import Encoder
-from demo.workers import beside, group
+from demo.second_process import process_group, second_process
 
 BATCH = 16
 LENGTH = 128
 WIDTH = 1024
 
 
-def rank(number: int, folder: Path, cured: bool, steps: int, on_step: Callable[[], None] | None) -> None:
-    """What each of the two ranks does, each on a GPU of its own."""
-    with group(number, folder, "nccl" if cured else "gloo"):
-        _train(steps, on_step)  # its model is gone before its group is
+def rank(number: int, folder: Path, fixed: bool, steps: int, on_step: Callable[[], None] | None) -> None:
+    """Runs one of the two ranks, each on its own GPU."""
+    with process_group(number, folder, "nccl" if fixed else "gloo"):
+        _train(steps, on_step)  # deletes its model before the process group ends
 
 
 def _train(steps: int, on_step: Callable[[], None] | None) -> None:
@@ -40,9 +40,9 @@ def _train(steps: int, on_step: Callable[[], None] | None) -> None:
             on_step()
 
 
-def train(cured: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
-    """Train for `steps` steps on two GPUs and call `on_step` after each step of the first."""
+def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
+    """Trains for `steps` steps on two GPUs and calls `on_step` after each step of the first."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with beside(rank, 1, folder, cured, steps, None):
-            rank(0, folder, cured, steps, on_step)
+        with second_process(rank, 1, folder, fixed, steps, None):
+            rank(0, folder, fixed, steps, on_step)
