@@ -1,5 +1,4 @@
-"""The words that name what a scenario assumes, and the rates that scenarios take from the world; from
-knowledge/scenarios.toml."""
+"""The texts of scenarios, from knowledge/scenarios.toml."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,12 +33,6 @@ def assumptions() -> Mapping[str, Assumption]:
 def unsimulated() -> Mapping[str, str]:
     """Why no replay tells the gain, by cause; whole sentences."""
     return dict(load("scenarios.toml")["unsimulated"])
-
-
-@cache
-def pinned_rates() -> Mapping[int, float]:
-    """What pinned copies reach over sixteen lanes, in bytes per ns (GB/s), by generation of the link."""
-    return {entry["generation"]: float(entry["rate"]) for entry in load("scenarios.toml")["pinned"]}
 
 
 @cache

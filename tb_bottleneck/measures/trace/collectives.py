@@ -8,8 +8,9 @@ from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.memoize import kept
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
+from tb_bottleneck.knowledge.pcie import USABLE_SHARE
 from tb_bottleneck.measure import Measure, Missing, words
-from tb_bottleneck.measures.trace.copies import USABLE, slot_rate
+from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, rows_named, shown
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import Work
@@ -169,7 +170,7 @@ def bus_bandwidth(recording: Recording) -> Measure | Missing:
 def peer_link(recording: Recording) -> Measure | Missing:
     """Bytes per second that the device's own slot carries: a link between devices of one machine gives no less."""
     told = slot_rate(recording)
-    return Measure(told * USABLE, "bytes_per_s") if told else Missing("the link of this device is not known")
+    return Measure(told * USABLE_SHARE, "bytes_per_s") if told else Missing("the link of this device is not known")
 
 
 def backend(recording: Recording) -> Measure | Missing:
