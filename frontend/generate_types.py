@@ -1,5 +1,5 @@
-"""Writes src/report.ts, the TypeScript interfaces of the messages in tb_bottleneck/schema/*.proto, and src/regimes.ts,
-the list of regimes in tb_bottleneck/regime.py.
+"""Writes src/shared/report.ts, the TypeScript interfaces of the messages in tb_bottleneck/schema/*.proto, and
+src/shared/regimes.ts, the list of regimes in tb_bottleneck/regime.py.
 
 Interfaces come from the compiled descriptors, comments from the text of the .proto files. Run it in the root of the
 checkout after a change of a proto or of the regimes: `PYTHONPATH=. python frontend/generate_types.py`.
@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from tb_bottleneck.regime import Regime
 
-TARGET = Path(__file__).parent / "src" / "report.ts"
+TARGET = Path(__file__).parent / "src" / "shared" / "report.ts"
 REGIMES_TARGET = TARGET.with_name("regimes.ts")
 PROTOS = sorted((Path(__file__).parents[1] / "tb_bottleneck" / "schema").glob("*.proto"))
 

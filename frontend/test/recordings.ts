@@ -1,5 +1,5 @@
 // Small recordings, lists and answers for the tests.
-import type { Report, ReportAnswer, RunEntry, RunList } from "../src/report";
+import type { Report, ReportAnswer, RunEntry, RunList } from "../src/shared/report";
 
 export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
   const done = { state: "done", progress: 1, health: "ok", reason: "", step_times_ns: [], witness: "trace", evidence_source: "trace", live: false };

@@ -9,13 +9,13 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regimes.judge import Answer
+from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
-from tb_bottleneck.regimes.telemetry.judge import answer_of, judge_all
+from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.report_builder import Diagnosis, Identity, build_report, unreadable_report
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
@@ -117,7 +117,7 @@ def _broken(listener: Listener, run: str, error: Exception) -> pb.Report:
 
 
 def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report:
-    recording = Testimony(listener.telemetry)
+    recording = TelemetryRecording(listener.telemetry)
     origin = telemetry_origin(recording)
     defects = list(telemetry_defects(recording, listener.dropped))
     if any(defect.fatal for defect in defects):
@@ -125,7 +125,7 @@ def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report
     phases = phases_of(recording)
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
-        recording = Testimony(listener.telemetry, since=phases[-1].begin)
+        recording = TelemetryRecording(listener.telemetry, since=phases[-1].begin)
     return build_report(
         identity,
         _TEXTS,
@@ -139,12 +139,12 @@ def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report
     )
 
 
-def _judge(recording: Testimony, defects: Sequence[Defect]) -> Diagnosis:
+def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:
     measures = Measures(recording)
     verdicts = judge_all(measures)
-    answer = answer_of(verdicts)
+    answer = conclusion_of(verdicts)
     unused = gpu_unused.verdict_of(measures) if recording.on_device else None
     if unused is not None:
         # The account of the idle device is irrelevant until the work runs on it.
-        verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
+        verdicts, answer = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
     return Diagnosis(verdicts, answer, telemetry_confidence(recording, defects, answer))

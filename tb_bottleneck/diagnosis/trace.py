@@ -10,12 +10,12 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.quality.degradations import doubts
-from tb_bottleneck.quality.host_not_recorded import unseen_defect
-from tb_bottleneck.quality.trace_defects import Defect, damage, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.quality.degradations import degradations_of
+from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
+from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
-from tb_bottleneck.regimes.judge import Answer, answer_of, judge_all
+from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
 from tb_bottleneck.report.builders.confidence import trace_confidence
 from tb_bottleneck.report.builders.predictions import ReplayFailed
@@ -77,10 +77,10 @@ def _diagnose(trace: Trace, identity: Identity) -> tuple[pb.Report, Recording | 
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     recording = Recording(trace, steps)
     build = partial(build_report, window=trace_window(recording), account=recording.account)
-    fatal = warmup_defect(recording) or unseen_defect(recording)
+    fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
-    defects = list(doubts(recording))
+    defects = list(degradations_of(recording))
     diagnosis = _judge(recording, defects)
     if work_ran_on_cpu(trace):
         origin = replace(origin, device=unused_device(trace))
@@ -90,7 +90,7 @@ def _diagnose(trace: Trace, identity: Identity) -> tuple[pb.Report, Recording | 
 
 
 def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
-    return [*([fatal] if fatal is not None else []), *damage(trace)]
+    return [*([fatal] if fatal is not None else []), *damage_of(trace)]
 
 
 def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
@@ -99,9 +99,9 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
         # The account of the CPU is irrelevant until the work runs on the device. The confidence is high because the
         # absence of device work is a fact and not an inference.
         unused = gpu_unused.verdict_of(measures)
-        return Diagnosis((unused,), Answer(unused.regime, unused.judgement.share, "critical"), "high")
+        return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
-    answer = answer_of(verdicts)
+    answer = conclusion_of(verdicts)
     return Diagnosis(verdicts, answer, trace_confidence(recording, defects, answer, verdicts))
 
 

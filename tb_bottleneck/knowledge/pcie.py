@@ -5,7 +5,7 @@ from functools import cache
 
 from tb_bottleneck.knowledge.catalogue import load
 
-USABLE_SHARE = 0.8
+USABLE_LINK_SHARE = 0.8
 """Share of the payload rate that a copy can use. Packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on
 5x16)."""
 

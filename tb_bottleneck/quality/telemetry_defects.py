@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.quality.trace_defects import Defect
 
 MIN_STEPS, MIN_READINGS = 2, 10
 """With fewer steps and fewer readings of the device's utilisation there is nothing to judge."""
 
 
-def telemetry_defects(recording: Testimony, dropped: Mapping[str, int]) -> Iterator[Defect]:
+def telemetry_defects(recording: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
     """Yields the defects of one process's telemetry. `dropped` counts the data that could not be used, by reason."""
     steps = len(recording.steps)
     readings = len(recording.windows.readings("gpu_utilisation", of_device=True)[0])

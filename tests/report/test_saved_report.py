@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from google.protobuf.json_format import ParseError
 
-from tb_bottleneck.comparison.runs.compared_run import Judged
-from tb_bottleneck.comparison.runs.from_reports import reported
+from tb_bottleneck.comparison.runs.compared_run import JudgedRun
+from tb_bottleneck.comparison.runs.from_reports import run_from_reports
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema.metadata import SCHEMA
@@ -35,7 +35,7 @@ def test_a_report_of_the_current_schema_is_read_as_it_is():
 
 
 def test_a_run_can_be_compared_with_saved_reports_of_schema_1():
-    baseline = reported("baseline", SCHEMA_1.read_bytes())
-    assert isinstance(baseline, Judged)
+    baseline = run_from_reports("baseline", SCHEMA_1.read_bytes())
+    assert isinstance(baseline, JudgedRun)
     assert [report.evidence_source for report in baseline.reports] == ["trace"]
-    assert [report.evidence_source for report in baseline.heard] == ["telemetry"]
+    assert [report.evidence_source for report in baseline.telemetry_reports] == ["telemetry"]

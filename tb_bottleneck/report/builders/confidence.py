@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
+from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions
+from tb_bottleneck.measures.trace.kernel_efficiency import roofs_known
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import AnyVerdict
 
 # With three steps, one outlier is outvoted by the others.
 MIN_TRACE_STEPS = 3
@@ -16,13 +19,13 @@ UNEXPLAINED_SHARE, LARGE_UNEXPLAINED_SHARE = 0.10, 0.25
 # If shapes tell the limit for less of the kernels' time than this, it rests on the names of kernels.
 KNOWN_FROM_SHAPES = 0.5
 # Measures of the interval between events that do not occur in every step; missing if the event occurred once.
-INTERVALS = ("steps_between_pauses", "steps_between")
+INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
 # Defects with which some of the idle time may not have been idle, or some of the steps may be incomplete.
 DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 
 
 def trace_confidence(
-    recording: Recording, defects: Sequence[Defect], answer: Answer, verdicts: Sequence[Verdict]
+    recording: Recording, defects: Sequence[Defect], answer: Conclusion, verdicts: Sequence[AnyVerdict]
 ) -> str:
     """Returns high, medium or low, from the number and kind of steps, lost events, unexplained time, and the evidence
     of the answer's own rule.
@@ -33,7 +36,7 @@ def trace_confidence(
     confidence = _recording_confidence(recording, defects)
     facts = next(verdict.facts for verdict in verdicts if verdict.regime == answer.regime)
     if answer.regime in DEVICE_REGIMES:
-        known = facts.get("roofs_known")
+        known = facts.get(roofs_known.__name__)
         return "low" if isinstance(known, Measure) and known.value < KNOWN_FROM_SHAPES else confidence
     once = any(isinstance(facts.get(interval), Missing) for interval in INTERVALS)
     return "medium" if once and confidence == "high" else confidence

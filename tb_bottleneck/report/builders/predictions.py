@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tb_bottleneck.regimes.judge import CRITICAL
-from tb_bottleneck.replay.check import MOST_ERROR, MOST_FROZEN, Check
-from tb_bottleneck.replay.host_scale import HostScales
+from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
+from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
@@ -53,7 +53,7 @@ def replay_check(prediction: Prediction | ReplayFailed) -> pb.Replay:
     """Returns the check of the replay, and the reason if nothing is predicted."""
     if isinstance(prediction, ReplayFailed):
         return pb.Replay(because=word("broken").substitute())
-    check, scales = prediction.check, prediction.scales
+    check, scales = prediction.check, prediction.host_scale
     return pb.Replay(
         error=check.error,
         frozen_share=check.frozen_share,
@@ -87,16 +87,16 @@ def why_not_simulated(cause: str, on_cpu: bool) -> str:
 def _because(check: Check) -> str:
     if check.trusted:
         return ""
-    if check.frozen_share > MOST_FROZEN:
-        return word("frozen").substitute(frozen=share_text(check.frozen_share), limit=share_text(MOST_FROZEN))
-    return word("error").substitute(error=share_text(check.error), limit=share_text(MOST_ERROR))
+    if check.frozen_share > MAX_FROZEN_SHARE:
+        return word("frozen").substitute(frozen=share_text(check.frozen_share), limit=share_text(MAX_FROZEN_SHARE))
+    return word("error").substitute(error=share_text(check.error), limit=share_text(MAX_REPLAY_ERROR))
 
 
-def _host(scales: HostScales) -> str:
-    if scales.solved:
-        return word("solved").substitute(scale=share_text(scales.expected))
-    if scales.least == scales.most:
+def _host(host_scale: HostScale) -> str:
+    if host_scale.solved:
+        return word("solved").substitute(scale=share_text(host_scale.expected))
+    if host_scale.least == host_scale.most:
         return ""
     return word("estimated").substitute(
-        scale=share_text(scales.expected), least=share_text(scales.least), most=share_text(scales.most)
+        scale=share_text(host_scale.expected), least=share_text(host_scale.least), most=share_text(host_scale.most)
     )

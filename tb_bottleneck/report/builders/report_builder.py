@@ -10,8 +10,8 @@ from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import BROKEN, Cause, Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.predictions import (
     ReplayFailed,
@@ -42,8 +42,8 @@ class Identity:
 class Diagnosis:
     """The verdicts of all regimes, the answer drawn from them, and the confidence in it."""
 
-    verdicts: tuple[Verdict, ...]
-    answer: Answer
+    verdicts: tuple[AnyVerdict, ...]
+    answer: Conclusion
     confidence: str
 
 
@@ -106,14 +106,14 @@ def build_report(
     return report
 
 
-def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[Verdict, Cause]]:
+def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVerdict, AnyCause]]:
     """Returns the causes in the order of the findings: those of the answer's regime first, then the costliest.
 
     A cause that several regimes name with the same texts, such as too few cores, is listed once.
     """
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
     named.sort(key=lambda pair: (pair[0].regime != diagnosis.answer.regime, -pair[1].cost_share))
-    by_advice: dict[int, tuple[Verdict, Cause]] = {}
+    by_advice: dict[int, tuple[AnyVerdict, AnyCause]] = {}
     for verdict, cause in named:
         by_advice.setdefault(id(texts.advice(verdict.regime, cause.name)), (verdict, cause))
     return list(by_advice.values())
@@ -210,7 +210,7 @@ class _DiagnosisWriter:
             title=self.texts.title(Regime(answer.regime), answer.severity),
         )
 
-    def regime_verdict(self, verdict: Verdict) -> pb.RegimeVerdict:
+    def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:
         judgement = verdict.judgement
         if judgement.status == BROKEN:
             because = self.texts.rule_failed
@@ -225,7 +225,7 @@ class _DiagnosisWriter:
             title=verdict.regime.label,
         )
 
-    def finding(self, verdict: Verdict, cause: Cause) -> pb.Finding:
+    def finding(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:
         advice = self.texts.advice(verdict.regime, cause.name)
         code = advice.code.safe_substitute(figures(verdict.facts))
         return pb.Finding(
@@ -238,7 +238,7 @@ class _DiagnosisWriter:
             title=advice.title,
         )
 
-    def _speedup(self, verdict: Verdict, cause: Cause) -> pb.Speedup:
+    def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
         """The simulated gain of the cause; without one a bound, with the reason."""
         bound = _bound(min(verdict.judgement.recoverable, cause.cost_share), cause.bounded)
         if not isinstance(self.prediction, Prediction):
@@ -249,7 +249,7 @@ class _DiagnosisWriter:
             bound.because = why_not_simulated(cause.name, self.context.device_kind == "cpu")
         return bound
 
-    def _evidence(self, verdict: Verdict, cause: Cause) -> Iterator[pb.Evidence]:
+    def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
         """Optional lines are left out if their measure is missing."""
         for line in self.texts.evidence_lines(verdict.regime, cause):
             fact = verdict.facts[line.measure]

@@ -8,8 +8,8 @@ from typing import Protocol
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import Cause, Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.units import share_text
 
@@ -49,7 +49,7 @@ class SourceTexts(Protocol):
         """Returns the label of a regime in a verdict of this severity."""
         ...
 
-    def headline(self, answer: Answer, verdicts: Sequence[Verdict], context: Context) -> str:
+    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the report."""
         ...
 
@@ -57,11 +57,11 @@ class SourceTexts(Protocol):
         """Returns the headline of a report about the last phase of a run."""
         ...
 
-    def because(self, verdict: Verdict) -> Template:
+    def because(self, verdict: AnyVerdict) -> Template:
         """Returns the reason for the judgement of a regime."""
         ...
 
-    def because_values(self, verdict: Verdict) -> dict[str, str]:
+    def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
         """Returns the values for `because`, beyond those of the context."""
         ...
 
@@ -69,7 +69,7 @@ class SourceTexts(Protocol):
         """Returns the texts of a cause."""
         ...
 
-    def evidence_lines(self, regime: Regime, cause: Cause) -> Sequence[EvidenceLine]:
+    def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
         """Returns the lines of evidence to show for a cause."""
         ...
 

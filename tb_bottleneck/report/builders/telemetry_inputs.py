@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.telemetry.recoverable import stakes_of
+from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.regimes.judge import Answer
+from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE
 from tb_bottleneck.report.builders.provenance import MAX_NAME, Device, Origin
 from tb_bottleneck.report.builders.window import Window, longest_of_neighbours, spread_of
@@ -17,7 +17,7 @@ MIN_TELEMETRY_STEPS = 20
 _INT32 = 1 << 31
 
 
-def telemetry_origin(recording: Testimony) -> Origin:
+def telemetry_origin(recording: TelemetryRecording) -> Origin:
     """Returns the origin of telemetry, from the context of the run."""
     rank, world_size = recording.fact("rank"), recording.fact("world_size")
     name, kind = recording.facts.get("device_name"), recording.facts.get("device_kind")
@@ -34,7 +34,7 @@ def telemetry_origin(recording: Testimony) -> Origin:
     )
 
 
-def telemetry_window(recording: Testimony) -> Window:
+def telemetry_window(recording: TelemetryRecording) -> Window:
     """Returns the judged window of telemetry."""
     grid, steps = recording.windows.grid, len(recording.steps)
     _, highest, mean = recording.windows.highest("wall")
@@ -48,14 +48,14 @@ def telemetry_window(recording: Testimony) -> Window:
     )
 
 
-def telemetry_confidence(recording: Testimony, defects: Sequence[Defect], answer: Answer) -> str:
+def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], answer: Conclusion) -> str:
     """Returns medium or low: telemetry sees steps only from outside.
 
     It is low with few steps, with any defect, with much unexplained time, and for the device's own work if no counters
     tell its limit.
     """
     limit_known = answer.regime not in DEVICE_REGIMES or recording.bounds.counters
-    unexplained = recording.mean(stakes_of(recording)[Regime.UNEXPLAINED], "share", "no window is known")
+    unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")
     in_doubt = isinstance(unexplained, Missing) or unexplained.value > LARGE_UNEXPLAINED_SHARE
     in_doubt = answer.regime == Regime.UNEXPLAINED or (in_doubt and answer.regime != Regime.GPU_UNUSED)
     enough = len(recording.steps) >= MIN_TELEMETRY_STEPS

@@ -13,11 +13,11 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
-from tb_bottleneck.measures.telemetry.recoverable import crowded_windows, stakes_of, unused_windows
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measures.telemetry.recoverable import contention_by_window, idle_gpu_windows, recoverable_by_window
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
-from tb_bottleneck.regimes.telemetry.compute import CORES_WANTED, QUEUED
+from tb_bottleneck.regimes.telemetry.compute import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.report.builders.report_builder import Phase
 
@@ -31,12 +31,14 @@ AHEAD = 0.05
 CONFIRMED_BY = 2  # windows
 
 
-def phases_of(testimony: Testimony) -> tuple[Phase, ...]:
+def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     """The stretches in order of time; windows of which nothing is known belong to none."""
-    stakes = stakes_of(testimony)
-    stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + crowded_windows(testimony, CORES_WANTED, QUEUED)
+    stakes = recoverable_by_window(testimony)
+    stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
+        testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+    )
     bound = _bound_by(testimony)
-    unused = unused_windows(testimony, UNUSED)
+    unused = idle_gpu_windows(testimony, UNUSED)
     owner: list[Owner] = []
     state: Regime | None = None
     for window in range(len(testimony.windows)):
@@ -57,7 +59,7 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
     return best if now[best] >= WORTH_RECOVERING else None
 
 
-def _bound_by(testimony: Testimony) -> list[Regime]:
+def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
     """For each window the device regime that leads, or `unexplained` where none is told."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
@@ -77,7 +79,7 @@ def _confirmed(owner: list[Owner]) -> list[Owner]:
     return told
 
 
-def _phases(testimony: Testimony, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Phase]:
+def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Phase]:
     edges = testimony.windows.grid.edges
     first = 0
     for now, group in groupby(owner):
@@ -89,7 +91,7 @@ def _phases(testimony: Testimony, owner: list[Owner], stakes: dict[Regime, Float
 
 
 def _cost(
-    testimony: Testimony, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
+    testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
     """Share of the stretch, and severity."""
     regime, could_be_had_back = owner

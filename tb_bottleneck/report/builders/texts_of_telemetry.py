@@ -6,8 +6,8 @@ from string import Template
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, Cause, Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.regimes.telemetry.judge import RULES
 from tb_bottleneck.report.builders.source_texts import Context, figures
 from tb_bottleneck.units import NS_PER_S, share_text
@@ -34,7 +34,7 @@ class TelemetryTexts:
             return words["held"].safe_substitute(title=regime.label)
         return regime.label
 
-    def headline(self, answer: Answer, verdicts: Sequence[Verdict], context: Context) -> str:
+    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
         advice, regime = telemetry_advice(), Regime(answer.regime)
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
@@ -52,7 +52,7 @@ class TelemetryTexts:
         """Returns the headline with the length of the last phase, since it is about that phase only."""
         return telemetry_advice().phase["latest"].safe_substitute(time=_length(length_ns), headline=headline)
 
-    def because(self, verdict: Verdict) -> Template:
+    def because(self, verdict: AnyVerdict) -> Template:
         """Returns the reason for this status of the regime."""
         judgement, templates = verdict.judgement, telemetry_advice().because
         if judgement.status == ABSTAINS:
@@ -61,7 +61,7 @@ class TelemetryTexts:
             return templates["named"]
         return templates[judgement.status if judgement.share > 0 else "unowned"]
 
-    def because_values(self, verdict: Verdict) -> dict[str, str]:
+    def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
         """Returns the threshold and the missing signal."""
         fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
         return {"fires_at": fires_at, "missing": verdict.judgement.missing}
@@ -70,7 +70,7 @@ class TelemetryTexts:
         """Returns the texts of a cause, which are the same for every regime."""
         return telemetry_advice().causes[cause]
 
-    def evidence_lines(self, regime: Regime, cause: Cause) -> Sequence[EvidenceLine]:
+    def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
         """Returns the lines of the measures that the rule names, in its order."""
         return [telemetry_advice().lines[measure.__name__] for measure in cause.evidence]
 

@@ -1,7 +1,7 @@
 """Several runs: a sweep is recognised by the one thing that varies, with its knee; else it is a history."""
 
 import pytest
-from comparison.sides import H200, V100, context, judged, read, repeated
+from comparison.drawn_runs import H200, V100, context, judged, read, repeated
 
 from tb_bottleneck.comparison.series.run_series import series_of
 
@@ -41,8 +41,8 @@ def test_a_sweep_that_gains_nothing_has_no_knee(tmp_path):
 
 
 def test_where_two_things_vary_it_is_no_sweep(tmp_path):
-    sides = [with_workers(tmp_path, 4, 1), run(tmp_path, 1, device=H200, tb_bottleneck=context(workers=4))]
-    assert series_of(sides).varies == "run"
+    runs = [with_workers(tmp_path, 4, 1), run(tmp_path, 1, device=H200, tb_bottleneck=context(workers=4))]
+    assert series_of(runs).varies == "run"
 
 
 def test_runs_with_one_setting_are_repeats(tmp_path):

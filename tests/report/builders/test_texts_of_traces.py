@@ -4,7 +4,7 @@ import pytest
 
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.regimes.judge import Answer
+from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.report.builders.source_texts import Context
 from tb_bottleneck.report.builders.texts_of_traces import TraceTexts
@@ -24,5 +24,5 @@ def test_the_costliest_cause_gives_the_headline(model, optimizer, headline):
     causes = (Cause("unfused_pointwise", model, ()), Cause("optimizer_passes", optimizer, ()))
     facts = {"optimizer_pointwise": Measure(optimizer, "share", "window")}
     verdict = Verdict(Regime.MEMORY, Judgement(FIRES, 0.6, 0.3, causes), facts)
-    answer = Answer(Regime.MEMORY, 0.6, "critical")
+    answer = Conclusion(Regime.MEMORY, 0.6, "critical")
     assert TraceTexts().headline(answer, (verdict,), CONTEXT).startswith(headline)
