@@ -107,6 +107,7 @@ def _print(measured: "Calibration") -> None:
 
 def _keep(measured: "Calibration", told: TextIO) -> int:
     from tb_bottleneck.monitor.facts import calibration_store
+    from tb_bottleneck.storage import CACHE_VARIABLE
 
     try:
         kept = calibration_store.keep(measured.device, measured.driver, measured.figures)
@@ -117,7 +118,7 @@ def _keep(measured: "Calibration", told: TextIO) -> int:
         )
         return 1
     if kept is None:
-        words = f"Not kept: {calibration_store.VARIABLE} switches the cache off."
+        words = f"Not kept: {CACHE_VARIABLE} switches the cache off."
     else:
         words = f"Kept in {kept}: runs that are monitored from now on record it."
     print(words, file=told)

@@ -7,6 +7,7 @@ import pytest
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.monitor.facts import calibration_store
+from tb_bottleneck.storage import CACHE_VARIABLE
 from tb_bottleneck.tools import calibration
 from tb_bottleneck.tools.calibration import Calibration
 
@@ -57,6 +58,6 @@ def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
 
 
 def test_a_cache_that_is_off_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(calibration_store.VARIABLE, "off")
+    monkeypatch.setenv(CACHE_VARIABLE, "off")
     assert main(["calibrate"]) == 0
     assert "Not kept" in capsys.readouterr().out

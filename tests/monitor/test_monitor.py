@@ -171,7 +171,7 @@ def test_a_trace_with_the_unprofiled_step_time_beside_it(tmp_path: Path) -> None
     written = read(tmp_path)
     assert {"capture_started", "capture_ended"} <= set(written.notes)
     assert sum(written.column("profiled")) >= 6
-    assert not list(tmp_path.rglob("*.part")) + list(tmp_path.rglob("*.unpacked"))
+    assert not list(tmp_path.rglob("*.tmp")) + list(tmp_path.rglob("*.unpacked"))
 
 
 def test_a_trace_on_request(tmp_path: Path) -> None:

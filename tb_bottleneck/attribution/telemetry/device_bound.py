@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.telemetry.window_signals import Signals
+from tb_bottleneck.knowledge.gpus import GIGA
+from tb_bottleneck.knowledge.pcie import lane_rates
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.telemetry.bounded_columns import Floats
 from tb_bottleneck.telemetry.windows import Windows
@@ -22,8 +24,6 @@ MEMORY_ACCESSED = 0.70  # the driver's memory activity is a share of time, not o
 POWER_OF_ARITHMETIC = 0.80  # share of the power limit; streaming kernels stay below it
 POWER_OF_LITTLE_WORK = 0.45  # a device that is always busy with less power than this runs small kernels
 MOSTLY_BUSY = 0.50
-# Payload of one PCIe lane, bytes/s by generation (PCI-SIG): 8b/10b, then 128b/130b encoding.
-LANE_BYTES_PER_S = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 # Pageable copies reach a third to a fifth of the link's bandwidth, so the traffic bounds the time of copies only up to
 # this factor.
 SLOWEST_COPY = 5.0
@@ -87,5 +87,6 @@ def _copying(windows: Windows) -> Floats:
 
 def link_bandwidth(generation: Floats, lanes: Floats) -> Floats:
     """Returns the bandwidth in one direction in bytes/s; NaN if an argument or the generation is unknown."""
-    lane = np.array([LANE_BYTES_PER_S.get(int(g), np.nan) if g == g else np.nan for g in np.round(generation).tolist()])
-    return np.asarray(lane * np.round(lanes))
+    rates = lane_rates()
+    lane = np.array([rates.get(int(g), np.nan) if g == g else np.nan for g in np.round(generation).tolist()])
+    return np.asarray(lane * GIGA * np.round(lanes))

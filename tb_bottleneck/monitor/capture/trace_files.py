@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.storage import atomic_file
 
 MOST_BYTES = 512 * 1024**2
 """For all traces of one process together, compressed."""
@@ -63,18 +64,19 @@ class TraceWriter:
     def pack(self, text: TraceText) -> Path | None:
         """Makes the trace of it. For the monitor's thread."""
         path = text.path.with_name(text.name)
-        part = text.path.with_name(f"{text.name}.part")
         try:
-            with open(text.path, "rb") as source, gzip.open(part, "wb", compresslevel=_LEVEL) as target:
+            with (
+                open(text.path, "rb") as source,
+                atomic_file(path, mode=0o666) as file,
+                gzip.open(file, "wb", compresslevel=_LEVEL) as target,
+            ):
                 shutil.copyfileobj(source, target, 1 << 20)
-            self._room -= part.stat().st_size
-            os.replace(part, path)
+            self._room -= path.stat().st_size
         except (OSError, MemoryError) as error:
             self._lost(error)
             return None
         finally:
             text.path.unlink(missing_ok=True)
-            part.unlink(missing_ok=True)
         self._guard.note("capture_ended", f"{text.reason}: {path.name}")
         return path
 
