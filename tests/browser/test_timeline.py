@@ -119,7 +119,7 @@ def test_perfetto_is_opened_by_a_click_only_and_handed_the_slice(look):
 
 
 def test_without_a_connection_perfetto_is_explained(look):
-    seen = look("timeline")
+    seen = look("timeline", fresh=True)  # it changes the clock
     seen.page.context.route(PERFETTO, lambda route: route.abort())
     seen.page.clock.install()
     with seen.page.context.expect_page():

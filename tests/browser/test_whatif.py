@@ -310,7 +310,8 @@ def test_nothing_scrolls_sideways(opened):
 
 
 def test_names_that_mean_harm_are_text(row, suppose, rows_board):
-    for seen in (row(*ROWS["apart"]), suppose("sweep/w1", f"device={quote(HOSTILE)}", ".awaited button")):
+    harmful = suppose("sweep/w1", f"device={quote(HOSTILE)}", ".awaited button", fresh=True)
+    for seen in (row(*ROWS["apart"], fresh=True), harmful):
         assert HOSTILE[:20] in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0
         assert seen.errors == []
