@@ -51,6 +51,16 @@ def test_a_failure_costs_its_own_recording_only(
         assert tenant.done(healthy)["health"] == "ok"
 
 
+def test_an_exception_is_logged_with_its_traceback(
+    move_in: MoveIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / "t.pt.trace.json", "raise a defect")
+    assert reason(move_in(tmp_path).report("t.pt.trace.json"))["detail"].endswith("RuntimeError: a defect.")
+    log = capfd.readouterr().err
+    assert "A recording could not be analysed" in log
+    assert "raise RuntimeError(rest)" in log
+
+
 def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
