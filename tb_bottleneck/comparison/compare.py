@@ -179,4 +179,5 @@ def _tell_promise(told: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: Tim
     told_expected.shortfall.extend(
         shortfall_parts(shortfall_between((a, b), move, (after, measured), unit.per, samples))
     )
+    told_expected.remainder.extend(told_expected.shortfall)
     return move.b.name
