@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
-from tb_bottleneck.report.cache.cached_diagnosis import Analyse, remembered
+from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.rendering.json_form import as_json
 
@@ -37,7 +37,7 @@ def main(analyse: str, memory_bytes: int, parent: int) -> None:
     threading.Thread(target=_leave_with, args=(parent,), name="parent-watch", daemon=True).start()
     _bound(memory_bytes)
     function = pkgutil.resolve_name(analyse)
-    judge = partial(remembered, function, Store.from_environment(os.environ))
+    judge = partial(diagnose_cached, function, Store.from_environment(os.environ))
     with contextlib.suppress(BrokenPipeError):  # the server left while we worked
         while (frame := read_frame(jobs)) is not None:
             job = json.loads(frame[1])
