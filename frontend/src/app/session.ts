@@ -127,5 +127,6 @@ async function askAll(store: Store, client: Client, signal: AbortSignal): Promis
   if (!entry || key === undefined) return undefined;
   const answer = await client.report(entry.id, signal);
   if (answer.kind === "ok") store.dispatch({ type: "report", key, answer: answer.value });
+  if (answer.kind === "pending") store.dispatch({ type: "report", key, answer: { id: entry.id, ...answer.value } });
   return answer.kind === "failed" ? answer.message : undefined;
 }

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_bottleneck.monitor.capture.trace_capture import Recorded
+from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.storage import atomic_file
 
@@ -24,7 +24,7 @@ _LEVEL = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TraceText:
     """A recording's text, under a name that nobody takes for a trace."""
 
     path: Path
@@ -32,7 +32,7 @@ class Text:
     reason: str
 
 
-class Traces:
+class TraceWriter:
     """Writes until the room for traces is used up. What the disk refuses is lost, and a note says so."""
 
     def __init__(
@@ -43,13 +43,13 @@ class Traces:
         self._room = most_bytes
         self._least_free = least_free
 
-    def write(self, recorded: Recorded, directory: Path) -> Text | None:
+    def write(self, recorded: FinishedRecording, directory: Path) -> TraceText | None:
         """Writes the text. For the training thread."""
         if self._room <= 0:
             self._guard.note("dropped", "a trace was not written: the room for this process's traces is used up")
             return None
         name = f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
-        text = Text(directory / f"{name}.unpacked", name, recorded.reason)
+        text = TraceText(directory / f"{name}.unpacked", name, recorded.reason)
         try:
             if shutil.disk_usage(directory).free < self._least_free:
                 self._guard.note("dropped", "a trace was not written: there is little room left on the disk")
@@ -61,7 +61,7 @@ class Traces:
             return None
         return text
 
-    def pack(self, text: Text) -> Path | None:
+    def pack(self, text: TraceText) -> Path | None:
         """Makes the trace of it. For the monitor's thread."""
         path = text.path.with_name(text.name)
         try:

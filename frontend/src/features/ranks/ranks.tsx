@@ -4,6 +4,7 @@ import { count, duration, share, shortShare, speedup } from "../../shared/text/f
 import { sourceName } from "../../shared/text/names";
 import type { AccountRow, Job as JobMessage, RankRow, RanksAnswer, Speedup } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
+import { settled } from "../../shared/server/polling";
 import type { Key } from "../../app/state";
 import sheet from "../../shared/style/view.css";
 import { Awaited } from "../../shared/widgets/request";
@@ -20,7 +21,7 @@ interface Props extends EvidenceProps {
 export function RanksView({ client, entry, report, choose }: Props) {
   return (
     <Awaited about={`${entry.id} ranks`}
-      since={report} waiting="Asking for the other ranks…" ask={(signal) => client.ranks(entry.id, signal)}>
+      since={report} waiting="Asking for the other ranks…" ask={(signal, tell) => settled(() => client.ranks(entry.id, signal), signal, tell)}>
       {(answer) =>
         answer.job && answer.ranks.length > 1 ? (
           <Job answer={answer} mine={entry.id} run={entry.run} choose={choose} />

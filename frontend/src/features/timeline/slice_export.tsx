@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Client } from "../../shared/server/api";
 import { save } from "../../shared/page/download";
+import { settled } from "../../shared/server/polling";
 import { fileStem } from "../../shared/text/names";
 import { handOver, openViewer } from "./perfetto";
 import type { RunEntry } from "../../shared/report";
@@ -16,7 +17,8 @@ interface Props {
 export function TakeAway({ client, entry, span }: Props) {
   const [said, say] = useState("");
   const name = `${fileStem(entry.source)}.slice`;
-  const cut = () => client.slice(entry.id, span.begin, span.end, new AbortController().signal);
+  const never = new AbortController().signal;
+  const cut = () => settled(() => client.slice(entry.id, span.begin, span.end, never), never);
 
   const download = async () => {
     say("Cutting…");

@@ -1,6 +1,6 @@
 // The timeline in tiles: level z cuts the recording into 2^z of them, each as dense as it is ever drawn. What was
 // fetched is kept; what is seen is fetched first, the newest wish before older ones, and wishes of the past are dropped.
-import type { Answer } from "../../shared/server/api";
+import type { Settled } from "../../shared/server/api";
 import type { Lane, Timeline, TimelineAnswer } from "../../shared/report";
 import { lengthOf, type Span } from "../../shared/run/viewport";
 
@@ -8,7 +8,6 @@ export const TILE_PIXELS = 512;
 const DEEPEST = 40; // 2^40 tiles of a day are 0.1 µs each
 const KEPT = 160;
 const AT_ONCE = 3; // of the six connections that a browser has to one server
-const AGAIN_MS = 250;
 
 /** What is drawn of one lane of one tile, as columns of numbers; times in ns from the tile's `origin`. */
 export interface Strip {
@@ -63,14 +62,13 @@ export function touched(span: Span, level: number, whole: Span): readonly [numbe
   return [at(span.begin), at(span.end)];
 }
 
-type Ask = (begin: number, end: number, pixels: number, signal: AbortSignal) => Promise<Answer<TimelineAnswer>>;
+type Ask = (begin: number, end: number, pixels: number, signal: AbortSignal) => Promise<Settled<TimelineAnswer>>;
 
 export class Tiles {
   private readonly kept = new Map<string, Tile>();
   private readonly asked = new Map<string, AbortController>();
   private wished: readonly (readonly [number, number])[] = [];
   private closed = false;
-  private resting = 0; // tiles that the server still makes
 
   constructor(
     private readonly whole: Span,
@@ -103,7 +101,7 @@ export class Tiles {
 
   /** Whether something is still to come. `changed` is told when it is there. */
   get busy(): boolean {
-    return this.asked.size > 0 || this.resting > 0;
+    return this.asked.size > 0;
   }
 
   close(): void {
@@ -151,17 +149,9 @@ export class Tiles {
     if (answer.kind === "ok" && answer.value.timeline) {
       this.keep(key, tileOf(answer.value.timeline, level, index, place));
       this.changed();
-    } else if (answer.kind === "failed" || (answer.kind === "ok" && answer.value.state === "failed")) {
-      this.changed(answer.kind === "failed" ? answer.message : answer.value.problem);
+    } else if (answer.kind === "failed") {
+      this.changed(answer.message);
       return; // asked for again when the view moves
-    } else if (answer.kind === "ok") {
-      this.resting += 1;
-      setTimeout(() => {
-        this.resting -= 1;
-        this.fetchNext();
-        this.tellRest();
-      }, AGAIN_MS);
-      return;
     }
     this.fetchNext();
     this.tellRest();

@@ -4,6 +4,7 @@ import { quietColours } from "../../shared/colours";
 import { duration } from "../../shared/text/format";
 import { isDark, onThemeChange, putInUrl } from "../../shared/page/host";
 import type { Timeline } from "../../shared/report";
+import { settled } from "../../shared/server/polling";
 import { useGestures } from "./gestures";
 import { find, type Seen, type Thing } from "./hit";
 import { layout, rowAt } from "./layout";
@@ -45,7 +46,7 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
       new Tiles(
         whole,
         overview,
-        (begin, end, pixels, signal) => client.timeline(entry.id, begin, end, pixels, signal),
+        (begin, end, pixels, signal) => settled(() => client.timeline(entry.id, begin, end, pixels, signal), signal),
         (failed) => (setProblem(failed), arrived((count) => count + 1)),
       ),
     [overview],

@@ -1,16 +1,18 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md). Failures come back as values, never as exceptions.
-import { AGAIN_MS, rest } from "./polling";
-import type { ComparisonAnswer, DeviceList, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
+import type { ComparisonAnswer, DeviceList, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
 
 export type Answer<T> =
   | { readonly kind: "ok"; readonly value: T }
+  | { readonly kind: "pending"; readonly value: Pending } // the server is still computing it: ask again, see polling.ts
   | { readonly kind: "failed"; readonly message: string } // no answer, or not one that we can use
   | { readonly kind: "aborted" }; // we no longer want it
+
+/** The answer to a request that was repeated until it was not pending. */
+export type Settled<T> = Exclude<Answer<T>, { readonly kind: "pending" }>;
 
 /** Answers that are kept to be confirmed by a 304, or shown again at once: the list and the latest reports. */
 const REMEMBERED = 24;
 const TIMEOUT_MS = 20_000;
-const LONGEST_MESSAGE = 4_096;
 
 // Relative on purpose: the page's <base> ends in `data/plugin/tb_bottleneck/`, whatever --path_prefix says.
 const RUNS_URL = "runs";
@@ -95,20 +97,9 @@ export class Client {
     return this.once(`${about("timeline", id)}&pixels=${pixels}`, signal, isAbout<TimelineAnswer>);
   }
 
-  /** A stretch as a trace of its own: the file's bytes. Asked again while the server still makes it. */
-  async slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Answer<ArrayBuffer>> {
-    for (;;) {
-      const answer = await this.ask(`${about("slice", id)}${within(begin, end)}`, signal, {}, async (response) => {
-        const bytes = await taken(response, () => response.arrayBuffer());
-        return { bytes, message: messageIn(bytes) };
-      });
-      if (answer.kind !== "ok") return answer;
-      const { bytes, message } = answer.value;
-      if (message === undefined) return { kind: "ok", value: bytes };
-      if (message.state === "failed") return { kind: "failed", message: message.problem };
-      await rest(AGAIN_MS, signal);
-      if (signal.aborted) return { kind: "aborted" };
-    }
+  /** The range [begin, end) ns as a trace of its own: the file's bytes. */
+  slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Answer<ArrayBuffer>> {
+    return this.ask(`${about("slice", id)}${within(begin, end)}`, signal, {}, (response) => taken(response, () => response.arrayBuffer()));
   }
 
   private async get<T>(url: string, signal: AbortSignal, isT: Form<T>): Promise<Answer<T>> {
@@ -138,6 +129,7 @@ export class Client {
     const deadline = AbortSignal.timeout(TIMEOUT_MS);
     try {
       const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, deadline]) }).catch(unreached);
+      if (response.status === 202) return { kind: "pending", value: await pendingIn(response) };
       return { kind: "ok", value: await read(response) };
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
@@ -170,11 +162,11 @@ async function taken<T>(response: Response, body: () => Promise<T>): Promise<T> 
   throw new Error((plain && (await response.text()).trim()) || `The server answered ${response.status}.`);
 }
 
-/** In the place of a trace there may be a short message: that it is not there yet, or why it never will be. */
-function messageIn(bytes: ArrayBuffer): TablesAnswer | undefined {
-  if (bytes.byteLength > LONGEST_MESSAGE) return undefined;
-  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  return isAbout<TablesAnswer>(value) ? value : undefined;
+/** The body of a 202. Throws if it is not a Pending. */
+async function pendingIn(response: Response): Promise<Pending> {
+  const value: unknown = await response.json();
+  if (!isPending(value)) throw new Error(UNKNOWN_FORM);
+  return value;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -183,6 +175,10 @@ const isObject = (value: unknown): value is Fields => typeof value === "object" 
 
 function isRunList(value: unknown): value is RunList {
   return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["problems"]);
+}
+
+function isPending(value: unknown): value is Pending {
+  return isObject(value) && typeof value["state"] === "string" && typeof value["progress"] === "number";
 }
 
 function isAbout<T>(value: unknown): value is T {

@@ -1,31 +1,25 @@
-// Asks again while the server still reads the recording.
-import type { Answer } from "./api";
+// Repeats a request until the server has computed the answer.
+import type { Answer, Settled } from "./api";
 
-export const AGAIN_MS = 250;
+const AGAIN_MS = 250;
 
-interface Staged {
-  readonly state: string; // waiting | analysing | done | failed
-  readonly progress: number;
-  readonly problem: string;
-}
-
-/** The answer once it is done. `tell` hears how far it is, 0 to 1; what failed has a sentence. */
-export async function settled<T extends Staged>(
+/** The first answer that is not pending. Calls `onProgress` with the share done, 0 to 1, before each repetition. */
+export async function settled<T>(
   ask: () => Promise<Answer<T>>,
   signal: AbortSignal,
-  tell: (progress: number) => void,
-): Promise<Answer<T>> {
+  onProgress: (progress: number) => void = () => undefined,
+): Promise<Settled<T>> {
   for (;;) {
     const answer = await ask();
-    if (answer.kind !== "ok" || answer.value.state === "done") return signal.aborted ? { kind: "aborted" } : answer;
-    if (answer.value.state === "failed") return { kind: "failed", message: answer.value.problem };
-    tell(answer.value.progress);
+    if (signal.aborted) return { kind: "aborted" };
+    if (answer.kind !== "pending") return answer;
+    onProgress(answer.value.progress);
     await rest(AGAIN_MS, signal);
     if (signal.aborted) return { kind: "aborted" };
   }
 }
 
-export function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });

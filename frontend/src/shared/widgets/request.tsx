@@ -1,7 +1,7 @@
 // What a view asks the server for when it is opened: shown while it is awaited, when it failed, and once it is there.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Answer } from "../server/api";
+import type { Settled } from "../server/api";
 
 type Phase<T> =
   | { readonly is: "asking"; readonly progress: number }
@@ -13,7 +13,7 @@ interface Props<T> {
   readonly about: string;
   /** Whatever the answer rests on: when this is another object, it is asked again, and the old answer stays until then. */
   readonly since: unknown;
-  readonly ask: (signal: AbortSignal, tell: (progress: number) => void) => Promise<Answer<T>>;
+  readonly ask: (signal: AbortSignal, tell: (progress: number) => void) => Promise<Settled<T>>;
   readonly waiting: string;
   readonly children: (value: T) => ComponentChildren;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Answer } from "../../../src/shared/server/api";
+import type { Settled } from "../../../src/shared/server/api";
 import type { Lane, Timeline, TimelineAnswer } from "../../../src/shared/report";
 import { find, lastBefore, most } from "../../../src/features/timeline/hit";
 import { layout } from "../../../src/features/timeline/layout";
@@ -25,7 +25,7 @@ function timeline(begin: number, end: number, ...lanes: readonly Lane[]): Timeli
 function server() {
   const asked: { begin: number; end: number; signal: AbortSignal; answer: () => void }[] = [];
   const ask = (begin: number, end: number, _pixels: number, signal: AbortSignal) =>
-    new Promise<Answer<TimelineAnswer>>((resolve) => {
+    new Promise<Settled<TimelineAnswer>>((resolve) => {
       const value = { id: "x", state: "done", progress: 1, problem: "", timeline: timeline(begin, end) };
       asked.push({ begin, end, signal, answer: () => resolve(signal.aborted ? { kind: "aborted" } : { kind: "ok", value }) });
     });

@@ -54,6 +54,21 @@ test("the server's sentence is the message of a failure", async () => {
   assert.deepEqual(await client.runs(never), { kind: "failed", message: "TensorBoard could not be reached: it was stopped, or the connection to it is gone." });
 });
 
+test("a 202 is a pending answer on every route, and a slice is the bytes of a 200", async () => {
+  const pending = () => new Response(JSON.stringify({ state: "analysing", progress: 0.5 }), { status: 202 });
+  const broken = new Response(JSON.stringify({ id: "a" }), { status: 202 });
+  const refused = new Response("No device is known as x.", { status: 422, headers: { "Content-Type": "text/plain; charset=utf-8" } });
+  const { client } = server(pending(), pending(), pending(), new Response("{}"), broken, refused);
+  const expected = { kind: "pending", value: { state: "analysing", progress: 0.5 } };
+  assert.deepEqual(await client.report("a", never), expected);
+  assert.deepEqual(await client.tables("a", never), expected);
+  assert.deepEqual(await client.slice("a", 0, 1, never), expected);
+  const slice = await client.slice("a", 0, 1, never);
+  assert.ok(slice.kind === "ok" && slice.value.byteLength === 2);
+  assert.equal((await client.tables("a", never)).kind, "failed", "a 202 with another body");
+  assert.deepEqual(await client.whatIf("a", "device=x", never), { kind: "failed", message: "No device is known as x." });
+});
+
 test("JSON of another form is a failure, not data", async () => {
   const { client } = server(json({ runs: "none" }), json(null), json([]));
   assert.equal((await client.runs(never)).kind, "failed");

@@ -3,20 +3,21 @@ import { test } from "node:test";
 import type { Answer } from "../../../src/shared/server/api";
 import { settled } from "../../../src/shared/server/polling";
 
-const stage = (state: string, progress = 0, problem = ""): Answer<{ state: string; progress: number; problem: string }> => ({ kind: "ok", value: { state, progress, problem } });
+const pending = (progress: number): Answer<string> => ({ kind: "pending", value: { state: "analysing", progress } });
+const never = new AbortController().signal;
 
-test("it is asked again until the answer is done, and how far it is, is told", async () => {
-  const answers = [stage("waiting"), stage("analysing", 0.5), stage("done", 1)];
-  const told: number[] = [];
-  const found = await settled(async () => answers.shift()!, new AbortController().signal, (progress) => told.push(progress));
-  assert.deepEqual([found.kind, told, answers.length], ["ok", [0, 0.5], 0]);
+test("the request is repeated until the answer is there, and reports its progress", async () => {
+  const answers: Answer<string>[] = [pending(0), pending(0.5), { kind: "ok", value: "there" }];
+  const progress: number[] = [];
+  const answer = await settled(async () => answers.shift()!, never, (share) => progress.push(share));
+  assert.deepEqual([answer, progress, answers.length], [{ kind: "ok", value: "there" }, [0, 0.5], 0]);
 });
 
-test("what failed says why, and what is no longer wanted is asked for no more", async () => {
-  const never = new AbortController().signal;
-  assert.deepEqual(await settled(async () => stage("failed", 0, "No such file."), never, () => undefined), { kind: "failed", message: "No such file." });
+test("a failure ends the repetition, and so does a request that is called off", async () => {
+  const failure = { kind: "failed", message: "No such file." } as const;
+  assert.deepEqual(await settled(async () => failure, never), failure);
   const leaving = new AbortController();
-  let asked = 0;
-  const found = settled(async () => (asked++, stage("waiting")), leaving.signal, () => leaving.abort());
-  assert.deepEqual([await found, asked], [{ kind: "aborted" }, 1]);
+  let requests = 0;
+  const answer = settled(async () => (requests++, pending(0)), leaving.signal, () => leaving.abort());
+  assert.deepEqual([await answer, requests], [{ kind: "aborted" }, 1]);
 });
