@@ -125,7 +125,7 @@ def test_another_device_is_held_to_its_promise(compare):
     assert first[0] == "Compute"
     assert first[2].endswith("\u00d7")
     between = promised.locator(".between > li").first
-    expect(between).to_contain_text("Batches are made in the training process")
+    expect(between).to_contain_text("Batches are created in the training process")
     expect(between.locator(".figure")).to_contain_text("+")
 
 
