@@ -29,7 +29,7 @@ KNOWN_MISSES = {
         "the device is idle meanwhile"
     ),
     "rtx4060_cpu_randn_no_kernels": (
-        "answers transfer; right is that kernels were not recorded, or input: aten::randn on the CPU takes 350 of 440 ms"
+        "answers transfer; right is that no kernels were recorded, or input: aten::randn on the CPU takes 350 of 440 ms"
     ),
     "rtxA5000_vit_first_batch": (
         "answers memory; right is input or warm-up: the first batch takes 5.1 s, and the device works for 67 ms"
