@@ -38,9 +38,7 @@ class TelemetryEntry:
     """One event file: its reader, and the report of what was read. Has a lock of its own."""
 
     def __init__(self, recording: Recording) -> None:
-        from tb_bottleneck.diagnosis.telemetry import (
-            Listener,  # imports the rules, which a server without telemetry does not need
-        )
+        from tb_bottleneck.diagnosis.telemetry import Listener  # imports the rules: only servers with telemetry do
 
         self.lock = threading.Lock()
         self.recording = recording
