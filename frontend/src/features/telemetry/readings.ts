@@ -1,4 +1,4 @@
-// Keeps the readings of one recording up to date while they are looked at, and gets more of them where somebody looks closer.
+// Hooks that keep the telemetry of one recording up to date while it is shown, and load details when the user zooms in.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client } from "../../shared/server/api";
 import { fromSeconds } from "../../shared/text/format";
@@ -9,51 +9,51 @@ import { Feed } from "./feed";
 
 const FAST_MS = 2_000;
 const SLOW_MS = 30_000;
-const SETTLED_MS = 200; // a zoom goes on for some turns of the wheel
+const SETTLED_MS = 200; // a zoom takes several turns of the wheel
 
 export interface Readings {
   readonly feed: Feed;
-  readonly answer: TelemetryAnswer | undefined;
+  readonly data: TelemetryAnswer | undefined;
   readonly problem: string | undefined;
 }
 
-/** What the server tells of this recording. What fails keeps what was there, and says so. */
-export function useReadings(client: Client, id: string): Readings & { readonly put: (answer: TelemetryAnswer) => void } {
-  const [answer, setAnswer] = useState<TelemetryAnswer>();
+/** The telemetry of this recording. After a failure the loaded data stays and `problem` is set. */
+export function useReadings(client: Client, id: string): Readings & { readonly setData: (data: TelemetryAnswer) => void } {
+  const [data, setData] = useState<TelemetryAnswer>();
   const [problem, setProblem] = useState<string>();
-  const feed = useMemo(() => new Feed((points, between, signal) => client.telemetry(id, points, between, signal)), [id]);
+  const feed = useMemo(() => new Feed((points, range, signal) => client.telemetry(id, points, range, signal)), [id]);
   useEffect(() => {
     const poller = new Poller(async (signal) => {
-      const found = await feed.grow(signal);
+      const result = await feed.update(signal);
       if (signal.aborted) return SLOW_MS;
-      if (found.kind === "ok") setAnswer(found.value);
-      if (found.kind !== "aborted") setProblem(found.kind === "failed" ? found.message : undefined);
-      return found.kind === "ok" && found.value.live ? FAST_MS : SLOW_MS;
+      if (result.kind === "ok") setData(result.value);
+      if (result.kind !== "aborted") setProblem(result.kind === "failed" ? result.message : undefined);
+      return result.kind === "ok" && result.value.live ? FAST_MS : SLOW_MS;
     });
     const update = () => (isHidden() ? poller.pause() : poller.now());
     update();
-    const end = onVisibilityChange(update);
+    const removeListener = onVisibilityChange(update);
     return () => {
-      end();
+      removeListener();
       poller.pause();
     };
   }, [feed]);
-  return { feed, answer, problem, put: setAnswer };
+  return { feed, data, problem, setData };
 }
 
-/** Asks for a stretch (seconds since 1970) in detail, once the range rests on it. */
-export function useDetail({ feed, answer, put }: ReturnType<typeof useReadings>, from: number, to: number): void {
-  const missing = answer !== undefined && !feed.isFine(fromSeconds(from), fromSeconds(to));
+/** Loads a range (seconds since 1970) in detail once the user stops moving. */
+export function useDetail({ feed, data, setData }: ReturnType<typeof useReadings>, from: number, to: number): void {
+  const missing = data !== undefined && !feed.isDetailed(fromSeconds(from), fromSeconds(to));
   useEffect(() => {
     if (!missing) return undefined;
-    const leaving = new AbortController();
+    const controller = new AbortController();
     const timer = setTimeout(async () => {
-      const found = await feed.detail(fromSeconds(from), fromSeconds(to), leaving.signal);
-      if (found.kind === "ok" && !leaving.signal.aborted) put(found.value);
+      const result = await feed.loadDetail(fromSeconds(from), fromSeconds(to), controller.signal);
+      if (result.kind === "ok" && !controller.signal.aborted) setData(result.value);
     }, SETTLED_MS);
     return () => {
       clearTimeout(timer);
-      leaving.abort();
+      controller.abort();
     };
   }, [feed, missing, from, to]);
 }

@@ -1,31 +1,33 @@
-// Asks again while the server still reads the recording.
-import type { Answer } from "./api";
+// Repeats a request until the server has finished the work that it needs.
+import type { Result } from "./result";
 
-export const AGAIN_MS = 250;
+const INTERVAL_MS = 250;
 
-interface Staged {
+/** How far the server's work on a request is. */
+export interface JobStatus {
   readonly state: string; // waiting | analysing | done | failed
-  readonly progress: number;
-  readonly problem: string;
+  readonly progress: number; // 0 to 1
+  readonly problem: string; // the reason, if it failed
 }
 
-/** The answer once it is done. `tell` hears how far it is, 0 to 1; what failed has a sentence. */
-export async function settled<T extends Staged>(
-  ask: () => Promise<Answer<T>>,
+/** Returns the response whose state is "done". Calls `onProgress` (0 to 1) after each earlier response. */
+export async function poll<T extends JobStatus>(
+  request: () => Promise<Result<T>>,
   signal: AbortSignal,
-  tell: (progress: number) => void,
-): Promise<Answer<T>> {
+  onProgress: (progress: number) => void = () => undefined,
+): Promise<Result<T>> {
   for (;;) {
-    const answer = await ask();
-    if (answer.kind !== "ok" || answer.value.state === "done") return signal.aborted ? { kind: "aborted" } : answer;
-    if (answer.value.state === "failed") return { kind: "failed", message: answer.value.problem };
-    tell(answer.value.progress);
-    await rest(AGAIN_MS, signal);
+    const result = await request();
+    if (result.kind !== "ok" || result.value.state === "done") return signal.aborted ? { kind: "aborted" } : result;
+    if (result.value.state === "failed") return { kind: "failed", message: result.value.problem };
+    onProgress(result.value.progress);
+    await pause(INTERVAL_MS, signal);
     if (signal.aborted) return { kind: "aborted" };
   }
 }
 
-export function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Resolves after the time, or as soon as the signal is aborted. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });

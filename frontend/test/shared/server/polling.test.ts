@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Answer } from "../../../src/shared/server/api";
-import { settled } from "../../../src/shared/server/polling";
+import type { Result } from "../../../src/shared/server/result";
+import { poll } from "../../../src/shared/server/polling";
 
-const stage = (state: string, progress = 0, problem = ""): Answer<{ state: string; progress: number; problem: string }> => ({ kind: "ok", value: { state, progress, problem } });
+const status = (state: string, progress = 0, problem = ""): Result<{ state: string; progress: number; problem: string }> => ({ kind: "ok", value: { state, progress, problem } });
 
-test("it is asked again until the answer is done, and how far it is, is told", async () => {
-  const answers = [stage("waiting"), stage("analysing", 0.5), stage("done", 1)];
-  const told: number[] = [];
-  const found = await settled(async () => answers.shift()!, new AbortController().signal, (progress) => told.push(progress));
-  assert.deepEqual([found.kind, told, answers.length], ["ok", [0, 0.5], 0]);
+test("a request is repeated until it is done, with progress in between", async () => {
+  const answers = [status("waiting"), status("analysing", 0.5), status("done", 1)];
+  const progressed: number[] = [];
+  const result = await poll(async () => answers.shift()!, new AbortController().signal, (progress) => progressed.push(progress));
+  assert.deepEqual([result.kind, progressed, answers.length], ["ok", [0, 0.5], 0]);
 });
 
-test("what failed says why, and what is no longer wanted is asked for no more", async () => {
+test("a failure has its reason, and a cancelled request is not repeated", async () => {
   const never = new AbortController().signal;
-  assert.deepEqual(await settled(async () => stage("failed", 0, "No such file."), never, () => undefined), { kind: "failed", message: "No such file." });
-  const leaving = new AbortController();
-  let asked = 0;
-  const found = settled(async () => (asked++, stage("waiting")), leaving.signal, () => leaving.abort());
-  assert.deepEqual([await found, asked], [{ kind: "aborted" }, 1]);
+  assert.deepEqual(await poll(async () => status("failed", 0, "No such file."), never, () => undefined), { kind: "failed", message: "No such file." });
+  const controller = new AbortController();
+  let requests = 0;
+  const result = poll(async () => (requests++, status("waiting")), controller.signal, () => controller.abort());
+  assert.deepEqual([await result, requests], [{ kind: "aborted" }, 1]);
 });
