@@ -147,20 +147,27 @@ def readme():
 setup(
     name="tb_bottleneck",
     version=version(),
-    description="A TensorBoard tab that tells why PyTorch training is slow, what to change first, and what it gains",
+    description="A TensorBoard plugin that tells why PyTorch training is slow, what to change first, and what it gains",
     long_description=readme(),
     long_description_content_type="text/markdown",
     author="the tb_bottleneck authors",
     license="MIT",
+    license_files=["LICENSE"],
     classifiers=[
         "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Environment :: Web Environment",
         "Intended Audience :: Developers",
         "Intended Audience :: Science/Research",
         "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3 :: Only",
         *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Software Development :: Debuggers",
+        "Topic :: System :: Monitoring",
+        "Typing :: Typed",
     ],
-    keywords="pytorch profiler tensorboard plugin performance bottleneck gpu",
+    keywords="pytorch torch profiler kineto tensorboard plugin training performance bottleneck gpu nvml",
     packages=find_packages(include=["tb_bottleneck", "tb_bottleneck.*"]),
     package_data={
         "tb_bottleneck": [
@@ -185,6 +192,7 @@ setup(
         "threadpoolctl>=3.8",  # older ones may lock a process up where another thread loads a library meanwhile
         "rich>=13",
         "tomli>=2; python_version < '3.11'",
+        "werkzeug>=2",  # TensorBoard's own WSGI library; its wrappers are typed from 2.0 on
     ],
     extras_require={
         "demo": ["torch"],

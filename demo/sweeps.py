@@ -8,7 +8,7 @@ from typing import Any
 from demo.index import read_index
 from demo.pairs import PAIRS
 from tb_bottleneck.commands.run_argument import open_run
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.schema.comparison_pb2 import Prediction
 
 _HEAD = (
@@ -49,7 +49,7 @@ def runs(logdir: Path) -> Iterator[Run]:
         first = open_run(str(logdir / name / folders[0]))
         for folder, measured in zip(folders, times, strict=True):
             workers = pair.halves[folder][0]
-            told = what_if(first, Asked(workers=workers)) if folder != folders[0] else None
+            told = what_if(first, WhatIfOptions(workers=workers)) if folder != folders[0] else None
             known = told is not None and told.HasField("after")
             yield Run(name, workers, measured, times[0], told.after if told is not None and known else None)
 

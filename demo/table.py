@@ -14,7 +14,7 @@ from demo.sweeps import ms
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- demo table: begin -->", "<!-- demo table: end -->"
 
 _HEAD = (

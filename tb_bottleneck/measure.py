@@ -16,7 +16,7 @@ class Measure:
     unit: str
     per: str = ""
     count: int = 1
-    witness: str = "trace"
+    source: str = "trace"
     text: str = ""
     begin: int | None = None
     end: int | None = None
@@ -29,6 +29,6 @@ class Missing:
     because: str
 
 
-def words(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
+def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
     """A measure that is a name or a phrase rather than a number; `begin`/`end` point at where it can be seen."""
     return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)

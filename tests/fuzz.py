@@ -23,9 +23,9 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
-from tb_bottleneck.drilldown.inspection import Case  # noqa: E402
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace  # noqa: E402
 from tb_bottleneck.drilldown.tables import tables_of  # noqa: E402
-from tb_bottleneck.drilldown.timeline import stretch_of, timeline_of  # noqa: E402
+from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of  # noqa: E402
 from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402
 from tb_bottleneck.errors import BottleneckError  # noqa: E402
 from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
@@ -256,8 +256,8 @@ class Fuzzer:
 
 def look_closer(trace: Trace) -> None:
     """Asks for what the tab shows besides the report: tables, timeline, a slice."""
-    case = Case(trace)
-    whole = stretch_of(case, None, None, PIXELS)
+    case = InspectedTrace(trace)
+    whole = time_range_of(case, None, None, PIXELS)
     as_json(tables_of(case))
     as_json(timeline_of(case, whole))
     slice_of(trace, whole.begin, whole.end)

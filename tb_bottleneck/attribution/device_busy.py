@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, clip, merge, subtract, union
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.roofline.kernel_bounds import Roof, Roofs
+from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.roofline.underfilled import underfilled
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.table import Bools
@@ -17,28 +17,28 @@ from tb_bottleneck.trace.table import Bools
 STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
-def busy_by_owner(
-    ops: DeviceOps, roofs: Roofs, multiprocessors: int | None, begin: int, end: int
+def busy_by_regime(
+    ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None, begin: int, end: int
 ) -> dict[Regime, Spans]:
     """The busy time of the window as exclusive sets, by regime.
 
     A kernel whose roof is known from shapes belongs to it; any other goes by the kind of work that its name tells.
     """
     owned, taken = {}, EMPTY
-    for owner, rows in claims_of(ops, roofs, multiprocessors).items():
+    for owner, rows in ops_by_regime(ops, bounds, multiprocessors).items():
         spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
         owned[owner] = subtract(spans, taken)
         taken = merge(taken, spans)
     return owned
 
 
-def claims_of(ops: DeviceOps, roofs: Roofs, multiprocessors: int | None) -> dict[Regime, Bools]:
+def ops_by_regime(ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None) -> dict[Regime, Bools]:
     """Which operations would own the time in which they run alone, by owner, in order of precedence."""
-    untold = roofs.roof == Roof.UNKNOWN
+    untold = bounds.bound_by == BoundBy.UNKNOWN
     small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
     return {
-        Regime.COMPUTE: ((roofs.roof == Roof.COMPUTE) | (untold & (ops.work == Work.CONTRACTION))) & ~small,
-        Regime.MEMORY: ((roofs.roof == Roof.MEMORY) | (untold & np.isin(ops.work, STREAMS))) & ~small,
+        Regime.COMPUTE: ((bounds.bound_by == BoundBy.COMPUTE) | (untold & (ops.work == Work.CONTRACTION))) & ~small,
+        Regime.MEMORY: ((bounds.bound_by == BoundBy.MEMORY) | (untold & np.isin(ops.work, STREAMS))) & ~small,
         Regime.UNDERFILLED: small,
         Regime.UNEXPLAINED: untold & (ops.work == Work.UNKNOWN) & ~small,
         Regime.COMMUNICATION: np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY)),

@@ -1,6 +1,6 @@
-"""What each host thread was doing at every instant, as sets of time that exclude one another.
+"""The activity of each host thread at every instant, as sets of time that exclude one another.
 
-The sets of a thread are painted by precedence: what stands first in `Doing` covers what stands behind it. Where a
+The sets of a thread are painted by precedence: what stands first in `Activity` covers what stands behind it. Where a
 thread records no dispatching of its own, the other threads that launch work speak for it: the forward and the autograd
 thread hand over to each other, and only one of them drives the device at a time.
 """
@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -33,27 +34,40 @@ _RECORDED = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL))
 _ON_HOST = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL, Kind.ANNOTATION, Kind.PYTHON))
 
 
-class Doing(IntEnum):
+class Activity(IntEnum):
     """What a host thread does, first come first served."""
 
-    LOAD = 0
+    LOAD_BATCH = 0
     INTERRUPT = 1
     ALLOCATE = 2
-    WAIT = 3
+    SYNCHRONIZE = 3
     COPY = 4
-    START = 5
+    INITIALIZE = 5
     DISPATCH = 6
     OTHER = 7  # a recorded thread that does none of the above: Python, or native code that records nothing
 
 
+REGIME_OF_ACTIVITY = {
+    Activity.LOAD_BATCH: Regime.INPUT,
+    Activity.INTERRUPT: Regime.INTERRUPTION,
+    Activity.INITIALIZE: Regime.INTERRUPTION,
+    Activity.ALLOCATE: Regime.ALLOCATOR,
+    Activity.SYNCHRONIZE: Regime.SYNC,
+    Activity.COPY: Regime.TRANSFER,
+    Activity.DISPATCH: Regime.LAUNCH,
+    Activity.OTHER: Regime.HOST,
+}
+"""The owner of the time in which the device is idle because of an activity."""
+
+
 class HostTimeline:
-    """The doings of the threads of one trace; computed on demand, and kept."""
+    """The activities of the threads of one trace; computed on demand, and kept."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._painted: dict[tuple[int, ...], dict[Doing, Spans]] = {}
+        self._painted: dict[tuple[int, ...], dict[Activity, Spans]] = {}
 
-    def doings(self, thread: int) -> dict[Doing, Spans]:
+    def activities(self, thread: int) -> dict[Activity, Spans]:
         """The exclusive sets of a thread (a row of the trace's threads), the other launching threads filling in."""
         # So those that launch all do the same; a trace may have thousands of them.
         beside = () if thread in self._launching else (thread,)
@@ -61,14 +75,14 @@ class HostTimeline:
             self._painted[beside] = dict(self._paint(beside))
         return self._painted[beside]
 
-    def alike(self, threads: Ints) -> Iterator[tuple[Bools, dict[Doing, Spans]]]:
+    def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
         """Which of the threads do the same, and what; rows below 0 are no threads and are left out."""
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
-            yield launching, self.doings(int(self.launching_threads[0]))
+            yield launching, self.activities(int(self.launching_threads[0]))
         for other in np.unique(threads[~launching]).tolist():
             if other >= 0:
-                yield threads == other, self.doings(other)
+                yield threads == other, self.activities(other)
 
     @cached_property
     def launching_threads(self) -> Ints:
@@ -98,19 +112,19 @@ class HostTimeline:
                 return int(np.bincount(self._trace.events.thread[rows]).argmax())
         return None
 
-    def _paint(self, beside: tuple[int, ...]) -> Iterator[tuple[Doing, Spans]]:
+    def _paint(self, beside: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
         """The sets of the launching threads and those beside them, together."""
         claims = self._claims([*self._launching, *beside])
         taken = EMPTY
-        for doing in Doing:
-            claimed = claims.get(doing, EMPTY)
-            if doing is Doing.DISPATCH:
+        for activity in Activity:
+            claimed = claims.get(activity, EMPTY)
+            if activity is Activity.DISPATCH:
                 claimed = _bridged(merge(taken, claimed))
             free = subtract(claimed, taken)
-            yield doing, free
+            yield activity, free
             taken = merge(taken, free)
 
-    def _claims(self, threads: list[int]) -> dict[Doing, Spans]:
+    def _claims(self, threads: list[int]) -> dict[Activity, Spans]:
         """What the rows of some threads say by themselves, overlapping."""
         events, calls = self._trace.events, self._trace.calls
         among = np.zeros(len(self._trace.threads), np.bool_)
@@ -122,17 +136,17 @@ class HostTimeline:
         recorded = _RECORDED[events.kind[rows]] & ~self._is_mark[events.name[rows]]
         dispatch = rows[recorded | self._is_optimizer[events.name[rows]]]
         return {
-            Doing.LOAD: self._told(rows, "load"),
-            Doing.INTERRUPT: self._told(rows, "interrupt"),
-            Doing.ALLOCATE: _spans(mine.take(mine.role == Role.ALLOCATE)),
-            Doing.WAIT: _spans(mine.take((mine.role == Role.WAIT) | ((mine.role == Role.COPY) & reads))),
-            Doing.COPY: _spans(mine.take((mine.role == Role.COPY) & blocking & ~reads)),
-            Doing.START: merge(
-                self._told(rows, "start"),
+            Activity.LOAD_BATCH: self._told(rows, "load_batch"),
+            Activity.INTERRUPT: self._told(rows, "interrupt"),
+            Activity.ALLOCATE: _spans(mine.take(mine.role == Role.ALLOCATE)),
+            Activity.SYNCHRONIZE: _spans(mine.take((mine.role == Role.WAIT) | ((mine.role == Role.COPY) & reads))),
+            Activity.COPY: _spans(mine.take((mine.role == Role.COPY) & blocking & ~reads)),
+            Activity.INITIALIZE: merge(
+                self._told(rows, "initialize"),
                 _spans(mine.take((mine.role == Role.INITIALIZE) & blocking)),
                 _spans(mine.take(self._loads_code[own])),
             ),
-            Doing.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
+            Activity.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
         }
 
     def _rows_of(self, among: Bools) -> Rows:
@@ -168,17 +182,20 @@ class HostTimeline:
 
     @cached_property
     def _says(self) -> dict[str, Bools]:
-        """For each word of knowledge/doings.toml: by kind of row (first axis) and name (second), which say it."""
-        trace, training = self._trace, trains(self._trace)
+        """Masks by activity in knowledge/host_activities.toml, of shape (kinds of row, names)."""
+        trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
             Kind.CPU_OP: ("operator", "annotation"),
             Kind.PYTHON: ("python",),
             Kind.OVERHEAD: ("overhead",),
         }
-        found = {word: np.zeros((len(Kind), len(trace.names)), np.bool_) for word in ("load", "interrupt", "start")}
+        found = {
+            word: np.zeros((len(Kind), len(trace.names)), np.bool_)
+            for word in ("load_batch", "interrupt", "initialize")
+        }
         for kind, on in sources.items():
-            patterns = tuple(entry for source in on for entry in doing_patterns(source, training))
+            patterns = tuple(entry for source in on for entry in activity_patterns(source, training))
             used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
             for name in np.flatnonzero(used).tolist():
                 word = first_match(patterns, trace.names[name])

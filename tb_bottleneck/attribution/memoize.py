@@ -10,7 +10,7 @@ from tb_bottleneck.attribution.recording import Recording
 Found = TypeVar("Found")
 
 
-def kept(function: Callable[[Recording], Found]) -> Callable[[Recording], Found]:
+def memoized(function: Callable[[Recording], Found]) -> Callable[[Recording], Found]:
     """The function, asked once per recording. What it returns must not be changed."""
     found: WeakKeyDictionary[Recording, Found] = WeakKeyDictionary()
 

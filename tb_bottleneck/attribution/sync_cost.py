@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.table import Ints, Table, column
 
@@ -23,7 +23,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
-class Waits(Table):
+class SyncCosts(Table):
     """Calls that blocked until a device had done something, in order of time."""
 
     call: Ints = column("row of calls", "the blocking call")
@@ -33,7 +33,7 @@ class Waits(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Costing:
+class ChargeableGaps:
     """What the gaps of a window can be charged with; arrays by gap, in ns, but for the last."""
 
     idle: Spans
@@ -54,7 +54,7 @@ class _Pairs(Table):
     budget: Ints = column("ns", "how much of the wait's length is left then")
 
 
-def charge(gaps: Costing, host: HostTimeline, call: Ints, over: Ints, length: Ints) -> tuple[Waits, Ints]:
+def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, length: Ints) -> tuple[SyncCosts, Ints]:
     """The waits with what each is charged, and what each gap is charged. Waits are in order of time."""
     pairs = _pairs(gaps, over, length)
     amount = _amounts(gaps, host, pairs)
@@ -69,10 +69,10 @@ def charge(gaps: Costing, host: HostTimeline, call: Ints, over: Ints, length: In
     by_wait, by_gap = np.zeros(len(over), np.int64), np.zeros(len(gaps.idle), np.int64)
     np.add.at(by_wait, pairs.wait[order], paid)
     np.add.at(by_gap, gap, paid)
-    return Waits(call=call, over=over, length=length, charged=by_wait), by_gap
+    return SyncCosts(call=call, over=over, length=length, charged=by_wait), by_gap
 
 
-def _pairs(gaps: Costing, over: Ints, length: Ints) -> _Pairs:
+def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
     """Each wait with the gaps that its length reaches, up to the next call that waits whatever was before."""
     starts = gaps.idle.starts
     first = np.searchsorted(gaps.idle.ends, over, side="right")
@@ -103,18 +103,18 @@ def _pairs(gaps: Costing, over: Ints, length: Ints) -> _Pairs:
     )
 
 
-def _used(gaps: Costing, gap: Ints, begin: Ints, budget: Ints) -> Ints:
+def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
     """How much of a budget a gap uses up from a time on."""
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])
     return host + latency
 
 
-def _amounts(gaps: Costing, host: HostTimeline, pairs: _Pairs) -> Ints:
+def _amounts(gaps: ChargeableGaps, host: HostTimeline, pairs: _Pairs) -> Ints:
     """What of each pair's budget goes into dispatching and latency."""
     used: Ints = np.clip(gaps.until[pairs.gap] - pairs.begin, 0, pairs.budget)
     amount: Ints = np.minimum(pairs.budget - used, gaps.latency[pairs.gap])
-    for rows, doings in host.alike(gaps.thread[pairs.gap]):
+    for rows, activities in host.by_thread_group(gaps.thread[pairs.gap]):
         begin = pairs.begin[rows]
-        amount[rows] += doings[Doing.DISPATCH].covered(begin, begin + used[rows])
+        amount[rows] += activities[Activity.DISPATCH].covered(begin, begin + used[rows])
     return amount

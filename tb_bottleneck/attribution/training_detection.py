@@ -9,6 +9,6 @@ from tb_bottleneck.trace.trace import Trace
 _TRAINS = re.compile(r"^autograd::engine::evaluate_function|^Optimizer\.|[A-Za-z]Backward\d*$")
 
 
-def trains(trace: Trace) -> bool:
+def has_training(trace: Trace) -> bool:
     """Whether a backward pass or an optimizer was recorded."""
     return any(_TRAINS.search(name) for name in trace.names)

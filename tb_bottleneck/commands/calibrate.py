@@ -5,7 +5,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -37,7 +37,7 @@ directory that TB_BOTTLENECK_CACHE names, else in your own cache directory.
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    calibrate = declared(
+    calibrate = add_subparser(
         commands,
         "calibrate",
         "measure what this machine's device really reaches (about 2 s)",

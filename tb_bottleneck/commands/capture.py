@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ is at work. One run records up to 20 traces on request.
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    capture = declared(
+    capture = add_subparser(
         commands,
         "capture",
         "ask monitored trainings that run now for a trace",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -35,7 +35,7 @@ _DESCRIPTION = (
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    sweep = declared(
+    sweep = add_subparser(
         commands,
         "sweep-loader",
         "measure a dataset under many DataLoader settings",

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tb_bottleneck.comparison.significance import MIN_STEPS
+from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2, comparison_pb2
 from tb_bottleneck.units import duration_text, share_text
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
-WHOLE = Regime.GPU_UNUSED
+WHOLE_RUN = Regime.GPU_UNUSED
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ def share_of(text: str) -> float:
 def budget_of(text: str) -> Budget:
     """The budget that "input=0.10" spells. Raises ValueError."""
     regime, _, share = text.partition("=")
-    if regime not in (*REGIMES, WHOLE):
-        raise ValueError(f"{regime!r} is no regime; these are: {', '.join((*REGIMES, WHOLE))}")
+    if regime not in (*REGIMES, WHOLE_RUN):
+        raise ValueError(f"{regime!r} is no regime; these are: {', '.join((*REGIMES, WHOLE_RUN))}")
     return Budget(regime, share_of(share))
 
 
-def overspent(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget]) -> list[str]:
+def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget]) -> list[str]:
     """One sentence for each budget that a report does not keep, and for each report that cannot be held to any."""
     asked, judged = list(budgets), list(reports)
     if asked and not judged:
@@ -59,7 +59,7 @@ def overspent(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget
     return said
 
 
-def slower(told: comparison_pb2.Comparison, most: float) -> str | None:
+def slowdown_violation(told: comparison_pb2.Comparison, most: float) -> str | None:
     """The sentence that says that B is slower than A by more than the share `most` and beyond the noise; else None.
 
     Where nothing can be compared, or one step alone does not tell, that is said too: a gate that cannot see does not
@@ -68,15 +68,15 @@ def slower(told: comparison_pb2.Comparison, most: float) -> str | None:
     if not told.comparable:
         return told.headline
     growth = told.b_ns / told.a_ns - 1
-    if growth > most and min(told.a_steps, told.b_steps) < MIN_STEPS:
+    if growth > most and min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
         return f"whether B is slower than A cannot be told. {told.test}"
-    if growth <= most or not told.told:
+    if growth <= most or not told.significant:
         return None
     times = f"{duration_text(told.b_ns)} instead of {duration_text(told.a_ns)} per {told.per}"
     return f"B is {share_text(growth)} slower than A, more than {share_text(most)}: {times}. {told.test}"
 
 
 def _share(report: bottleneck_pb2.Report, regime: str) -> float:
-    if regime == WHOLE:
-        return float(report.verdict.share) if report.verdict.regime == WHOLE else 0.0
+    if regime == WHOLE_RUN:
+        return float(report.verdict.share) if report.verdict.regime == WHOLE_RUN else 0.0
     return float(next((row.share for row in report.account if row.regime == regime), 0.0))

@@ -14,15 +14,15 @@ import numpy as np
 from tb_bottleneck.trace.table import Floats, Ints
 
 # The usual level of a test (Fisher 1925); two-sided.
-LEVEL = 0.05
-DRAWS = 4000
-SEED = 20  # the same recordings get the same answer
+SIGNIFICANCE_LEVEL = 0.05
+BOOTSTRAP_DRAWS = 4000
+BOOTSTRAP_SEED = 20  # the same recordings get the same answer
 # Up to this many splits of the steps into two sides the test counts them; beyond it takes the normal distribution.
-EXACT_SPLITS = 20_000
-MOST_COUNTED = 64  # steps of both sides together, of which splits are counted at all
-MOST_DRAWN = 1000  # steps; 4,000 draws of more of them take memory for nothing
-INTERVAL = (2.5, 97.5)
-MIN_STEPS = 2  # of each side: one does not tell how much steps differ
+MAX_EXACT_SPLITS = 20_000
+MAX_COUNTED_STEPS = 64  # steps of both sides together, of which splits are counted at all
+MAX_DRAWN_STEPS = 1000  # steps; 4,000 draws of more of them take memory for nothing
+CONFIDENCE_PERCENTILES = (2.5, 97.5)
+MIN_COMPARED_STEPS = 2  # of each side: one does not tell how much steps differ
 
 
 Times = Ints | Floats
@@ -47,46 +47,46 @@ class Difference:
 def difference(a: Times, b: Times) -> Difference:
     """Step times of A against those of B, in any unit."""
     speedup = float(np.mean(a) / np.mean(b))
-    if min(len(a), len(b)) < MIN_STEPS:
-        which = "Each side" if max(len(a), len(b)) < MIN_STEPS else "One side"
+    if min(len(a), len(b)) < MIN_COMPARED_STEPS:
+        which = "Each side" if max(len(a), len(b)) < MIN_COMPARED_STEPS else "One side"
         return Difference(
             speedup, speedup, speedup, False, f"{which} has one step only, so how much steps differ is not known."
         )
     low, high = interval(a, b)
-    sides = f"{len(a)} steps against {len(b)}"
+    runs = f"{len(a)} steps against {len(b)}"
     least = 2 / _splits(len(a) + len(b), len(a))
-    if least > LEVEL:
+    if least > SIGNIFICANCE_LEVEL:
         apart = bool(a.min() > b.max() or b.min() > a.max())
         said = "every step of one side is longer than every step of the other" if apart else "their step times overlap"
-        return Difference(speedup, low, high, apart, f"{sides} are too few for a test; {said}.")
+        return Difference(speedup, low, high, apart, f"{runs} are too few for a test; {said}.")
     p = mann_whitney(a, b)
-    told = p < LEVEL and not low <= 1 <= high
-    said = f"{sides}, Mann-Whitney test: p = {p:.2g}"
-    if p < LEVEL and not told:
+    told = p < SIGNIFICANCE_LEVEL and not low <= 1 <= high
+    said = f"{runs}, Mann-Whitney test: p = {p:.2g}"
+    if p < SIGNIFICANCE_LEVEL and not told:
         said += f"; but their means may be in a ratio of {low:.3g} to {high:.3g}, which holds 1"
     return Difference(speedup, low, high, told, f"{said}.")
 
 
 def interval(a: Times, b: Times) -> tuple[float, float]:
     """The 95 % interval of A's mean / B's mean, by bootstrap."""
-    rng = np.random.default_rng(SEED)
-    means = [_drawn_means(side, rng) for side in (a, b)]
-    low, high = np.percentile(means[0] / means[1], INTERVAL)
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    means = [_drawn_means(sample, rng) for sample in (a, b)]
+    low, high = np.percentile(means[0] / means[1], CONFIDENCE_PERCENTILES)
     return float(low), float(high)
 
 
 def mean_interval(times: Times) -> tuple[float, float]:
     """The 95 % interval of the mean, by bootstrap; the mean itself where there is one time."""
-    low, high = np.percentile(_drawn_means(times, np.random.default_rng(SEED)), INTERVAL)
+    low, high = np.percentile(_drawn_means(times, np.random.default_rng(BOOTSTRAP_SEED)), CONFIDENCE_PERCENTILES)
     return float(low), float(high)
 
 
 def _drawn_means(times: Times, rng: np.random.Generator) -> Floats:
     """Means of as many times drawn anew; of many times their mean is normal, and is drawn itself."""
-    if len(times) > MOST_DRAWN:
-        drawn = rng.normal(np.mean(times), np.std(times) / sqrt(len(times)), DRAWS)
+    if len(times) > MAX_DRAWN_STEPS:
+        drawn = rng.normal(np.mean(times), np.std(times) / sqrt(len(times)), BOOTSTRAP_DRAWS)
         return np.asarray(np.maximum(drawn, np.min(times)), np.float64)
-    return np.asarray(rng.choice(times, (DRAWS, len(times))).mean(axis=1), np.float64)
+    return np.asarray(rng.choice(times, (BOOTSTRAP_DRAWS, len(times))).mean(axis=1), np.float64)
 
 
 def mann_whitney(a: Times, b: Times) -> float:
@@ -94,7 +94,7 @@ def mann_whitney(a: Times, b: Times) -> float:
     ranks = _ranks(np.concatenate((a, b)).astype(np.float64))
     usual = len(a) * (len(ranks) + 1) / 2
     seen = abs(float(ranks[: len(a)].sum()) - usual)
-    if _splits(len(ranks), len(a)) > EXACT_SPLITS:
+    if _splits(len(ranks), len(a)) > MAX_EXACT_SPLITS:
         return _by_normal(ranks, len(a), seen)
     sums = ranks[np.array(list(combinations(range(len(ranks)), len(a))))].sum(axis=1)
     return float(np.mean(np.abs(sums - usual) >= seen - 1e-9))
@@ -102,7 +102,7 @@ def mann_whitney(a: Times, b: Times) -> float:
 
 def _splits(count: int, size: int) -> float:
     """How many splits there are, as far as it matters: the number for a million steps has 300,000 digits."""
-    return float(comb(count, size)) if min(size, count - size) < 2 or count <= MOST_COUNTED else inf
+    return float(comb(count, size)) if min(size, count - size) < 2 or count <= MAX_COUNTED_STEPS else inf
 
 
 def _ranks(values: Floats) -> Floats:

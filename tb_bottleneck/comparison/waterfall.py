@@ -1,6 +1,5 @@
 """From A's time to B's, regime by regime: the deltas sum to the whole difference."""
 
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 
@@ -13,7 +12,7 @@ def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeD
             a_ns=a[regime],
             b_ns=b[regime],
             delta_ns=b[regime] - a[regime],
-            title=regime_advice(regime).title,
+            title=regime.label,
         )
         for regime in REGIMES
     ]

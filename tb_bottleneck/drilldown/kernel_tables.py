@@ -7,10 +7,10 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.colour_keys import KEYS
 from tb_bottleneck.drilldown.group_by_name import Groups, groups_of
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
@@ -18,10 +18,10 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 
 MOST_ROWS = 300
 LONGEST_NAME = 600
-_ROOF = {Roof.COMPUTE: Regime.COMPUTE, Roof.MEMORY: Regime.MEMORY}
+_ROOF = {BoundBy.COMPUTE: Regime.COMPUTE, BoundBy.MEMORY: Regime.MEMORY}
 
 
-def add_kernels(case: Case, recording: Recording, answer: pb.Tables) -> None:
+def add_kernels(case: InspectedTrace, recording: Recording, answer: pb.Tables) -> None:
     """The kernels, copies left out, by name."""
     trace, ops = recording.trace, recording.trace.device_ops
     kernels = np.isin(ops.name, np.unique(trace.events.name[trace.rows(Kind.KERNEL)]))
@@ -29,7 +29,7 @@ def add_kernels(case: Case, recording: Recording, answer: pb.Tables) -> None:
     groups = groups_of(ops.name[rows], ops.start[rows], ops.end[rows])
     mine = trace.all_device_ops.device == trace.device_index
     regime = case.device_keys[mine][rows][groups.longest] if len(rows) else rows
-    near = _near(groups, groups.length, recording.roofs.reached[rows], recording.roofs.roof[rows])
+    near = _near(groups, groups.length, recording.kernel_bounds.reached[rows], recording.kernel_bounds.bound_by[rows])
     for place in groups.order[:MOST_ROWS].tolist():
         name = trace.names[int(groups.value[place])]
         precision = precision_of(name)
@@ -61,9 +61,11 @@ class _Near:
 
 def _near(groups: Groups, time: Ints, reached: Floats, roof: Ints) -> _Near:
     """From the device time of each row, how near it came to its roof, and which roof that is."""
-    known = np.where(roof != Roof.UNKNOWN, time, 0)
-    total, compute = groups.summed(known), groups.summed(np.where(roof == Roof.COMPUTE, time, 0))
-    names = [_ROOF[Roof.COMPUTE] if c * 2 >= t else _ROOF[Roof.MEMORY] for c, t in zip(compute, total, strict=True)]
+    known = np.where(roof != BoundBy.UNKNOWN, time, 0)
+    total, compute = groups.summed(known), groups.summed(np.where(roof == BoundBy.COMPUTE, time, 0))
+    names = [
+        _ROOF[BoundBy.COMPUTE] if c * 2 >= t else _ROOF[BoundBy.MEMORY] for c, t in zip(compute, total, strict=True)
+    ]
     return _Near(total > 0, groups.summed(known * reached) / np.maximum(total, 1), names)
 
 
@@ -109,7 +111,7 @@ def _device_times(recording: Recording, rows: Rows) -> tuple[Ints, Floats, Ints]
     """For each operator the time of the device work that it launched, how near it came to a roof, and to which."""
     trace, ops = recording.trace, recording.trace.device_ops
     time, reached = np.zeros(len(rows), np.int64), np.zeros(len(rows))
-    roof = np.full(len(rows), int(Roof.UNKNOWN))
+    roof = np.full(len(rows), int(BoundBy.UNKNOWN))
     if not len(ops) or not len(trace.calls) or not len(rows):
         return time, reached, roof
     called, operator = trace.calling_operators
@@ -118,5 +120,5 @@ def _device_times(recording: Recording, rows: Rows) -> tuple[Ints, Floats, Ints]
     hit = rows[place] == operator[ops.call[known]]
     known, place = known[hit], place[hit]
     np.add.at(time, place, ops.end[known] - ops.start[known])
-    reached[place], roof[place] = recording.roofs.reached[known], recording.roofs.roof[known]
+    reached[place], roof[place] = recording.kernel_bounds.reached[known], recording.kernel_bounds.bound_by[known]
     return time, reached, roof

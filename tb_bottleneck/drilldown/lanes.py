@@ -9,13 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_account import REGIME_OF_DOING
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.attribution.owned_spans import Pieces
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
+from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.drilldown.colour_keys import KEY
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
@@ -60,7 +59,7 @@ class Lanes:
     left_out: int
 
 
-def lanes_of(trace: Trace, recording: Recording | None, pieces: Pieces, device_keys: Ints) -> Lanes:
+def lanes_of(trace: Trace, recording: Recording | None, pieces: OwnedSpans, device_keys: Ints) -> Lanes:
     """The rows of a trace's timeline. `device_keys` has a key for each of `trace.all_device_ops`."""
     rows: list[Lane] = []
     if recording is not None:
@@ -77,7 +76,7 @@ def lanes_of(trace: Trace, recording: Recording | None, pieces: Pieces, device_k
     return Lanes((*rows, *_streams(trace, device_keys)), left_out)
 
 
-def _owners(pieces: Pieces) -> Lane:
+def _owners(pieces: OwnedSpans) -> Lane:
     regimes = np.array([KEY[regime] for regime in REGIMES])
     unnamed = np.full(len(pieces), -1)
     return Lane("account", "", "account", 0, pieces.start, pieces.end, regimes[pieces.regime], unnamed, ())
@@ -146,19 +145,19 @@ def _depths(trace: Trace, rows: Rows) -> Ints:
 
 def _host_keys(trace: Trace) -> Ints:
     """A key for each row of the events; that of device work has no meaning here."""
-    events, training = trace.events, trains(trace)
+    events, training = trace.events, has_training(trace)
     base = {Kind.CPU_OP: "op", Kind.ANNOTATION: "mark", Kind.PYTHON: "python", Kind.CALL: "call"}
     by_kind = np.full(max(Kind) + 1, KEY["op"])
     for kind, word in base.items():
         by_kind[kind] = KEY[word]
     keys = np.asarray(by_kind[events.kind], np.int64)
     for kind, on in ((Kind.ANNOTATION, "annotation"), (Kind.CPU_OP, "annotation"), (Kind.PYTHON, "python")):
-        rows, patterns = trace.rows(kind), doing_patterns(on, training)
+        rows, patterns = trace.rows(kind), activity_patterns(on, training)
         told = np.full(len(trace.names), -1, np.int64)
         for name in np.unique(events.name[rows]).tolist():
             does = first_match(patterns, trace.names[name])
             if does is not None:
-                told[name] = KEY[REGIME_OF_DOING[Doing[does.upper()]]]
+                told[name] = KEY[REGIME_OF_ACTIVITY[Activity[does.upper()]]]
         key = told[events.name[rows]]
         keys[rows[key >= 0]] = key[key >= 0]
     calls = trace.rows(Kind.CALL)

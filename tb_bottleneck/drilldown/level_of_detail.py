@@ -20,7 +20,7 @@ class Blocks(Table):
     busy: Ints = column("ns", "sum of their lengths")
 
 
-def condensed(lane: Lane, begin: int, end: int, resolution: float) -> Blocks:
+def condense(lane: Lane, begin: int, end: int, resolution: float) -> Blocks:
     """What of the lane lies in [begin, end), things shorter than `resolution` ns merged with those next to them."""
     things = _things(lane, begin, end)
     short = things.busy < resolution

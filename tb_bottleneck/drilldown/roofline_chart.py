@@ -11,9 +11,9 @@ from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
 from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, completed
+from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.schema import evidence_pb2 as pb
-from tb_bottleneck.trace.operands import Operands, operands_of
+from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.units import NS_PER_S
 
 MOST_POINTS = 200
@@ -99,7 +99,7 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
     name, kernel = trace.names[use.operator], trace.names[use.kernel]
     work = flops(name, operands.dims, operands.concrete)
     moved = bytes_moved(name, operands.dims, operands.types, operands.concrete, list_itemsize_in(kernel))
-    precision = completed(precision_of(kernel), _operand_type(operands))
+    precision = with_operand_type(precision_of(kernel), first_tensor_type(operands))
     peak = peaks.of(precision) if precision is not None else None
     if not work or not moved or precision is None or peak is None:
         return None
@@ -123,8 +123,3 @@ def _label(precision: Precision) -> str:
     if precision.unit == "vector":
         return "fp32 vector"
     return f"{'fp32_matrix' if precision.dtype == 'fp32' else precision.dtype} tensor"
-
-
-def _operand_type(operands: Operands) -> str:
-    """The type of the first input that is a tensor."""
-    return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")

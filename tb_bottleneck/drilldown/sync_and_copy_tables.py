@@ -31,7 +31,7 @@ def add_waits(recording: Recording, answer: pb.Tables) -> None:
     dearest = sorted(at.items(), key=lambda item: -sum(wait.cost for wait in item[1]))
     for (kind, operator, line), those in dearest[:MOST_ROWS]:
         cost, worst = sum(wait.cost for wait in those), max(those, key=lambda wait: wait.cost)
-        answer.waits.add(
+        answer.syncs.add(
             kind=kind,
             operator=operator[:LONGEST_NAME],
             line=line[:LONGEST_NAME],

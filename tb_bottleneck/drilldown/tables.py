@@ -1,6 +1,6 @@
 """All tables of a recording, as one message."""
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.kernel_tables import add_kernels, add_operators
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
 from tb_bottleneck.drilldown.step_account import add_step_account
@@ -8,7 +8,7 @@ from tb_bottleneck.drilldown.sync_and_copy_tables import add_copies, add_waits
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 
-def tables_of(case: Case) -> pb.Tables:
+def tables_of(case: InspectedTrace) -> pb.Tables:
     """What ran in the judged window. Empty where nothing was recorded."""
     recording = case.recording
     if recording is None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.drilldown.colour_keys import KEYS
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import Lane
-from tb_bottleneck.drilldown.level_of_detail import Blocks, condensed
+from tb_bottleneck.drilldown.level_of_detail import Blocks, condense
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 FEWEST_PIXELS, MOST_PIXELS = 16, 4096
@@ -16,7 +16,7 @@ LONGEST_NAME = 300
 
 
 @dataclass(frozen=True)
-class Stretch:
+class TimeRange:
     """What is asked for: [begin, end) in ns, and how many pixels show it."""
 
     begin: int
@@ -24,21 +24,21 @@ class Stretch:
     pixels: int
 
 
-def stretch_of(case: Case, begin: float | None, end: float | None, pixels: float | None) -> Stretch:
+def time_range_of(case: InspectedTrace, begin: float | None, end: float | None, pixels: float | None) -> TimeRange:
     """The stretch, where nothing is said the whole recording; what cannot be is brought to what can."""
     first, last = case.span
     low = first if begin is None else min(max(round(begin), first), last)
     high = last if end is None else min(max(round(end), first), last)
     wanted = FEWEST_PIXELS if pixels is None else round(pixels)
-    return Stretch(low, max(high, low + 1), min(max(wanted, FEWEST_PIXELS), MOST_PIXELS))
+    return TimeRange(low, max(high, low + 1), min(max(wanted, FEWEST_PIXELS), MOST_PIXELS))
 
 
-def timeline_of(case: Case, stretch: Stretch) -> pb.Timeline:
+def timeline_of(case: InspectedTrace, stretch: TimeRange) -> pb.Timeline:
     """The message. Where there would be too many blocks, they are made coarser until there are not."""
     resolution = (stretch.end - stretch.begin) / stretch.pixels
     lanes = case.lanes
     while True:
-        found = [condensed(lane, stretch.begin, stretch.end, resolution) for lane in lanes.rows]
+        found = [condense(lane, stretch.begin, stretch.end, resolution) for lane in lanes.rows]
         if sum(map(len, found)) <= MOST_BLOCKS or resolution > stretch.end - stretch.begin:
             break
         resolution *= 2

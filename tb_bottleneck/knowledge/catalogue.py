@@ -74,19 +74,19 @@ def _patterns(file: str, table: str, says: str, prefix: str) -> tuple[NamePatter
 
 
 @cache
-def doing_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
-    """What host rows tell of a thread's doing; `on` is annotation, python, operator or overhead.
+def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
+    """What host rows tell of a thread's activity; `on` is annotation, python, operator or overhead.
 
     Where nothing `trains`, what only interrupts a training is left out: there it is the work itself.
     """
-    told = load("doings.toml")["doing"]
+    told = load("host_activities.toml")["activity"]
     entries = [entry for entry in told if entry["on"] == on and (trains or not entry.get("amid_training"))]
     return tuple(NamePattern(entry["does"], re.compile(entry["pattern"]), entry["example"]) for entry in entries)
 
 
 @cache
 def frame_patterns() -> tuple[NamePattern, ...]:
-    """What Python frames do beyond their thread's doing."""
+    """What Python frames do beyond their thread's activity."""
     return _patterns("frames.toml", "frame", "does", "")
 
 

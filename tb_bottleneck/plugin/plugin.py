@@ -6,11 +6,11 @@ from tensorboard.plugins import base_plugin
 
 from tb_bottleneck.plugin.http.responses import App
 from tb_bottleneck.plugin.http.routes import Routes
-from tb_bottleneck.plugin.state.run_index import Runs
-from tb_bottleneck.plugin.state.telemetry_registry import Telemetries
-from tb_bottleneck.plugin.workers.analysis_queue import Analyses
-from tb_bottleneck.plugin.workers.limits import Limits
-from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.plugin.state.run_index import RunIndex
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.signals import PLUGIN_NAME
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 
@@ -26,11 +26,13 @@ class BottleneckPlugin(base_plugin.TBPlugin):
 
     plugin_name = PLUGIN_NAME
 
-    def __init__(self, context: base_plugin.TBContext, analyse: str = ANALYSE, limits: Limits | None = None) -> None:
-        self._runs = Runs(roots_of(context))
-        self._analyses = Analyses(analyse, limits or Limits.from_environment(os.environ))
-        self._questions = Questions(ANSWER, limits or Limits.from_environment(os.environ))
-        self._telemetries = Telemetries()
+    def __init__(
+        self, context: base_plugin.TBContext, analyse: str = ANALYSE, limits: WorkerLimits | None = None
+    ) -> None:
+        self._runs = RunIndex(roots_of(context))
+        self._analyses = AnalysisQueue(analyse, limits or WorkerLimits.from_environment(os.environ))
+        self._questions = QuestionQueue(ANSWER, limits or WorkerLimits.from_environment(os.environ))
+        self._telemetries = TelemetryRegistry()
         self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetries)
 
     def get_plugin_apps(self) -> dict[str, App]:

@@ -1,22 +1,22 @@
 """Tells a recording that did not look at the host: why its device had no work, nothing in it can say."""
 
-from tb_bottleneck.attribution.account import OWN_PAUSE_NS
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.trace.kinds import Kind
 
 # From here on idle time would name the run: traceml's warning level for overheads (diagnostics/step_time/policy.py).
-UNSEEN_SHARE = 0.10
+UNRECORDED_IDLE_SHARE = 0.10
 _HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
 
 
-def unseen_defect(recording: Recording) -> Defect | None:
+def host_not_recorded_defect(recording: Recording) -> Defect | None:
     """The defect `host_not_recorded`, None where the host was recorded, or the device left nothing to explain."""
     if not recording.on_device or len(recording.trace.rows(*_HOST)):
         return None
     gaps = recording.gaps
-    untold = gaps.queued[(gaps.thread < 0) & (gaps.queued >= OWN_PAUSE_NS)]
-    idle = int(gaps.by_doing[:, Doing.OTHER].sum() + untold.sum())
+    untold = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
+    idle = int(gaps.by_activity[:, Activity.OTHER].sum() + untold.sum())
     share = idle / recording.account.window
-    return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNSEEN_SHARE else None
+    return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNRECORDED_IDLE_SHARE else None

@@ -27,8 +27,8 @@ _DEVICE_ONLY = (
 _FOREIGN_ONLY = ("npu::", "hpu::", "torch_hpu", "xla::", "aten::_mps_", "aten::mps_", "mps::")
 # Names that only operators on the CPU can have.
 _CPU_ONLY = re.compile(r"^aten::mkldnn_|^mkldnn::|^onednn::|_for_cpu$")
-MIN_STEPS = 2
-INFLATED_SHARE = 0.10
+MIN_JUDGED_STEPS = 2
+PROFILER_COST_SHARE = 0.10
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     return None
 
 
-def damage(trace: Trace) -> Iterator[Defect]:
+def damage_of(trace: Trace) -> Iterator[Defect]:
     """What of the file was lost."""
     if trace.truncated:
         yield Defect("truncated", False, {"how": trace.truncated})
@@ -68,16 +68,16 @@ def damage(trace: Trace) -> Iterator[Defect]:
         yield Defect("events_lost", False, {"events": lost, "kept": len(trace.events), "reason": most})
 
 
-def defects(trace: Trace, steps: Steps) -> Iterator[Defect]:
+def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     """What weakens a recording that can be judged."""
-    yield from damage(trace)
+    yield from damage_of(trace)
     without = _launches_without_kernel(trace, steps)
     if without > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": without})
-    if len(steps) < MIN_STEPS:
+    if len(steps) < MIN_JUDGED_STEPS:
         yield Defect("few_steps", False, {"steps": len(steps)})
     inflated = _own_cost(trace, steps) / (steps.end - steps.begin)
-    if inflated > INFLATED_SHARE:
+    if inflated > PROFILER_COST_SHARE:
         yield Defect("profiler_inflated", False, {"share": inflated})
 
 

@@ -10,7 +10,7 @@ Source: more than half of the window is where a device regime bounds the run; wh
 knowledge/kernels.toml.
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -18,26 +18,28 @@ from tb_bottleneck.measures.trace.fusion import (
     pointwise_share,
 )
 from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
-from tb_bottleneck.measures.trace.kernels import dearest_kernel
+from tb_bottleneck.measures.trace.kernels import costliest_kernel
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
 # A fifth of the window in unfused kernels is worth a sentence: traceml's critical level for overheads.
-WORTH_NAMING = 0.20
-RECOVERABLE = 0.5
+MIN_POINTWISE_SHARE = 0.20
+RECOVERABLE_OF_POINTWISE = 0.5
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
-    evidence = (dearest_kernel, memory_reached, roofs_known)
-    causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= WORTH_NAMING)
+    evidence = (costliest_kernel, memory_reached, roofs_known)
+    causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(status, share, RECOVERABLE * sum(cause.cost_share for cause in causes), causes, evidence)
+    return Judgement(
+        status, share, RECOVERABLE_OF_POINTWISE * sum(cause.cost_share for cause in causes), causes, evidence
+    )
 
 
-def _causes(measures: Measures, share: float) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
     """A compiled model has its pointwise work fused; the optimizer's is fused by an optimizer that does it at once."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)

@@ -9,8 +9,8 @@ one line of code, and worth naming earlier. What waits is in measures/trace/cost
 the kind that costs most is the cause.
 """
 
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.collectives import devices_driven, devices_used, others_turns
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
+from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
@@ -30,11 +30,11 @@ FIRES_AT = 0.05
 # From here on one read of all values would do for what several reads in a step do now.
 SEVERAL_READS = 2.0
 # Another kind of wait is worth its own finding from a quarter of the cost on.
-WORTH_NAMING = 0.25
+MIN_WAIT_KIND_SHARE = 0.25
 # Where another device of the process works for most of this time, the host waits for that one.
-MOSTLY = 0.5
+OTHER_DEVICES_SHARE = 0.5
 
-KINDS: dict[str, MeasureFunction] = {
+KINDS: dict[str, MeasureFunction[Recording]] = {
     "scalar_reads": read_waits,
     "blocking_uploads": upload_waits,
     "data_dependent_shapes": shape_waits,
@@ -42,25 +42,25 @@ KINDS: dict[str, MeasureFunction] = {
 }
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.SYNC)
-    in_turns = measures.value(others_turns, otherwise=0.0) >= MOSTLY * share
-    if in_turns and not measures.value(devices_driven, otherwise=0.0):
-        return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
+    in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
+    if in_turns and not measures.value(data_parallel_devices, otherwise=0.0):
+        return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
-    named = sorted((name for name, part in parts.items() if part >= WORTH_NAMING), key=lambda name: -parts[name])
+    named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
     return causes or (_cause(measures, "blocking_waits", share),)
 
 
-def _cause(measures: Measures, name: str, share: float) -> Cause:
+def _cause(measures: Measures[Recording], name: str, share: float) -> Cause[Recording]:
     waits = costly_reads if name == "scalar_reads" else costly_waits
     if name == "scalar_reads" and measures.value(costly_reads, otherwise=0.0) >= SEVERAL_READS:
         name = "metric_reads"

@@ -9,7 +9,7 @@ window such kernels outweigh what a device-bound run loses elsewhere.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
@@ -17,7 +17,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 FIRES_AT = 0.30
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """A bigger batch or fused kernels would fill the device; by how much takes a replay, so no gain is stated."""
     share = measures.account.share(Regime.UNDERFILLED)
     if share < FIRES_AT:

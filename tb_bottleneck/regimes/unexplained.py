@@ -6,7 +6,7 @@ Threshold: fires at 20 % of the window.
 Source: above a fifth of the window every other share is in doubt by as much as traceml's critical level, 20 %.
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule
@@ -14,7 +14,7 @@ from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule
 FIRES_AT = 0.20
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """It has no cause and no cure: it lowers the confidence in the rest."""
     share = measures.account.share(Regime.UNEXPLAINED)
     return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=(unknown_kernels,))

@@ -17,10 +17,10 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 # A prediction cannot be better than the replay it starts from, and predictions are meant to be right within 5 % at the
 # median. Unmodified replays of 29 public traces miss by 0.4 % at most.
-MOST_ERROR = 0.05
+MAX_REPLAY_ERROR = 0.05
 # Frozen time stays as it was whatever is cured. More of it than the smallest gain that a verdict is given for (10 % of
 # the window, regimes/judge.py) could hide what the cure would bring.
-MOST_FROZEN = 0.10
+MAX_FROZEN_SHARE = 0.10
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Check:
     @property
     def trusted(self) -> bool:
         """Whether predictions may be made."""
-        return self.error <= MOST_ERROR and self.frozen_share <= MOST_FROZEN
+        return self.error <= MAX_REPLAY_ERROR and self.frozen_share <= MAX_FROZEN_SHARE
 
 
 def check(graph: Graph, layout: Layout) -> Check:

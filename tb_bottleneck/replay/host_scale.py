@@ -10,25 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
-from tb_bottleneck.replay.modified_graph import World, scaled
+from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
 from tb_bottleneck.trace.kinds import Kind
 
 # Recording slows the dispatching host 1.6 to 2.1 times (torch 2.13, 80 small layers, every combination of the
 # profiler's options against none).
-SLOWED_AT_MOST = 2.1
+MAX_HOST_SLOWDOWN = 2.1
 # Below this the profiler would have slowed the host five times: then something else differs.
-LEAST_SCALE = 0.2
+MIN_HOST_SCALE = 0.2
 # Closer than this the profiler cost nothing.
-ALIKE = 0.001
-ROUNDS = 8
+NO_OVERHEAD_BELOW = 0.001
+BISECTION_ROUNDS = 8
 _PRICES = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind.CALL: NS_PER_CALL}
 
 
 @dataclass(frozen=True)
-class HostScales:
+class HostScale:
     """Unprofiled over recorded dispatching: what is expected, and between which bounds. `solved`: from a measured
     unprofiled step time."""
 
@@ -38,47 +38,47 @@ class HostScales:
     solved: bool
 
 
-def host_scaled(world: World, scale: float) -> World:
+def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
     """The world with all dispatching and every call's own time scaled."""
     if scale == 1.0:
-        return world
-    return world.but(gap=world.gap_scaled(Doing.DISPATCH, scale), cost=scaled(world.items.cost, scale))
+        return graph
+    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, scale), cost=scale_column(graph.items.cost, scale))
 
 
-def scales_of(world: World) -> HostScales:
+def host_scale_of(graph: ModifiedGraph) -> HostScale:
     """The host's scales. On a CPU run, where dispatching cannot be told from work, the host is taken as recorded."""
-    recording = world.facts.recording
+    recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
         # It is of the median step; the window also holds steps that take longer, with the profiler as without it.
-        solved = _solved(world, recording.account.window * (1 - overhead.value))
-        return HostScales(solved, solved, solved, solved=True)
+        solved = _solved(graph, recording.account.window * (1 - overhead.value))
+        return HostScale(solved, solved, solved, solved=True)
     if not recording.on_device:
-        return HostScales(1.0, 1.0, 1.0, solved=False)
-    return HostScales(_priced(world), 1 / SLOWED_AT_MOST, 1.0, solved=False)
+        return HostScale(1.0, 1.0, 1.0, solved=False)
+    return HostScale(_priced(graph), 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False)
 
 
-def _solved(world: World, window: float) -> float:
+def _solved(graph: ModifiedGraph, window: float) -> float:
     """The scale at which the window takes so long; the replay grows with the scale, so bisection finds it."""
-    if world.window() <= window * (1 + ALIKE):
+    if graph.window() <= window * (1 + NO_OVERHEAD_BELOW):
         return 1.0
-    low, high = LEAST_SCALE, 1.0
-    for _ in range(ROUNDS):
+    low, high = MIN_HOST_SCALE, 1.0
+    for _ in range(BISECTION_ROUNDS):
         middle = (low + high) / 2
-        if host_scaled(world, middle).window() > window:
+        if with_host_scale(graph, middle).window() > window:
             high = middle
         else:
             low = middle
     return high
 
 
-def _priced(world: World) -> float:
+def _priced(graph: ModifiedGraph) -> float:
     """What is left of dispatching when each recorded event's price is taken off."""
-    recording, items = world.facts.recording, world.items
+    recording, items = graph.base.recording, graph.items
     events = recording.trace.events
     launching = np.isin(events.thread, recording.host.launching_threads)
     counted = launching & recording.in_window(events.start)
     price = sum(cost * int((events.kind[counted] == kind).sum()) for kind, cost in _PRICES.items())
     inside = recording.in_window(items.at)
-    dispatching = int(items.gap[inside, Doing.DISPATCH].sum() + items.cost[inside].sum())
-    return float(np.clip(1 - price / max(dispatching, 1), 1 / SLOWED_AT_MOST, 1.0))
+    dispatching = int(items.gap[inside, Activity.DISPATCH].sum() + items.cost[inside].sum())
+    return float(np.clip(1 - price / max(dispatching, 1), 1 / MAX_HOST_SLOWDOWN, 1.0))

@@ -12,7 +12,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed:
+class ReplayResult:
     """What came of it: the edges of the steps in ns, and when each block was over on the host and on its stream."""
 
     edges: Ints
@@ -25,7 +25,7 @@ class Replayed:
         return int(self.edges[-1] - self.edges[0])
 
 
-def replay(graph: Graph, layout: Layout, items: Items | None = None) -> Replayed:
+def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayResult:
     """Runs the graph; with `items` in the place of its own, which must depend on one another as those do."""
     work = graph.items if items is None else items
     maps = maps_of(work, layout)
@@ -66,7 +66,7 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> Replayed
         host[block] = h
         if mark >= 0:
             reached[mark] = h if mark == 0 and graph.host_only else max(h, latest_judged)
-    return Replayed(_edges(graph, layout, work, reached, device), host, device)
+    return ReplayResult(_edges(graph, layout, work, reached, device), host, device)
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:

@@ -16,9 +16,9 @@ from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
 from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, completed
+from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.operands import Operands, operands_of
+from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
@@ -26,7 +26,7 @@ NS_PER_S = 1e9
 MIN_SIGNATURES = 2  # the first one stands for none
 
 
-class Roof(IntEnum):
+class BoundBy(IntEnum):
     """What bounds a kernel."""
 
     UNKNOWN = 0
@@ -35,26 +35,26 @@ class Roof(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Roofs(Table):
+class KernelBounds(Table):
     """One row per device operation of the trace's device."""
 
-    roof: Ints = column("Roof", "the roof that bounds the operation")
+    bound_by: Ints = column("BoundBy", "the roof that bounds the operation")
     reached: Floats = column("share", "time at that roof / time taken; 0 where the roof is unknown, may exceed 1")
     other: Floats = column("share", "time at the other roof / time taken; 0 where the roof is unknown")
 
 
-def roofs_of(trace: Trace) -> Roofs:
+def kernel_bounds_of(trace: Trace) -> KernelBounds:
     """The roofs of the device operations."""
     ops = trace.device_ops
     roof, reached, other = np.zeros(len(ops), np.int64), np.zeros(len(ops)), np.zeros(len(ops))
     peaks = peaks_of(trace)
     if peaks is None or not len(trace.calls) or len(trace.signatures) < MIN_SIGNATURES:
-        return Roofs(roof, reached, other)
+        return KernelBounds(roof, reached, other)
     called, operator = trace.calling_operators
     works = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
     rows = np.flatnonzero(ops.launched & works & called[ops.call])
     if not len(rows):
-        return Roofs(roof, reached, other)
+        return KernelBounds(roof, reached, other)
     length = ops.end[rows] - ops.start[rows]
     operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
     taken = np.bincount(group, weights=length)
@@ -68,11 +68,11 @@ def roofs_of(trace: Trace) -> Roofs:
     times = np.array([_times(trace, peaks, *key) for key in distinct.tolist()])[which.reshape(-1)]
     at_roof = times.max(axis=1)
     known = np.isfinite(at_roof) & (at_roof > 0) & (at_roof < IMPLAUSIBLE_FROM * taken)
-    nearer = np.where(times[:, 0] >= times[:, 1], Roof.COMPUTE, Roof.MEMORY)
-    roof[rows] = np.where(known, nearer, Roof.UNKNOWN)[group]
+    nearer = np.where(times[:, 0] >= times[:, 1], BoundBy.COMPUTE, BoundBy.MEMORY)
+    roof[rows] = np.where(known, nearer, BoundBy.UNKNOWN)[group]
     reached[rows] = np.where(known, at_roof / np.maximum(taken, 1), 0.0)[group]
     other[rows] = np.where(known, times.min(axis=1) / np.maximum(taken, 1), 0.0)[group]
-    return Roofs(roof, reached, other)
+    return KernelBounds(roof, reached, other)
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
@@ -89,13 +89,8 @@ def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: in
     if work == Work.STREAMING:
         return 0.0, at_bandwidth
     count = flops(name, operands.dims, operands.concrete)
-    precision = completed(precision_of(kernel_name), _operand_type(operands))
+    precision = with_operand_type(precision_of(kernel_name), first_tensor_type(operands))
     peak = peaks.of(precision) if precision is not None else None
     if count is None or peak is None:
         return unknown
     return count / (peak * TERA) * NS_PER_S, at_bandwidth
-
-
-def _operand_type(operands: Operands) -> str:
-    """The type of the first input that is a tensor."""
-    return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")

@@ -73,7 +73,7 @@ def _result(name: str, tensors: list[tuple[Shape, str]]) -> tuple[Shape, str] | 
     if name in _TO_BOOL:
         return shape, "bool"
     valued = tensors[1:] if name == "where" and len(tensors) > 1 else tensors
-    type_name = promoted(valued)
+    type_name = promote_types(valued)
     return shape, _DEFAULT_FLOAT if name in _TO_FLOAT and _category(type_name) < 2 else type_name
 
 
@@ -88,7 +88,7 @@ def broadcast(shapes: list[Shape]) -> Shape | None:
     return tuple(reversed(sizes))
 
 
-def promoted(tensors: list[tuple[Shape, str]]) -> str:
+def promote_types(tensors: list[tuple[Shape, str]]) -> str:
     """The type that tensors of several types give together, by torch's rules of promotion.
 
     A tensor without dimensions counts only where it is of a higher category (bool, whole, floating, complex) than all

@@ -1,7 +1,7 @@
-"""The table of work on the device, tied to the calls that put it there.
+"""The table of device operations, linked to the calls that launched them.
 
-A device operation belongs to the host by its launch (`correlation`), never by gpu_user_annotation: that one spans only
-what the annotation's own thread launched, and backward passes are launched by another.
+The link is `correlation`, never gpu_user_annotation: that covers only what the annotation's own thread launched, and
+another thread launches the backward pass.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 
 class Work(IntEnum):
-    """What a device operation does; the first four words are those of knowledge/kernels.toml."""
+    """The kind of work of a device operation. knowledge/kernels.toml uses the first four words."""
 
     UNKNOWN = 0
     CONTRACTION = 1
@@ -29,28 +29,32 @@ class Work(IntEnum):
     PEER_COPY = 7  # between devices
 
 
+COMPUTE_KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
+"""The work of kernels that compute: all but collectives and copies."""
+
+
 @dataclass(frozen=True, eq=False)
 class DeviceOps(Table):
     """One row per kernel, copy or fill, sorted by start."""
 
-    start: Ints = column("ns", "begin on the device")
+    start: Ints = column("ns", "start on the device")
     end: Ints = column("ns", "end on the device")
-    work: Ints = column("Work", "what it does")
+    work: Ints = column("Work", "kind of work")
     name: Ints = column("row of names", "kernel or copy name")
     device: Ints = column("id", "device index")
     queue: Ints = column("row of threads", "the stream, as an interned (device, stream) pair")
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
-    blocks: Ints = column("count", "thread blocks of the grid; 0 where not recorded")
-    launched: Bools = column("flag", "whether the launching call was recorded")
-    call: Ints = column("row of calls", "the launching call; meaningful only where launched")
+    blocks: Ints = column("count", "thread blocks of the grid; 0 if not recorded")
+    launched: Bools = column("flag", "True if the launching call was recorded")
+    call: Ints = column("row of calls", "the launching call; valid only if launched")
 
     def issued(self, calls: Calls) -> Ints:
-        """When each was asked for, in ns: the begin of its launching call, its own where that was not recorded."""
+        """Returns the start of each launching call in ns, or of the operation itself if the call was not recorded."""
         return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
 
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
-    """The device operations among the events, of all devices."""
+    """Returns the device operations of all devices."""
     on_device = np.zeros(len(Kind), np.bool_)
     on_device[list(DEVICE_KINDS)] = True
     rows = events.take(np.flatnonzero(on_device[events.kind]))
@@ -70,7 +74,7 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
 
 
 def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
-    """For each correlation whether a call has it, and which. One graph launch has many operations."""
+    """Per correlation id: True if a call has it, and the row of that call. One graph launch has many operations."""
     if not len(calls):
         return np.zeros(len(correlation), np.bool_), np.zeros(len(correlation), np.int64)
     order = np.argsort(calls.correlation, kind="stable")
@@ -94,7 +98,7 @@ def _work(rows: Events, names: tuple[str, ...]) -> Ints:
 
 
 def _copy_direction(name: str) -> Work:
-    """From names such as "Memcpy HtoD (Pageable -> Device)"."""
+    """Parses names such as "Memcpy HtoD (Pageable -> Device)"."""
     if "DtoH" in name:
         return Work.DOWNLOAD
     if "HtoD" in name or "HtoH" in name:

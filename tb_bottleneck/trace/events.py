@@ -1,4 +1,4 @@
-"""The table of everything that took time, and how it is built from a reader's batches."""
+"""The event table, and its builder that takes the reader's batches."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -15,29 +15,29 @@ from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
 
-# Longer than any recording; Kineto writes such durations on overflow (so does HolisticTraceAnalysis judge them).
+# Longer than any recording. Kineto writes such durations on overflow; HolisticTraceAnalysis treats them the same way.
 MAX_DURATION_US = 7 * 24 * 3600 * 1e6
-# Rows of a trace are a few thousand threads and streams; a file with more names than this is hostile.
+# A trace has a few thousand threads and streams; a file with more names than this is malicious.
 MAX_THREAD_NAMES = 1_000_000
-# Rows that are joined and narrowed at once.
+# Rows that are concatenated and narrowed at once.
 PART = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Events(Table):
-    """Complete events ("X"), sorted by start, then the longest first, then file order."""
+    """Complete events ("X"), sorted by start, then longest first, then file order."""
 
-    start: Ints = column("ns", "begin, on the recording's own clock")
+    start: Ints = column("ns", "start, on the recording's own clock")
     duration: Ints = column("ns", "time taken; never negative")
-    kind: Ints = column("Kind", "what the event is")
+    kind: Ints = column("Kind", "kind of the event")
     name: Ints = column("row of names", "interned name")
     thread: Ints = column("row of threads", "interned (pid, tid); for device work the stream's row")
-    correlation: Ints = column("id", "ties a runtime call to its device work; 0 where not linked")
+    correlation: Ints = column("id", "links a runtime call to its device work; 0 if not linked")
     device: Ints = column("id", "device of device work, else 0")
     stream: Ints = column("id", "stream of device work, else 0")
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
-    blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 where not recorded")
-    multiprocessors: Ints = column("count", "of the device, as a kernel's own arguments tell it; 0 where they do not")
+    blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 if not recorded")
+    multiprocessors: Ints = column("count", "of the device, derived from a kernel's arguments; 0 if unknown")
     signature: Ints = column(
         "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
     )
@@ -51,7 +51,7 @@ class Events(Table):
 
 
 class EventsBuilder:
-    """Takes batches, gives the table. `lost` counts what could not be used, by the reason."""
+    """Builds the event table from batches. `lost` counts unusable events by reason."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -59,11 +59,11 @@ class EventsBuilder:
         self._signatures = Signatures()
         self._thread_names: dict[tuple[str, str], str] = {}
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
-        self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are to be joined
+        self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are not concatenated yet
         self._fresh_rows = 0
 
     def add(self, batch: Sequence[Event] | Sequence[ExactEvent]) -> None:
-        """Takes the complete events of a batch and the names of threads; leaves flows, instants and counters out."""
+        """Adds the complete events and thread names of a batch. Flows, instants and counters are ignored."""
         whole = [event for event in batch if event.ph == "X"]
         if len(whole) < len(batch):
             self._add_others(batch)
@@ -75,7 +75,7 @@ class EventsBuilder:
                 self._join_fresh()
 
     def build(self) -> Events:
-        """The table of all batches. Empties the builder: a recording's columns are held once, not twice."""
+        """Returns the table of all batches. Empties the builder, so that the columns exist only once in memory."""
         self._join_fresh()
         whole = {name: self._joined(name) for name in ("start", "duration")}
         order = _order(**whole)
@@ -86,19 +86,19 @@ class EventsBuilder:
         return Events(**columns)
 
     def names(self) -> tuple[str, ...]:
-        """The interned names; hostile text."""
+        """Returns the interned names: untrusted text."""
         return self._labels.names()
 
     def signatures(self) -> tuple[Signature, ...]:
-        """The interned signatures as JSON text: shapes, types, values."""
-        return tuple(self._signatures.kept)
+        """Returns the interned signatures as JSON text: shapes, types, values."""
+        return tuple(self._signatures.row_of)
 
     def threads(self) -> tuple[Thread, ...]:
-        """The interned threads."""
+        """Returns the interned threads."""
         return self._labels.threads(self._thread_names)
 
     def _join_fresh(self) -> None:
-        """Makes one part of many: narrow() takes as long for a few hundred rows as for some thousands."""
+        """Concatenates small parts: narrow() takes as long for hundreds of rows as for thousands."""
         for name, parts in self._fresh.items():
             self._parts[name].append(narrow(np.concatenate(parts)))
         self._fresh.clear()
@@ -149,11 +149,11 @@ class EventsBuilder:
 
 
 def _order(start: Ints, duration: Ints) -> Rows:
-    """Rows by start, then the longest first, then file order: the few that start together are sorted once more."""
+    """Returns the rows by start, then longest first, then file order. Only rows with equal starts are sorted twice."""
     order = np.argsort(start, kind="stable")
-    begins = start[order]
-    twins = begins[1:] == begins[:-1]
-    tied = np.flatnonzero(np.append(twins, False) | np.append(False, twins))
+    starts = start[order]
+    equals_next = starts[1:] == starts[:-1]
+    tied = np.flatnonzero(np.append(equals_next, False) | np.append(False, equals_next))
     rows = order[tied]
     order[tied] = rows[np.lexsort((-duration[rows], start[rows]))]
     return order

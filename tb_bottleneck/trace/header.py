@@ -1,6 +1,6 @@
-"""What a recording says about itself, picked from its top-level keys.
+"""The trace's own description, from its top-level keys.
 
-Everything else up there (hosts, users, environment variables, tokens) is private: it is neither kept nor shown.
+All other top-level keys (hosts, users, environment variables, tokens) are private: they are neither stored nor shown.
 """
 
 import json
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEVICES = 1024
-# No multiprocessor holds fewer threads (CUDA C++ Programming Guide, compute capabilities: 1024 and more).
+# Every multiprocessor has at least this many threads (CUDA C++ Programming Guide, compute capabilities: 1024 or more).
 FEWEST_THREADS = 512
-# Numbers as the libraries spell them: CUDA's 12040 is 12.4.
+# Version numbers in the libraries' own format: CUDA's 12040 is 12.4.
 VERSIONS = (
     "cuda_runtime_version",
     "cuda_driver_version",
@@ -29,12 +29,12 @@ class DeviceFacts:
     index: int
     name: str
     multiprocessors: int | None
-    capability: tuple[int, int] | None = None  # CUDA's; what ROCm writes there is no capability
+    capability: tuple[int, int] | None = None  # CUDA only; ROCm writes something else there
 
 
 @dataclass(frozen=True)
 class Header:
-    """The safe part of a trace's head. `context` is what the training process added under the key tb_bottleneck."""
+    """The safe part of a trace's metadata. `context` has the facts that the process added."""
 
     devices: tuple[DeviceFacts, ...]
     rocm: bool
@@ -47,26 +47,26 @@ class Header:
     versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
 
     def device(self, index: int) -> DeviceFacts | None:
-        """The device with this index, None where the trace does not describe it.
+        """Returns the device with this index, or None if the trace does not describe it.
 
-        ROCm counts the devices it describes from those that are visible, and those that work from all of the machine:
-        where all that are described are alike, any description will do.
+        ROCm numbers the described devices among the visible ones, and the working devices among all of the machine.
+        If all described devices have one name, any of them is returned.
         """
-        alike = self.devices[0] if len({device.name for device in self.devices}) == 1 else None
-        return next((device for device in self.devices if device.index == index), alike)
+        same_for_all = self.devices[0] if len({device.name for device in self.devices}) == 1 else None
+        return next((device for device in self.devices if device.index == index), same_for_all)
 
 
 def read_header(raw: dict[str, Any]) -> Header:
-    """Picks what is used; whatever is missing or of another type than it should be is left out."""
+    """Reads the keys that are used. A missing key, or one with a wrong type, is left out."""
     distributed = raw.get("distributedInfo")
-    about = distributed if isinstance(distributed, dict) else {}
+    job = distributed if isinstance(distributed, dict) else {}
     return Header(
         devices=tuple(_devices(raw.get("deviceProperties"))),
         rocm=any(key.startswith(("hip_", "roctracer_", "rocprofiler")) for key in raw),
-        distributed=bool(about),
-        rank=_whole(about.get("rank")),
-        world_size=_whole(about.get("world_size")),
-        backend=_text(about.get("backend"), 40),
+        distributed=bool(job),
+        rank=_whole(job.get("rank")),
+        world_size=_whole(job.get("world_size")),
+        backend=_text(job.get("backend"), 40),
         stacks_recorded=raw.get("with_stack") == 1,
         context=_context(raw.get("tb_bottleneck")),
         versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},
@@ -76,11 +76,11 @@ def read_header(raw: dict[str, Any]) -> Header:
 def _devices(raw: object) -> list[DeviceFacts]:
     if not isinstance(raw, list):
         return []
-    found = []
+    devices = []
     for position, entry in enumerate(raw[:MAX_DEVICES]):
         if isinstance(entry, dict):
             index = _whole(entry.get("id"))
-            found.append(
+            devices.append(
                 DeviceFacts(
                     index=position if index is None else index,
                     name=_text(entry.get("name"), 200),
@@ -88,15 +88,15 @@ def _devices(raw: object) -> list[DeviceFacts]:
                     capability=_capability(entry),
                 )
             )
-    return found
+    return devices
 
 
 def _multiprocessors(entry: dict[str, Any]) -> int | None:
-    """numSms; torch's own exporter in Python writes it under another name (_chrome_trace_export.py of torch 2.13)."""
-    told = _whole(entry.get("numSms"))
-    if told is None and (misnamed := _whole(entry.get("maxThreadsPerMultiprocessor"))) is not None:
+    """Reads numSms. torch's Python exporter writes it under another name (_chrome_trace_export.py of torch 2.13)."""
+    count = _whole(entry.get("numSms"))
+    if count is None and (misnamed := _whole(entry.get("maxThreadsPerMultiprocessor"))) is not None:
         return misnamed if misnamed < FEWEST_THREADS else None
-    return told
+    return count
 
 
 def _capability(entry: dict[str, Any]) -> tuple[int, int] | None:
@@ -105,7 +105,7 @@ def _capability(entry: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _context(raw: object) -> dict[str, Any]:
-    """The facts the training process added: an object, or its JSON text, with the facts under "context"."""
+    """Returns the facts that the process added: under "context" of an object, or of its JSON text."""
     if isinstance(raw, str):
         try:
             raw = json.loads(raw)
@@ -120,5 +120,5 @@ def _whole(value: object) -> int | None:
 
 
 def _text(value: object, length: int) -> str:
-    """Text that can be encoded, kept by its beginning; empty where there is none."""
+    """Returns at most `length` characters that can be encoded; empty if the value is not text."""
     return value[:length].encode("utf-8", "replace").decode() if isinstance(value, str) else ""

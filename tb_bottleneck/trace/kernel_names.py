@@ -1,23 +1,23 @@
-"""Kernel names as people want to read them: without the list of their arguments' types, and not too long."""
+"""Shortens kernel names for display: no argument types, limited length."""
 
 LONGEST = 160
 
 
 def short(name: str) -> str:
-    """The name without the types of its arguments, which C++ writes behind it in parentheses."""
+    """Returns the name without the argument types that C++ appends in parentheses."""
     return cut((name[: _opening(name)].rstrip() if name.endswith(")") else name) or name)
 
 
 def cut(name: str) -> str:
-    """The name, not too long: a stranger's file may give one any length."""
+    """Returns the name, limited to LONGEST characters: names in a file can have any length."""
     return name if len(name) <= LONGEST else name[: LONGEST - 3] + "..."
 
 
 def _opening(name: str) -> int:
-    """Where the parenthesis begins that the last character closes; the whole length where nothing opens it."""
+    """Returns the position of the parenthesis that the last character closes, or the length of the name."""
     depth = 0
-    for place in range(len(name) - 1, -1, -1):
-        depth += (name[place] == ")") - (name[place] == "(")
+    for position in range(len(name) - 1, -1, -1):
+        depth += (name[position] == ")") - (name[position] == "(")
         if depth == 0:
-            return place
+            return position
     return len(name)

@@ -1,4 +1,4 @@
-"""What an event is: the categories of every torch version, brought to one word each.
+"""Kinds of events: maps the category names of all torch versions to one enum.
 
 Names: libkineto ActivityType.h; torch 1.8 to 1.11 wrote Operator, Runtime, Kernel, Memcpy, Memset, Python instead
 (renamed in pytorch/kineto 3db5c597).
@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """What a row of the events table is."""
+    """The kind of a row of the event table."""
 
     OTHER = 0
     CPU_OP = 1
@@ -48,9 +48,9 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 
 
 def kind_of(category: str) -> Kind:
-    """The kind of a category as written in a trace. Unknown ones are OTHER: they take no part."""
+    """Returns the kind for a category as written in a trace; OTHER if it is unknown. OTHER is ignored."""
     word = category.lower()
-    found = KIND_OF.get(word)
-    if found is not None:
-        return found
+    kind = KIND_OF.get(word)
+    if kind is not None:
+        return kind
     return Kind.FOREIGN_DEVICE if word.startswith(_FOREIGN_PREFIXES) else Kind.OTHER

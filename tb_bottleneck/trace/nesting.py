@@ -1,4 +1,4 @@
-"""Which row called which, on one thread: rows nest as calls do."""
+"""Call nesting on one thread: the parent of each row, and the innermost row at a time."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from tb_bottleneck.trace.table import Bools, Ints
 
-# Children end up to a few ns after their parents in recordings with ns resolution (pytorch/pytorch#122425).
+# In recordings with ns resolution a child may end a few ns after its parent (pytorch/pytorch#122425).
 OVERHANG_NS = 10
 _PAST = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, eq=False)
 class Nesting:
-    """Rows of one thread, sorted by start, then the longest first; `parent` is the row around each, a root its own."""
+    """Rows of one thread, sorted by start, then longest first. `parent` is the enclosing row, or the row itself."""
 
     start: Ints
     end: Ints
     parent: Ints
 
     def self_times(self) -> Ints:
-        """Time of each row that no row nested in it takes, in ns; never negative."""
+        """Returns the time of each row without its nested rows, in ns; never negative."""
         own = (self.end - self.start).astype(np.int64)
         nested = np.flatnonzero(self.parent != np.arange(len(self.parent)))
         around = self.parent[nested]
@@ -28,23 +28,23 @@ class Nesting:
         return np.maximum(own, 0)
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
-        """For each time whether a row runs then, and the innermost one that does (meaningless where none does)."""
+        """Per time: True if a row is running, and the innermost such row (undefined if there is none)."""
         return innermost(self.start, self.end, times)
 
 
 def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
-    """For each time whether a row runs then, and the innermost one that does (meaningless where none does).
+    """Per time: True if a row is running, and the innermost such row (undefined if there is none).
 
-    Rows are of one thread, sorted by start. The innermost is the last that began and is not over yet. It is looked for
-    in blocks of rows that double: up, until a block has a row that is not over, and down again into its last such half.
-    So the work does not depend on how deep the rows nest.
+    Rows are of one thread, sorted by start. The innermost row is the last one that has started and not ended. The
+    search doubles the block size upwards until a block contains a running row, then descends into the last such half.
+    The cost does not depend on the nesting depth.
     """
-    latest = [end]  # per level: of 1, 2, 4, ... rows the end of the one that ends last
-    bound = np.searchsorted(start, times, side="right")  # of the level: nodes from here on began too late or are over
+    latest = [end]  # per level: the latest end in blocks of 1, 2, 4, ... rows
+    bound = np.searchsorted(start, times, side="right")  # per level: nodes from here on start too late or have ended
     level, node = np.full(len(times), -1), np.zeros(len(times), np.int64)
     left = np.flatnonzero(bound > 0)
     while len(left):
-        # The last node is a pair's first, and looked at here, or the second, and looked at with its pair above.
+        # If the last node is the first of its pair it is checked here; otherwise its pair is checked one level up.
         last = bound[left] - 1
         found = (last % 2 == 0) & (latest[-1][last] > times[left])
         level[left[found]], node[left[found]] = len(latest) - 1, last[found]
@@ -59,11 +59,11 @@ def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
 
 
 def nest(start: Ints, end: Ints) -> Nesting:
-    """Finds the parents. Rows are of one thread, sorted by start, then the longest first.
+    """Finds the parents. Rows are of one thread, sorted by start, then longest first.
 
-    The row around one is the last before it that still runs when it begins. Each row points at the one before it at
-    first; where that one is over, whatever it has passed over is over too, so the row takes over its pointer. Pointers
-    double their reach each time round, so there are about log2(rows) rounds.
+    The parent is the last earlier row that is still running when the row starts. At first each row points at the row
+    before it. If that row has ended, everything it skipped has ended too, so its pointer is taken over (pointer
+    jumping). Pointers double their reach in each round, so there are about log2(rows) rounds.
     """
     around = np.arange(-1, len(start) - 1)
     open_rows = np.arange(len(start))

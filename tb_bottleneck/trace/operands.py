@@ -1,4 +1,4 @@
-"""The inputs of operators, decoded for just the signatures that are asked for."""
+"""Decodes the recorded inputs of operators on request."""
 
 import json
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ Shape = tuple[Any, ...]
 class Operands:
     """Inputs of one operator call, as the profiler recorded them with record_shapes=True.
 
-    `dims` holds one shape per input: () for scalars, a tuple of shapes for lists of tensors. `types` are torch's names
-    (float, c10::BFloat16, Scalar, TensorList, empty). `concrete` are the values of scalars and lists, as text.
+    `dims` has one shape per input: () for scalars, a tuple of shapes for lists of tensors. `types` are torch's names
+    (float, c10::BFloat16, Scalar, TensorList, empty). `concrete` has the values of scalars and lists as text.
     """
 
     dims: tuple[Shape, ...]
@@ -21,7 +21,7 @@ class Operands:
 
 
 def operands_of(signature: tuple[bytes, bytes, bytes]) -> Operands | None:
-    """The inputs that a signature tells, None where it is malformed."""
+    """Returns the inputs that a signature describes, or None if it is malformed."""
     dims, types, concrete = (_list(part) for part in signature)
     if dims is None or not all(_is_shape(dim) for dim in dims):
         return None
@@ -34,14 +34,14 @@ def operands_of(signature: tuple[bytes, bytes, bytes]) -> Operands | None:
 
 def _list(text: bytes) -> list[Any] | None:
     try:
-        found = json.loads(text) if text else None
+        value = json.loads(text) if text else None
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) else None
+    return value if isinstance(value, list) else None
 
 
 def _is_shape(value: Any, depth: int = 0) -> bool:
-    """A list of whole sizes, or one list of such lists (older torch writes the text "[]" for a list of tensors)."""
+    """Returns True for a list of sizes or a list of such lists (older torch writes "[]" for a list of tensors)."""
     if not isinstance(value, list):
         return isinstance(value, str) and not value
     return all((isinstance(size, int) and size >= 0) or (depth < 1 and _is_shape(size, depth + 1)) for size in value)

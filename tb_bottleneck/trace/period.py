@@ -1,9 +1,9 @@
-"""Finds the iterations of a loop that nobody annotated, from operators that come once per iteration.
+"""Finds the iterations of a loop without step annotations, from operators that run once per iteration.
 
-In a training loop some operators come exactly once per iteration (a loss, a pooling layer), so their counts agree, and
-they come in the same order each time. The count that most distinct names share is the number of iterations, if those
-names really interleave; the first of them in time marks where an iteration begins. Backward operators must be among
-them: the layers of one forward pass repeat too, but between two of them no backward pass runs.
+In a training loop some operators run exactly once per iteration (a loss, a pooling layer): their counts are equal and
+their order is the same each time. The count that most distinct names share is the number of iterations, if these names
+interleave; the earliest of them marks the start of an iteration. Backward operators must be among them: the layers of
+one forward pass repeat too, but no backward pass runs between them.
 """
 
 from collections import Counter
@@ -14,20 +14,20 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
 
-# Names that come this often or more seldom show no cadence.
+# Names with this many calls or fewer show no period.
 MIN_ITERATIONS = 3
-# Fewer agreeing names could agree by chance.
+# Fewer names could have equal counts by chance.
 MIN_NAMES = 3
-# The share of their calls that must lie within their iteration: now and then one comes out of turn.
+# Share of the calls that must be inside their iteration; a few may be out of order.
 IN_TURN = 0.9
-# An iteration this many times the median is start-up, not cadence (the outlier rule of the method: 3 x median).
+# An iteration longer than this many times the median is start-up.
 OUTLIER = 3.0
 
 
 def find_period(trace: Trace) -> Ints:
-    """Begins of the iterations in ns, and the end of the last one; empty where no period is found.
+    """Returns the starts of the iterations and the end of the last one, in ns; empty if no period is found.
 
-    Leading iterations longer than OUTLIER x the median are left out: they are warm-up.
+    Leading iterations longer than OUTLIER times the median are warm-up and left out.
     """
     rows = trace.rows(Kind.CPU_OP)
     names, inverse, counts = np.unique(trace.events.name[rows], return_inverse=True, return_counts=True)
@@ -41,7 +41,7 @@ def find_period(trace: Trace) -> Ints:
             continue
         times = trace.events.start[by_name[(ends[members] - iterations)[:, None] + np.arange(iterations)]]
         anchor = times[np.argmin(times[:, 0])]
-        # The last iteration has no successor to end it, so it serves as the end of the one before.
+        # The last iteration has no successor that ends it, so it only ends the one before.
         within = (times[:, :-1] >= anchor[:-1]) & (times[:, :-1] < anchor[1:])
         if within.mean() > IN_TURN:
             return _without_warmup(anchor)

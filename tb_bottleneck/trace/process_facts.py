@@ -1,15 +1,15 @@
-"""Numbers that the training process told with the trace: a stranger's word, so each is looked at before it is used."""
+"""Validates the untrusted numbers that the training process added to the trace."""
 
 import re
 from math import isfinite
 from typing import Any
 
-# The reader keeps numbers of many digits as they stand in the file.
+# The reader keeps numbers with many digits as text.
 _WRITTEN = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 
 
 def positive(value: Any) -> float | None:
-    """A positive finite number, else None; truth values are none."""
+    """Returns a positive finite number, or None. Booleans are not numbers."""
     if isinstance(value, str) and _WRITTEN.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

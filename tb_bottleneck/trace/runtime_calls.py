@@ -1,4 +1,4 @@
-"""The table of runtime and driver calls of the host, with what each one does."""
+"""The table of the host's runtime and driver calls, with the role of each."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,7 +12,7 @@ from tb_bottleneck.trace.table import Ints, Table, column
 
 
 class Role(IntEnum):
-    """What a call does; the words are those of knowledge/calls.toml."""
+    """The role of a call. knowledge/calls.toml uses these words."""
 
     OTHER = 0
     LAUNCH = 1
@@ -27,20 +27,20 @@ class Role(IntEnum):
 class Calls(Table):
     """One row per call, sorted by start."""
 
-    start: Ints = column("ns", "begin of the call")
+    start: Ints = column("ns", "start of the call")
     end: Ints = column("ns", "return of the call")
-    role: Ints = column("Role", "what the call does")
+    role: Ints = column("Role", "role of the call")
     name: Ints = column("row of names", "the function")
     thread: Ints = column("row of threads", "the calling thread")
-    correlation: Ints = column("id", "ties the call to its device work; 0 where not linked")
+    correlation: Ints = column("id", "links the call to its device work; 0 if not linked")
 
     def of(self, *roles: Role) -> "Calls":
-        """The rows with one of these roles."""
+        """Returns the rows with one of these roles."""
         return self.take(np.isin(self.role, roles))
 
 
 def calls_of(events: Events, names: tuple[str, ...]) -> Calls:
-    """The calls among the events."""
+    """Returns the runtime and driver calls."""
     rows = np.flatnonzero(events.kind == Kind.CALL)
     name_of = events.name[rows]
     roles = np.zeros(len(names), np.int64)

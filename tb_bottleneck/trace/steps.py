@@ -1,8 +1,8 @@
-"""Cuts the recording into training steps, and says on what basis.
+"""Splits the recording into training steps.
 
-A host step ends when the host has moved on, but its device work may still run: the first recorded steps often just fill
-the launch queue. So a step is over when both are: at the later of the host step's end and the end of the last device
-operation that was launched in it. Device work is never clipped at the end of a host step.
+The host finishes a step before the device does: the first recorded steps often only fill the launch queue. A step ends
+at the later of two times: the end of the host's step, and the end of the last device operation launched in it. Device
+work is never clipped at the end of a host step.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.period import find_period
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
@@ -27,8 +28,8 @@ MIN_STEPS_TO_LOSE_ONE = 3
 class Steps:
     """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns.
 
-    `basis` is profiler_step, inferred or whole (then there is one step: the whole window). `host` are the host's own
-    begins of the steps, for assigning launches; it has one entry more than there are steps, like `edges`.
+    `basis` is profiler_step, inferred or whole (one step, the whole window). `host` holds the host's own step
+    boundaries, which assign launches to steps; like `edges` it has one entry more than there are steps.
     """
 
     basis: str
@@ -40,7 +41,7 @@ class Steps:
 
     @property
     def begin(self) -> int:
-        """Begin of the window, in ns."""
+        """Start of the window, in ns."""
         return int(self.edges[0])
 
     @property
@@ -55,7 +56,7 @@ class Steps:
 
 
 def find_steps(trace: Trace) -> Steps | None:
-    """The steps of a recording, None where nothing at all happened in it."""
+    """Returns the steps of a recording, or None if it is empty."""
     marks = _rows_named(trace, _PROFILER_STEP)
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
@@ -70,15 +71,14 @@ def find_steps(trace: Trace) -> Steps | None:
 
 
 def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
-    wanted = trace.names_where(lambda name: bool(pattern.search(name)))
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    return rows[np.isin(trace.events.name[rows], wanted)]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(pattern.search(name)))]
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:
-    """Ends of the last optimizer call of each step: calls without a backward pass between them are of one step.
+    """Returns the end of the last optimizer call of each step. Calls with no backward pass between them are one step.
 
-    Where no backward pass was recorded (a replayed graph has none), any launch stands for one.
+    If no backward pass was recorded (a replayed CUDA graph records none), any launch counts as one.
     """
     starts, ends = trace.events.start[rows], trace.events.end[rows]
     if len(rows) < 2:
@@ -90,7 +90,7 @@ def _last_ends(trace: Trace, rows: Rows) -> Ints:
 
 
 def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
-    """Moves each step's end to where its device work ends too, if that is later."""
+    """Moves the end of each step to the end of its device work, if that is later."""
     ops = trace.device_ops
     edges = host.astype(np.int64).copy()
     if len(ops):
@@ -99,13 +99,13 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
         np.maximum.at(edges, step[inside] + 1, ops.end[inside])
         edges = np.maximum.accumulate(edges)
         if len(host) > MIN_STEPS_TO_LOSE_ONE:
-            # The profiler drains the device when it starts: the first step finds an empty queue, as no later one does.
+            # The profiler drains the device when it starts, so only the first step finds an empty queue.
             return Steps(basis, edges[1:], host[1:])
     return Steps(basis, edges, host)
 
 
 def _whole(trace: Trace) -> Steps | None:
-    """From the first to the last device operation; on a recording without any, of operators."""
+    """One step from the first to the last device operation, or operator if there is no device operation."""
     ops = trace.device_ops
     if len(ops):
         edges = np.array([ops.start.min(), ops.end.max()])

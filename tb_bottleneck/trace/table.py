@@ -1,6 +1,6 @@
-"""Tables declared as data: a frozen dataclass of columns, each with a unit and one sentence that says what it promises.
+"""Declared tables: frozen dataclasses of columns, each with a unit and a description.
 
-Columns are numpy arrays of one length, read-only from the moment the table exists.
+Columns are read-only numpy arrays of equal length.
 """
 
 from dataclasses import dataclass, field, fields
@@ -17,14 +17,14 @@ Rows = NDArray[np.intp]
 T = TypeVar("T", bound="Table")
 
 
-def column(unit: str, says: str) -> Any:
-    """Declares a column. `unit` is ns, bytes, row (of which table), id, flag, count or a word list's name."""
-    return field(metadata={"unit": unit, "says": says})
+def column(unit: str, description: str) -> Any:
+    """Declares a column. `unit` is ns, bytes, row (of a table), id, flag, count, or the name of an enum."""
+    return field(metadata={"unit": unit, "description": description})
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Base of the tables: checks that the columns are of one length, and freezes them."""
+    """Base of the tables: checks that the columns have equal length, and makes them read-only."""
 
     def __post_init__(self) -> None:
         lengths = {item.name: len(getattr(self, item.name)) for item in fields(self)}
@@ -37,13 +37,13 @@ class Table:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self: T, rows: Any) -> T:
-        """The table of just these rows: an index array, a mask or a slice."""
+        """Returns the table of these rows, given as an index array, a mask or a slice."""
         return type(self)(*(getattr(self, item.name)[rows] for item in fields(self)))
 
 
 def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
-    """The rows of each thread, in their order; `thread` is the whole column. One pass for any number of threads."""
+    """Groups rows by thread, in order; `thread` is the whole column. One pass for any number of threads."""
     threads = thread[rows]
     order = np.argsort(threads, kind="stable")
-    found, begins = np.unique(threads[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(rows[order], begins[1:]), strict=True)) if len(rows) else {}
+    distinct, starts = np.unique(threads[order], return_index=True)
+    return dict(zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True)) if len(rows) else {}

@@ -1,4 +1,4 @@
-"""A recording as tables: what the later rooms read. Derived facts are computed once and stay with the trace."""
+"""A trace as tables. Derived facts are computed once and cached with the trace."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
-from tb_bottleneck.trace.work_from_operator import told_by_operators
+from tb_bottleneck.trace.work_from_operator import work_from_operators
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One recording of one process. `lost` counts what could not be used; `truncated` says how the file ended early."""
+    """The trace of one process. `lost` counts unusable parts by reason; `truncated` says how the file ended early."""
 
     header: Header
     events: Events
@@ -32,7 +32,7 @@ class Trace:
     truncated: str
 
     def rows(self, *kinds: Kind) -> Rows:
-        """Row numbers of the events of these kinds, in order of start."""
+        """Returns the row numbers of the events of these kinds, in order of start."""
         if kinds not in self._rows:
             wanted = np.zeros(len(Kind), np.bool_)
             wanted[list(kinds)] = True
@@ -42,12 +42,8 @@ class Trace:
 
     @cached_property
     def _rows(self) -> dict[tuple[Kind, ...], Rows]:
-        """What was asked for so far: most measures begin with the same few kinds."""
+        """Cache of `rows`: most measures start from the same few kinds."""
         return {}
-
-    def names_where(self, test: Callable[[str], bool]) -> Rows:
-        """Row numbers of the names that pass a test."""
-        return np.array([row for row, name in enumerate(self.names) if test(name)], np.intp)
 
     @cached_property
     def calls(self) -> Calls:
@@ -62,13 +58,13 @@ class Trace:
             return ops
         called, operator = self.calling_operators
         names = self.events.name[operator[ops.call]]
-        return replace(ops, work=told_by_operators(ops.work, ops.launched & called[ops.call], names, self.names))
+        return replace(ops, work=work_from_operators(ops.work, ops.launched & called[ops.call], names, self.names))
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:
-        """For each call whether an operator makes it, and the innermost one that does, as a row of the events.
+        """Per call: True if an operator makes it, and the innermost such operator as a row of the events.
 
-        By time and thread: the `External id` that should tell it is missing or wrong in many recordings.
+        Matched by time and thread, because the `External id` is missing or wrong in many recordings.
         """
         called = np.zeros(len(self.calls), np.bool_)
         operator = np.zeros(len(self.calls), np.int64)
@@ -82,7 +78,7 @@ class Trace:
 
     @cached_property
     def reads(self) -> Bools:
-        """For each call whether it copies from a device to the host: the host waits for the value."""
+        """Per call: True if it copies from a device to the host, so that the host waits for the value."""
         reads = np.zeros(len(self.calls), np.bool_)
         ops = self.all_device_ops
         reads[ops.call[ops.launched & (ops.work == Work.DOWNLOAD)]] = True
@@ -90,18 +86,18 @@ class Trace:
 
     @cached_property
     def device_index(self) -> int:
-        """The device that the report is about: the one with most operations; 0 where there is none."""
+        """Index of the device that the report is about: the one with the most operations, or 0."""
         devices, counts = np.unique(self.all_device_ops.device, return_counts=True)
         return int(devices[np.argmax(counts)]) if len(devices) else 0
 
     @cached_property
     def multiprocessors(self) -> int | None:
-        """Of that device: from its description, else from what its kernels tell, None where neither says."""
+        """Multiprocessor count of that device, from its description or from its kernels; None if unknown."""
         facts = self.header.device(self.device_index)
         if facts is not None and facts.multiprocessors is not None:
             return facts.multiprocessors
-        told = self.events.multiprocessors[(self.events.kind == Kind.KERNEL) & (self.events.multiprocessors > 0)]
-        return int(np.median(told)) if len(told) else None
+        counts = self.events.multiprocessors[(self.events.kind == Kind.KERNEL) & (self.events.multiprocessors > 0)]
+        return int(np.median(counts)) if len(counts) else None
 
     @cached_property
     def device_ops(self) -> DeviceOps:
@@ -111,9 +107,13 @@ class Trace:
 
 
 def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace:
-    """Reads the trace at `path`. `progress` is told bytes read and bytes in all.
+    """Reads the trace at `path`. `progress` is called with the bytes read and the bytes in total.
 
-    Raises NotFound, and Unreadable where the file gives no trace at all; damage inside is survived and counted.
+    Damaged events are skipped and counted.
+
+    Raises:
+        NotFound: there is no such file.
+        Unreadable: the file contains no trace.
     """
     reader, builder = KinetoReader(path, progress), EventsBuilder()
     for batch in reader.batches():

@@ -5,7 +5,7 @@ import weakref
 
 from draw import drawn_trace
 
-from tb_bottleneck.attribution.memoize import kept
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.trace.steps import find_steps
 
@@ -18,7 +18,7 @@ def recorded():
 def test_a_recording_is_looked_at_once_and_let_go_of():
     asked = []
 
-    @kept
+    @memoized
     def steps(recording):
         asked.append(len(recording.steps))
         return len(recording.steps)

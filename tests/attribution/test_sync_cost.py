@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_bottleneck.attribution import sync_cost
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.attribution.sync_cost import NEVER, RETURN_LAG_NS, Costing, charge
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.sync_cost import NEVER, RETURN_LAG_NS, ChargeableGaps, charge
 from tb_bottleneck.intervals import Spans, union
 
 
@@ -19,15 +19,15 @@ class Dispatching:
     def __init__(self, spans):
         self.spans = spans
 
-    def alike(self, threads):
-        yield threads == 0, {Doing.DISPATCH: self.spans}
+    def by_thread_group(self, threads):
+        yield threads == 0, {Activity.DISPATCH: self.spans}
 
 
 def costing(gaps, until, thread, latency, dispatching, frees=()):
     starts, ends = (np.array(side, np.int64) for side in zip(*gaps, strict=True))
     until, thread, latency = (np.array(column, np.int64) for column in (until, thread, latency))
     dispatched = np.where(thread == 0, dispatching.covered(starts, until), 0)
-    return Costing(Spans(starts, ends), until, thread, dispatched + latency, latency, np.array(frees, np.int64))
+    return ChargeableGaps(Spans(starts, ends), until, thread, dispatched + latency, latency, np.array(frees, np.int64))
 
 
 def slowly(gaps, dispatching, over, length):

@@ -5,7 +5,7 @@ import json
 import pytest
 from draw import drawn
 
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 
@@ -71,4 +71,4 @@ def test_a_training_is_known_by_its_backward_pass_or_its_optimizer(tmp_path, nam
     whole, path = drawn(SPARSE, 1000), tmp_path / "run.pt.trace.json"
     row = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 100, "tid": 100, "ts": 10, "dur": 5}
     path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
-    assert trains(load(str(path))) == told
+    assert has_training(load(str(path))) == told

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from urllib.parse import quote, urlsplit
 
 import pytest
-from comparison.sides import A100, H200, V100, repeated
+from comparison.drawn_runs import A100, H200, V100, repeated
 from draw import drawn
 from playwright.sync_api import expect
 

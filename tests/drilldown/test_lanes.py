@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import DEEPEST, DEEPEST_FOLLOWED, DEEPEST_PYTHON
 from tb_bottleneck.trace.trace import load
 
@@ -24,7 +24,7 @@ def nested(tmp_path):
             rows += [row(outer + depth, begin + depth, 900 - 2 * depth) for depth in range(inner)]
         path = tmp_path / "nested.pt.trace.json"
         path.write_text(json.dumps({"with_stack": 1, "traceEvents": rows}))
-        return Case(load(str(path))).lanes.rows
+        return InspectedTrace(load(str(path))).lanes.rows
 
     return made
 

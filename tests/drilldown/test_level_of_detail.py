@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_bottleneck.drilldown.lanes import Lane
-from tb_bottleneck.drilldown.level_of_detail import condensed
+from tb_bottleneck.drilldown.level_of_detail import condense
 
 
 def lane(*things):
@@ -25,26 +25,26 @@ def told(blocks):
 
 
 def test_what_is_longer_than_a_pixel_stays_as_it_is():
-    found = condensed(lane((0, 40, 1, 0), (50, 90, 1, 1)), 0, 100, 10.0)
+    found = condense(lane((0, 40, 1, 0), (50, 90, 1, 1)), 0, 100, 10.0)
     assert told(found) == [(0, 40, 0, 1), (50, 90, 1, 1)]
 
 
 def test_short_neighbours_of_one_kind_are_merged_and_named_after_the_longest():
-    found = condensed(lane((0, 2, 1, 0), (3, 8, 1, 1), (9, 12, 1, 2), (60, 63, 1, 0)), 0, 100, 10.0)
+    found = condense(lane((0, 2, 1, 0), (3, 8, 1, 1), (9, 12, 1, 2), (60, 63, 1, 0)), 0, 100, 10.0)
     assert told(found) == [(0, 12, 1, 3), (60, 63, 0, 1)]
     assert found.busy.tolist() == [10, 3]
 
 
 def test_a_long_thing_between_two_runs_keeps_them_apart():
-    found = condensed(lane((0, 2, 1, 0), (3, 33, 2, 1), (34, 36, 1, 0)), 0, 100, 10.0)
+    found = condense(lane((0, 2, 1, 0), (3, 33, 2, 1), (34, 36, 1, 0)), 0, 100, 10.0)
     assert told(found) == [(0, 2, 0, 1), (3, 33, 1, 1), (34, 36, 0, 1)]
 
 
 def test_only_what_reaches_into_the_stretch_is_told():
     long_and_short = lane((0, 1000, 1, 0), (10, 20, 1, 1), (500, 510, 1, 2), (2000, 2010, 1, 0))
-    assert told(condensed(long_and_short, 400, 600, 1.0)) == [(0, 1000, 0, 1), (500, 510, 2, 1)]
-    assert told(condensed(long_and_short, 1500, 1600, 1.0)) == []
-    assert told(condensed(lane(), 0, 100, 1.0)) == []
+    assert told(condense(long_and_short, 400, 600, 1.0)) == [(0, 1000, 0, 1), (500, 510, 2, 1)]
+    assert told(condense(long_and_short, 1500, 1600, 1.0)) == []
+    assert told(condense(lane(), 0, 100, 1.0)) == []
 
 
 pieces = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30), st.integers(0, 2), st.integers(0, 2)), max_size=60)
@@ -56,7 +56,7 @@ def test_counts_and_busy_time_are_kept_and_blocks_do_not_overlap(gaps_and_length
     for gap, length, key, name in gaps_and_lengths:
         things.append((at + gap, at + gap + length, key, name))
         at += gap + length
-    found = condensed(lane(*things), 0, at + 1, resolution)
+    found = condense(lane(*things), 0, at + 1, resolution)
     assert found.count.sum() == len(things)
     assert found.busy.sum() == sum(end - begin for begin, end, _, _ in things)
     assert (found.start[1:] >= found.end[:-1]).all()
@@ -68,10 +68,10 @@ def test_a_million_things_make_as_many_blocks_as_there_are_pixels_at_most():
     ones = np.ones(len(start), np.int64)
     busy = Lane("device", "", "d", 0, start, start + 6, np.arange(len(start)) % 5, ones, ("a", "b"))
     pixels = 1000
-    assert len(condensed(busy, 0, 10_000_000, 10_000_000 / pixels)) <= pixels + 1
+    assert len(condense(busy, 0, 10_000_000, 10_000_000 / pixels)) <= pixels + 1
 
 
 @pytest.mark.parametrize("resolution", [0.001, 1e12])
 def test_extreme_densities(resolution):
-    found = condensed(lane((0, 2, 1, 0), (3, 8, 1, 1)), 0, 100, resolution)
+    found = condense(lane((0, 2, 1, 0), (3, 8, 1, 1)), 0, 100, resolution)
     assert found.count.sum() == 2

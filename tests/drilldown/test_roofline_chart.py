@@ -5,7 +5,7 @@ import json
 import pytest
 from draw import drawn
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
 from tb_bottleneck.trace.trace import load
 
@@ -34,7 +34,7 @@ def roofline(tmp_path):
                 event["name"] = KERNEL
         path = tmp_path / "drawn.pt.trace.json"
         path.write_text(json.dumps(trace))
-        recording = Case(load(str(path))).recording
+        recording = InspectedTrace(load(str(path))).recording
         return roofline_of(recording, recording.steps.end - recording.steps.begin)
 
     return of

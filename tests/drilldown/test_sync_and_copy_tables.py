@@ -3,7 +3,7 @@
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.sync_and_copy_tables import add_waits
 from tb_bottleneck.schema import evidence_pb2 as pb
 
@@ -18,10 +18,10 @@ FRAMES = "python  #####..........#####.........."
 
 
 def waits(drawing):
-    recording = Case(drawn_trace(drawing)).recording
+    recording = InspectedTrace(drawn_trace(drawing)).recording
     found = pb.Tables(window_ns=recording.steps.end - recording.steps.begin)
     add_waits(recording, found)
-    return found.waits
+    return found.syncs
 
 
 def test_waits_of_one_place_are_one_row():

@@ -3,7 +3,7 @@
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.trace.trace import load
@@ -21,7 +21,7 @@ RUN = """
 
 @pytest.fixture(scope="module")
 def tables():
-    return tables_of(Case(drawn_trace(RUN)))
+    return tables_of(InspectedTrace(drawn_trace(RUN)))
 
 
 def test_kernels_are_listed_by_their_time(tables):
@@ -64,11 +64,11 @@ def test_each_steps_account_sums_to_the_window(tables):
 
 
 def test_the_longest_occurrence_is_pointed_at(tables):
-    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.waits):
+    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.syncs):
         assert row.end_ns > row.begin_ns
 
 
 def test_it_has_a_json_form_and_a_recording_of_nothing_too(tmp_path):
     (tmp_path / "t.json").write_text('{"traceEvents": []}')
-    assert as_json(tables_of(Case(load(str(tmp_path / "t.json")))))
-    assert as_json(tables_of(Case(drawn_trace(RUN))))
+    assert as_json(tables_of(InspectedTrace(load(str(tmp_path / "t.json")))))
+    assert as_json(tables_of(InspectedTrace(drawn_trace(RUN))))

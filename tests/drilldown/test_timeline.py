@@ -8,8 +8,8 @@ from draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown import timeline as module
 from tb_bottleneck.drilldown.colour_keys import KEYS
-from tb_bottleneck.drilldown.inspection import Case
-from tb_bottleneck.drilldown.timeline import MOST_PIXELS, stretch_of, timeline_of
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
+from tb_bottleneck.drilldown.timeline import MOST_PIXELS, time_range_of, timeline_of
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.trace.trace import load
 
@@ -24,11 +24,11 @@ RUN = """
 
 @pytest.fixture
 def case():
-    return Case(drawn_trace(RUN))
+    return InspectedTrace(drawn_trace(RUN))
 
 
 def whole(case, pixels=1000.0):
-    return timeline_of(case, stretch_of(case, None, None, pixels))
+    return timeline_of(case, time_range_of(case, None, None, pixels))
 
 
 def words(timeline, group):
@@ -57,7 +57,7 @@ def test_what_the_host_calls_is_nested_and_coloured_by_what_it_does(case):
 
 
 def test_every_answer_has_the_same_lanes(case):
-    some = timeline_of(case, stretch_of(case, 500_000, 600_000, 50))
+    some = timeline_of(case, time_range_of(case, 500_000, 600_000, 50))
     assert [(lane.track, lane.depth, lane.group) for lane in some.lanes] == [
         (lane.track, lane.depth, lane.group) for lane in whole(case).lanes
     ]
@@ -77,7 +77,7 @@ def test_every_answer_has_the_same_lanes(case):
     ],
 )
 def test_whatever_is_asked_is_answered(case, begin, end, pixels):
-    stretch = stretch_of(case, begin, end, pixels)
+    stretch = time_range_of(case, begin, end, pixels)
     assert 0 <= stretch.begin < stretch.end <= 2_000_001
     assert 16 <= stretch.pixels <= MOST_PIXELS
     as_json(timeline_of(case, stretch))
@@ -95,11 +95,11 @@ def test_names_are_cut_and_stay_text(case, tmp_path):
     for event in content["traceEvents"]:
         event["name"] += "<script>" + "x" * 5_000
     (tmp_path / "t.json").write_text(json.dumps(content))
-    timeline = whole(Case(load(str(tmp_path / "t.json"))))
+    timeline = whole(InspectedTrace(load(str(tmp_path / "t.json"))))
     assert max(map(len, timeline.names)) == module.LONGEST_NAME
 
 
 def test_a_recording_of_nothing_has_a_timeline_of_nothing(tmp_path):
     (tmp_path / "t.json").write_text('{"traceEvents": []}')
-    timeline = whole(Case(load(str(tmp_path / "t.json"))))
+    timeline = whole(InspectedTrace(load(str(tmp_path / "t.json"))))
     assert (timeline.first_ns, timeline.last_ns, list(timeline.lanes)) == (0, 0, [])

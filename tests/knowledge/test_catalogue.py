@@ -10,7 +10,7 @@ LISTS = {
     "calls": catalogue.call_patterns(),
     "operators": catalogue.operator_patterns(),
     "frames": catalogue.frame_patterns(),
-    **{on: catalogue.doing_patterns(on) for on in ("annotation", "python", "operator", "overhead")},
+    **{on: catalogue.activity_patterns(on) for on in ("annotation", "python", "operator", "overhead")},
 }
 ENTRIES = [(name, patterns, entry) for name, patterns in LISTS.items() for entry in patterns]
 

@@ -13,7 +13,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from werkzeug.test import Client, TestResponse
 
 from tb_bottleneck.plugin.plugin import BottleneckPlugin
-from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 
 FAKE = "tests.plugin.fake_analysis:analyse"
 DATA = "/data/plugin/tb_bottleneck/"
@@ -27,7 +27,7 @@ class Tenant:
         self, logdir: str | Path = "", *, spec: str = "", prefix: str = "", analyse: str = FAKE, **limits: Any
     ) -> None:
         context = TBContext(logdir=str(logdir), flags=argparse.Namespace(logdir_spec=spec), data_provider=None)
-        self.plugin = BottleneckPlugin(context, analyse, Limits(**limits))
+        self.plugin = BottleneckPlugin(context, analyse, WorkerLimits(**limits))
         self.client = Client(application.TensorBoardWSGI([self.plugin], path_prefix=prefix))
         self.prefix = prefix
 

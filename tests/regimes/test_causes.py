@@ -3,7 +3,7 @@
 import pytest
 
 from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.regimes.judge import RULES
 
@@ -24,7 +24,7 @@ class Told:
         value = self._values.get(measure.__name__)
         if value is None:
             return Missing("it was not recorded")
-        return words(value) if isinstance(value, str) else Measure(float(value), "count")
+        return text_measure(value) if isinstance(value, str) else Measure(float(value), "count")
 
     def value(self, measure, otherwise):
         return self._values.get(measure.__name__, otherwise)
@@ -39,15 +39,15 @@ NAMED = [
     ("input", {"loader_iterator": SEVERAL}, ["too_few_workers"]),
     ("input", {}, ["batches_in_the_loop"]),
     ("input", {"loader_fetch": 5e6}, ["slow_loader"]),
-    ("input", {"loader_iterator": ONE, "reading": 0.7}, ["slow_storage"]),
-    ("input", {"loader_iterator": ONE, "reading": 0.3, "uneven_fetches": 0.2}, ["loader_in_main_process"]),
+    ("input", {"loader_iterator": ONE, "loader_reads": 0.7}, ["slow_storage"]),
+    ("input", {"loader_iterator": ONE, "loader_reads": 0.3, "uneven_fetches": 0.2}, ["loader_in_main_process"]),
     ("input", {"loader_iterator": SEVERAL, "uneven_fetches": 0.6}, ["slow_storage"]),
     ("transfer", {}, ["exposed_copies"]),
     ("transfer", {"pageable_copies": 5e6}, ["pageable_copies"]),
     ("transfer", {"pageable_copies": 0}, ["blocking_copies"]),
     ("transfer", {"pageable_copies": 256, "host_copies": 80e6}, ["blocking_copies"]),
     ("transfer", {"pageable_copies": 40e6, "host_copies": 80e6}, ["pageable_copies"]),
-    ("transfer", {"pageable_copies": 4e6, "host_copies": 80e6, "copied_back": 0.9}, ["large_results"]),
+    ("transfer", {"pageable_copies": 4e6, "host_copies": 80e6, "copy_back_share": 0.9}, ["large_results"]),
     ("transfer", {"pageable_copies": 0, "pinned_bandwidth": 24 * GB, "link_bandwidth": 25 * GB}, ["blocking_copies"]),
     (
         "transfer",
@@ -63,48 +63,48 @@ NAMED = [
     ("launch", {}, ["small_kernels"]),
     ("launch", {"compiled_kernels": 0.7, "graph_launches": 0.0}, ["no_graph"]),
     ("launch", {"compiled_kernels": 0.7, "graph_launches": 1.0}, ["small_kernels"]),
-    ("launch", {"devices_driven": 4.0}, ["data_parallel", "small_kernels"]),
-    ("launch", {"devices_driven": 4.0, "others_turns": 0.5}, ["data_parallel", "small_kernels"]),
-    ("launch", {"others_turns": 0.5}, ["devices_take_turns"]),
-    ("launch", {"others_turns": 0.1}, ["small_kernels"]),
-    ("sync", {"read_waits": 1.0, "costly_reads": 1.0, "others_turns": 0.5}, ["devices_take_turns"]),
+    ("launch", {"data_parallel_devices": 4.0}, ["data_parallel", "small_kernels"]),
+    ("launch", {"data_parallel_devices": 4.0, "idle_during_other_devices": 0.5}, ["data_parallel", "small_kernels"]),
+    ("launch", {"idle_during_other_devices": 0.5}, ["devices_take_turns"]),
+    ("launch", {"idle_during_other_devices": 0.1}, ["small_kernels"]),
+    ("sync", {"read_waits": 1.0, "costly_reads": 1.0, "idle_during_other_devices": 0.5}, ["devices_take_turns"]),
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.5}, ["small_kernels", "optimizer_for_loop"]),
     ("host", {}, ["host_python"]),
     ("allocator", {"cache_frees": 8.0, "driver_allocations": 8.0}, ["empty_cache"]),
-    ("allocator", {"pressed_frees": 8.0, "driver_allocations": 8.0}, ["memory_pressure"]),
+    ("allocator", {"frees_under_pressure": 8.0, "driver_allocations": 8.0}, ["memory_pressure"]),
     ("allocator", {"pinned_allocations": 2.0}, ["pinned_allocations"]),
     ("allocator", {"driver_allocations": 3.0}, ["growing_memory"]),
-    ("allocator", {"driver_allocations": 160.0, "pressed_frees": 2.0, "cache_frees": 1.0}, ["growing_memory"]),
+    ("allocator", {"driver_allocations": 160.0, "frees_under_pressure": 2.0, "cache_frees": 1.0}, ["growing_memory"]),
     ("allocator", {}, ["growing_memory"]),
-    ("interruption", {"checkpoints": 5e6, "loggings": 1e6}, ["checkpointing"]),
+    ("interruption", {"checkpoints": 5e6, "log_writes": 1e6}, ["checkpointing"]),
     ("interruption", {"evaluations": 5e6}, ["evaluation"]),
-    ("interruption", {"collections": 35e6, "interruption_time": 3.9e9}, ["other_interruption"]),
-    ("interruption", {"loggings": 5e6}, ["logging"]),
-    ("interruption", {"collections": 5e6}, ["garbage_collection"]),
+    ("interruption", {"garbage_collections": 35e6, "interruption_time": 3.9e9}, ["other_interruption"]),
+    ("interruption", {"log_writes": 5e6}, ["logging"]),
+    ("interruption", {"garbage_collections": 5e6}, ["garbage_collection"]),
     ("interruption", {"first_runs": 5e6}, ["first_runs"]),
     ("interruption", {"first_runs": 5e6, "first_runs_once": 0.6}, ["start_up"]),
     ("interruption", {}, ["other_interruption"]),
     ("communication", {}, ["exposed_collectives"]),
     ("communication", {"shard_collectives": 0.9}, ["exposed_shards"]),
-    ("communication", {"shard_collectives": 0.4, "paired_collectives": 0.6}, ["exposed_all_to_all"]),
-    ("communication", {"shard_collectives": 0.4, "paired_collectives": 0.4}, ["exposed_collectives"]),
-    ("communication", {"paired_collectives": 0.9, "staged_collectives": 0.9}, ["pipeline_bubble"]),
+    ("communication", {"shard_collectives": 0.4, "all_to_all_collectives": 0.6}, ["exposed_all_to_all"]),
+    ("communication", {"shard_collectives": 0.4, "all_to_all_collectives": 0.4}, ["exposed_collectives"]),
+    ("communication", {"all_to_all_collectives": 0.9, "point_to_point_collectives": 0.9}, ["pipeline_bubble"]),
     (
         "communication",
-        {"staged_collectives": 0.9, "bus_bandwidth": 2 * GB, "peer_link": 25 * GB},
+        {"point_to_point_collectives": 0.9, "bus_bandwidth": 2 * GB, "slot_bandwidth": 25 * GB},
         ["pipeline_bubble"],
     ),
-    ("communication", {"devices_driven": 2.0}, ["data_parallel"]),
+    ("communication", {"data_parallel_devices": 2.0}, ["data_parallel"]),
     ("communication", {"backend": "gloo"}, ["slow_backend"]),
     ("communication", {"backend": "nccl"}, ["exposed_collectives"]),
-    ("communication", {"bus_bandwidth": 2 * GB, "peer_link": 25 * GB}, ["slow_interconnect"]),
-    ("communication", {"bus_bandwidth": 20 * GB, "peer_link": 25 * GB}, ["exposed_collectives"]),
-    ("communication", {"late_collectives": 0.9, "hidden_collectives": 0.05}, ["no_overlap"]),
-    ("communication", {"late_collectives": 0.9, "hidden_collectives": 0.6}, ["exposed_collectives"]),
+    ("communication", {"bus_bandwidth": 2 * GB, "slot_bandwidth": 25 * GB}, ["slow_interconnect"]),
+    ("communication", {"bus_bandwidth": 20 * GB, "slot_bandwidth": 25 * GB}, ["exposed_collectives"]),
+    ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05}, ["no_overlap"]),
+    ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.6}, ["exposed_collectives"]),
     ("communication", {"message_size": 2e4, "collectives": 60.0}, ["small_messages"]),
     ("communication", {"message_size": 2e4, "collectives": 2.0}, ["exposed_collectives"]),
-    ("compute", {"full_precision_products": 0.6, "tf32_offered": 1.0}, ["fp32_matmul"]),
-    ("compute", {"full_precision_products": 0.6, "tf32_offered": 0.0}, ["fp32_without_tf32"]),
+    ("compute", {"full_precision_products": 0.6, "tf32_available": 1.0}, ["fp32_matmul"]),
+    ("compute", {"full_precision_products": 0.6, "tf32_available": 0.0}, ["fp32_without_tf32"]),
     ("compute", {"misaligned_products": 0.4}, ["misaligned_shapes"]),
     ("compute", {"full_precision_products": 0.05, "misaligned_products": 0.05}, []),
     ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),

@@ -5,7 +5,7 @@ import json
 import pytest
 from draw import drawn
 
-from tb_bottleneck.roofline.kernel_bounds import Roof, roofs_of
+from tb_bottleneck.roofline.kernel_bounds import BoundBy, kernel_bounds_of
 from tb_bottleneck.trace.trace import load
 
 A100 = {"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}
@@ -23,18 +23,18 @@ def roofs(tmp_path, size, took_us):
             event["args"]["Concrete Inputs"] = ["", ""]
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return roofs_of(load(str(path)))
+    return kernel_bounds_of(load(str(path)))
 
 
 def test_a_large_product_is_bound_by_arithmetic_and_far_from_the_bandwidth(tmp_path):
     found = roofs(tmp_path, 8192, 10_000)
-    assert list(found.roof) == [Roof.COMPUTE]
+    assert list(found.bound_by) == [BoundBy.COMPUTE]
     assert found.reached[0] == pytest.approx(2 * 8192**3 / TF32 / 10e-3, rel=1e-3)
     assert found.other[0] == pytest.approx(3 * 8192**2 * 4 / BANDWIDTH / 10e-3, rel=1e-3)
 
 
 def test_a_small_one_is_bound_by_bandwidth(tmp_path):
     found = roofs(tmp_path, 256, 100)
-    assert list(found.roof) == [Roof.MEMORY]
+    assert list(found.bound_by) == [BoundBy.MEMORY]
     assert found.other[0] == pytest.approx(2 * 256**3 / TF32 / 100e-6, rel=1e-3)
     assert found.other[0] < found.reached[0]

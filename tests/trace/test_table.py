@@ -38,7 +38,7 @@ def test_taking_rows_takes_them_of_every_column(rows):
 
 def test_columns_say_what_they_are():
     fields = Points.__dataclass_fields__
-    assert fields["y"].metadata == {"unit": "count", "says": "upwards"}
+    assert fields["y"].metadata == {"unit": "count", "description": "upwards"}
 
 
 def test_rows_by_thread_keep_their_order():

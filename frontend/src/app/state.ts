@@ -6,7 +6,7 @@ import type { View } from "../shared/run/views";
 import type { Span } from "../shared/run/viewport";
 
 /** The version of the report's schema that this tab was written for. A newer report is drawn as far as it is understood. */
-export const KNOWN_SCHEMA = 1;
+export const KNOWN_SCHEMA = 2;
 
 /** Consecutive failed requests. */
 export interface Failure {
@@ -124,7 +124,7 @@ export function entryOf(state: State, key: Key | undefined): RunEntry | undefine
 
 /** The view that shows a range of time of the chosen recording. Telemetry has no timeline. */
 function timeView(state: State): View {
-  return chosenEntry(state)?.witness === "telemetry" ? "live" : "timeline";
+  return chosenEntry(state)?.evidence_source === "telemetry" ? "live" : "timeline";
 }
 
 /** The chosen recording, once the list contains it. */

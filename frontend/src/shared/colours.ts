@@ -1,22 +1,26 @@
-// The one thing that the tab knows about regimes: their colours. Warm is time lost, cool is the device at work.
+// The colours of the tab. Regimes name a colour key (regimes.ts); warm colours are lost time, cool ones a working device.
 //
-// Every colour carries dark labels and stands on the light and the dark page; a test holds their contrasts.
+// Every colour carries dark labels and is shown on the light and the dark page; a test checks the contrasts.
 
-const COLOURS: ReadonlyMap<string, string> = new Map([
-  ["input", "#e2711d"],
-  ["transfer", "#c9822b"],
-  ["sync", "#e05c5c"],
-  ["launch", "#b98a00"],
-  ["host", "#c27a5a"],
-  ["allocator", "#d65f8d"],
-  ["interruption", "#c56bb8"],
-  ["communication", "#9a7bdc"],
-  ["memory", "#2f95c8"],
-  ["compute", "#2f9e63"],
-  ["underfilled", "#26a0a0"],
-  ["unexplained", "#8a9099"],
-  ["gpu_unused", "#e05c5c"],
-]);
+import { REGIMES, type RegimeColour } from "./regimes";
+
+/** One colour for each colour key; a missing one is a type error. */
+const COLOURS: Readonly<Record<RegimeColour, string>> = {
+  orange: "#e2711d",
+  amber: "#c9822b",
+  red: "#e05c5c",
+  gold: "#b98a00",
+  brown: "#c27a5a",
+  pink: "#d65f8d",
+  magenta: "#c56bb8",
+  violet: "#9a7bdc",
+  blue: "#2f95c8",
+  green: "#2f9e63",
+  teal: "#26a0a0",
+  grey: "#8a9099",
+};
+
+const REGIME_COLOURS: ReadonlyMap<string, string> = new Map(REGIMES.map(({ id, colour }) => [id, COLOURS[colour]]));
 
 /** What the timeline shows beside regimes: quiet, so that time lost stands out. Light and dark page. */
 const QUIET: ReadonlyMap<string, readonly [string, string]> = new Map([
@@ -32,14 +36,14 @@ export function quietColours(dark: boolean): ReadonlyMap<string, string> {
 }
 
 /** Regimes in which the device works; in all others it is kept from working, and they are hatched where drawn small. */
-const AT_WORK: ReadonlySet<string> = new Set(["memory", "compute", "underfilled", "communication"]);
+const AT_WORK: ReadonlySet<string> = new Set(REGIMES.filter(({ id, owner }) => owner === "device" || id === "communication").map(({ id }) => id));
 export const isLost = (regime: string): boolean => !AT_WORK.has(regime);
 
 export const LABEL_COLOUR = "#111111";
 const OTHER = "#7f93a8";
 
 export function colourOf(regime: string): string {
-  return COLOURS.get(regime) ?? OTHER;
+  return REGIME_COLOURS.get(regime) ?? OTHER;
 }
 
-export const allColours: readonly string[] = [...COLOURS.values(), OTHER];
+export const allColours: readonly string[] = [...Object.values(COLOURS), OTHER];

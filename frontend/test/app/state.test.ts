@@ -116,7 +116,7 @@ test("evidence opens the timeline at its range, and another recording resets bot
 
 test("telemetry has no timeline: its ranges are shown in its own view", () => {
   const focus = { begin: 1, end: 2, label: "Evidence" };
-  const telemetry = list(entry("r", "events", { witness: "telemetry" }));
+  const telemetry = list(entry("r", "events", { evidence_source: "telemetry" }));
   assert.equal(after({ type: "runs", list: telemetry }, { type: "focus", focus }).view, "live");
   assert.equal(after({ type: "runs", list: list(A) }, { type: "focus", focus }).view, "timeline");
 });

@@ -4,7 +4,7 @@ import { availableView, viewsOf } from "../../src/app/views";
 import { entry, report } from "../recordings";
 
 const trace = entry("r", "a");
-const telemetry = entry("r", "b", { witness: "telemetry" });
+const telemetry = entry("r", "b", { evidence_source: "telemetry" });
 
 test("a recording has the views with content", () => {
   assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "timeline", "tables", "roofline", "compare"]);

@@ -15,10 +15,10 @@ from tb_bottleneck.telemetry.bounded_columns import Floats
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.telemetry.windows import Windows
 
-WITNESS = "telemetry"
+EVIDENCE_SOURCE = "telemetry"
 
 
-class Testimony:
+class TelemetryRecording:
     """Windows, signals and accounts of one process; everything is taken once and kept."""
 
     def __init__(self, telemetry: Telemetry, since: int = 0) -> None:
@@ -72,7 +72,7 @@ class Testimony:
         if not counts.any():
             return Missing(missing)
         mean = float(np.average(values[counts], weights=self.signals.weight[counts]))
-        return Measure(mean, unit, per, int(counts.sum()), WITNESS)
+        return Measure(mean, unit, per, int(counts.sum()), EVIDENCE_SOURCE)
 
     def of_series(self, name: str, unit: str, of_device: bool = False) -> Measure | Missing:
         """The mean of a series over the judged time."""
@@ -88,7 +88,7 @@ class Testimony:
         if not counts.any():
             return self.mean(values, unit, missing)
         mean = float(np.average(values[counts], weights=starved[counts]))
-        return Measure(mean, unit, "", int(counts.sum()), WITNESS)
+        return Measure(mean, unit, "", int(counts.sum()), EVIDENCE_SOURCE)
 
     def per_step(self, column: str, unit: str) -> Measure | Missing:
         """The mean of a step column over the judged steps."""
@@ -97,7 +97,7 @@ class Testimony:
         if not steps[known].sum():
             return Missing(self.why_missing(column))
         count = int(steps[known].sum())
-        return Measure(float(total[known].sum()) / count, unit, "step", count, WITNESS)
+        return Measure(float(total[known].sum()) / count, unit, "step", count, EVIDENCE_SOURCE)
 
     def fact(self, name: str) -> float | None:
         """A number of the run's context; None where it is not there or no number."""

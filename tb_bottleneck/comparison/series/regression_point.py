@@ -5,19 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_bottleneck.comparison.significance import Difference, difference
-from tb_bottleneck.comparison.texts.speedup import WORTH_TELLING, time_text
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.knowledge.comparison_texts import series_words
+from tb_bottleneck.comparison.texts.speedup import RELEVANT_CHANGE, time_text
+from tb_bottleneck.knowledge.comparison_texts import series_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text
 
-MIN_RUNS = 2  # one is neither faster nor slower
+MIN_SERIES_RUNS = 2  # one is neither faster nor slower
 Accounts = Sequence[dict[Regime, float]]
 
 
-def turn_of(names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str) -> pb.Turn | None:
+def regression_point_of(
+    names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
+) -> pb.RegressionPoint | None:
     """Where the row splits best into faster runs and slower ones after them, if it does beyond the noise.
 
     `times` are step times of each run, `accounts` time by regime, all in ns. The best split is the one that leaves the
@@ -26,11 +27,11 @@ def turn_of(names: Sequence[str], times: Sequence[Floats], accounts: Accounts, p
     are looked at by themselves.
     """
     begin = 0
-    while len(times) - begin >= MIN_RUNS:
+    while len(times) - begin >= MIN_SERIES_RUNS:
         at, slowdown = _best_split(accounts[begin:])
         at += begin
         found = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
-        if not found.told or 1 / (1 + WORTH_TELLING) < slowdown < 1 + WORTH_TELLING:
+        if not found.told or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
             return None
         if slowdown > 1:
             parts = _mean(accounts[begin:at]), _mean(accounts[at:])
@@ -55,12 +56,12 @@ def _told(
     parts: tuple[dict[Regime, float], dict[Regime, float]],
     how: tuple[str, float, Difference],
     cut: bool,
-) -> pb.Turn:
+) -> pb.RegressionPoint:
     """The turn in words; `cut` where other runs were before these."""
     (before, after), (per, slowdown, found) = parts, how
     regime = max(before, key=lambda one: after[one] - before[one])
     since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"
-    because = series_words("turn").safe_substitute(
+    because = series_text("turn").safe_substitute(
         {
             "since": names[at],
             "when": since_when if cut else f"up to {names[at - 1]}",
@@ -68,13 +69,15 @@ def _told(
             "slowdown": f"{slowdown:.2f}",
             "from": duration_text(sum(before.values())),
             "to": duration_text(sum(after.values())),
-            "title": regime_advice(regime).title.lower(),
+            "title": Regime(regime).label.lower(),
             "before": time_text(before[regime]),
             "after": time_text(after[regime]),
             "test": found.test,
         }
     )
-    return pb.Turn(since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because)
+    return pb.RegressionPoint(
+        since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because
+    )
 
 
 def _mean(accounts: Accounts) -> dict[Regime, float]:

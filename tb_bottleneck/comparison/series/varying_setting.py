@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.comparison.runs.compared_run import Side
-from tb_bottleneck.comparison.workload.environment import facts_of
-from tb_bottleneck.knowledge.comparison_texts import fact_titles, facts_shown, follows, sweep_titles
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
+from tb_bottleneck.comparison.workload.environment import environment_of
+from tb_bottleneck.knowledge.comparison_texts import dependent_facts, fact_titles, observed_facts, sweep_titles
 
 RUN = "run"
 SWEEP, SETTINGS, HISTORY = "sweep", "settings", "history"
-APART = "apart"  # runs that do not do the same work
+DIFFERENT_WORK = "apart"  # runs that do not do the same work
 # A number of a context that differs by less is a clock that was read twice.
-SAME_NUMBER = 0.02
+NUMBER_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
-class Varied:
+class VaryingSetting:
     """`kind` is SWEEP where one number varies, SETTINGS where one other thing does, else HISTORY.
 
     `title` says what varies, `values` its value on each side; of a history they are the runs' own names. `differ` are
@@ -30,31 +30,31 @@ class Varied:
     differ: tuple[str, ...]
 
 
-def what_varies(sides: Sequence[Side]) -> Varied:
+def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
     """The one thing that people sweep and that alone differs, but for what follows from it."""
-    facts = [facts_of(side) | _device(side) for side in sides]
+    facts = [environment_of(run) | _device(run) for run in runs]
     differ = _differing(facts)
     for key, title in sweep_titles().items():
         if key not in differ and not _leads(key, facts):
             continue
         values = tuple(_main(one[key]) for one in facts)
-        beside = differ - follows(title) - facts_shown() - _namesakes(title)
+        beside = differ - dependent_facts(title) - observed_facts() - _namesakes(title)
         if len(set(values)) > 1 and not beside:
             numbers = all(number_of(value) is not None for value in values)
-            return Varied(SWEEP if numbers else SETTINGS, title, values, (title,))
+            return VaryingSetting(SWEEP if numbers else SETTINGS, title, values, (title,))
     titles = {**fact_titles(), **sweep_titles()}
-    told = tuple(dict.fromkeys(titles.get(key, key.replace("_", " ")) for key in sorted(differ - facts_shown())))
-    return Varied(HISTORY, RUN, tuple(side.name for side in sides), told)
+    told = tuple(dict.fromkeys(titles.get(key, key.replace("_", " ")) for key in sorted(differ - observed_facts())))
+    return VaryingSetting(HISTORY, RUN, tuple(run.name for run in runs), told)
 
 
-def _device(side: Side) -> dict[str, str]:
+def _device(run: ComparedRun) -> dict[str, str]:
     """The device's name, only where the recording tells it: what kind it is, is no setting."""
-    return {"device": side.report.device.name}
+    return {"device": run.report.device.name}
 
 
 def _leads(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
     """Whether a fact that runs only show, as the precision, differs in what comes first in it."""
-    return key in facts_shown() and all(key in one for one in facts) and len({_main(one[key]) for one in facts}) > 1
+    return key in observed_facts() and all(key in one for one in facts) and len({_main(one[key]) for one in facts}) > 1
 
 
 def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
@@ -68,7 +68,7 @@ def _alike(values: Sequence[str]) -> bool:
     if any(number is None for number in numbers) or all(value.isdecimal() for value in values):
         return len(set(values)) == 1
     found = np.array(numbers, np.float64)
-    return bool(np.ptp(found) <= SAME_NUMBER * np.abs(found).max())
+    return bool(np.ptp(found) <= NUMBER_TOLERANCE * np.abs(found).max())
 
 
 def _namesakes(title: str) -> set[str]:

@@ -9,11 +9,12 @@ from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import fetches
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 
-LINEAR = "linear layer"
+LINEAR_LAYER = "linear layer"
 # Operators that models begin with, and which of their inputs has the samples in its first dimension. Wrappers suffice:
 # they are recorded with the same shapes as what they call.
 _FIRST_LAYERS = {
@@ -23,7 +24,7 @@ _FIRST_LAYERS = {
     "aten::convolution": (0, "convolution"),
     "aten::embedding": (1, "embedding"),
     "aten::batch_norm": (0, "batch norm"),
-    "aten::linear": (0, LINEAR),
+    "aten::linear": (0, LINEAR_LAYER),
 }
 _LOSSES = (
     "aten::cross_entropy_loss",
@@ -42,14 +43,14 @@ _MOST_LAYERS_ASKED = 8
 
 
 @dataclass(frozen=True)
-class Batch:
+class SamplesPerStep:
     """Samples per step, and what tells it."""
 
     samples: int
     basis: str
 
 
-def batch_of(recording: Recording) -> Batch | Missing:
+def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     """The samples of one step.
 
     Said by the run's context (`batch_size`), else the first dimension of what the first layer of each step is given.
@@ -60,7 +61,7 @@ def batch_of(recording: Recording) -> Batch | Missing:
     passes = passes_of(recording)
     said = recording.trace.header.context.get("batch_size")
     if isinstance(said, int) and not isinstance(said, bool) and 0 < said < _MOST_SAMPLES:
-        return Batch(said * passes, _basis("the run's context", passes))
+        return SamplesPerStep(said * passes, _basis("the run's context", passes))
     first = _first_layers(recording)
     if not first:
         return Missing("the batch size cannot be told: no shape of a first layer tells it (record_shapes=True)")
@@ -69,7 +70,7 @@ def batch_of(recording: Recording) -> Batch | Missing:
             "the batch size cannot be told: the steps do not agree on the shape of their first layer's input"
         )
     samples, layer = first[0]
-    return Batch(samples * passes, _basis(f"the first dimension of the first {layer}'s input", passes))
+    return SamplesPerStep(samples * passes, _basis(f"the first dimension of the first {layer}'s input", passes))
 
 
 def _basis(basis: str, passes: int) -> str:
@@ -97,7 +98,7 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
         sizes = [size for size in shape if isinstance(size, int) and 0 < size < _MOST_SAMPLES]
         if len(shape) < _LEAST_DIMENSIONS or len(sizes) < len(shape):
             continue
-        if layer != LINEAR or (loss is None and len(sizes) == _LEAST_DIMENSIONS):
+        if layer != LINEAR_LAYER or (loss is None and len(sizes) == _LEAST_DIMENSIONS):
             return sizes[0], layer
         return next(((size, layer) for size in sizes[: len(sizes) - 1][:2] if size == loss), None)
     return None
@@ -106,7 +107,7 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
 def _loss_samples(trace: Trace) -> int | None:
     """The first dimension of what the first loss with a shape is given."""
     rows = trace.rows(Kind.CPU_OP)
-    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name in _LOSSES))]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _LOSSES)]
     for row in rows[:_MOST_LAYERS_ASKED].tolist():
         operands = operands_of(trace.signatures[trace.events.signature[row]])
         shape = operands.dims[0] if operands is not None and operands.dims else ()
@@ -119,8 +120,8 @@ def _layers(recording: Recording) -> Rows:
     """Rows of first-layer operators with shapes, outside of the loader, in order of time."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
-    names = trace.names_where(lambda name: name in _FIRST_LAYERS)
-    rows = rows[np.isin(trace.events.name[rows], names) & (trace.events.signature[rows] > 0)]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _FIRST_LAYERS)]
+    rows = rows[trace.events.signature[rows] > 0]
     loading = fetches(recording)
     inside = union(trace.events.start[loading], trace.events.end[loading]).contains(trace.events.start[rows])
     return rows[~inside]
@@ -136,8 +137,7 @@ def passes_of(recording: Recording) -> int:
     if steps.basis == "whole":
         return 1
     for loss in _LOSSES:
-        named = trace.names_where(lambda name, loss=loss: name == loss)  # type: ignore[misc]
-        times = trace.events.start[rows[np.isin(trace.events.name[rows], named)]]
+        times = trace.events.start[rows[name_matches(trace.names, trace.events.name[rows], loss.__eq__)]]
         times = times[(times >= steps.host[0]) & (times < steps.host[-1])]
         counts = np.bincount(np.searchsorted(steps.host, times, side="right") - 1, minlength=len(steps))
         if len(times) and counts.min() == counts.max():
@@ -151,7 +151,7 @@ def _begins_so_often(recording: Recording, passes: int) -> bool:
     rows = _layers(recording)
     if not len(rows):  # no shapes were recorded
         rows = trace.rows(Kind.CPU_OP)
-        rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name in _FIRST_LAYERS))]
+        rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _FIRST_LAYERS)]
     rows = rows[(trace.events.start[rows] >= steps.host[0]) & (trace.events.start[rows] < steps.host[-1])]
     if not len(rows):
         return True

@@ -3,29 +3,30 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.runs.compared_run import Side
-from tb_bottleneck.comparison.texts.sanitize import printable
-from tb_bottleneck.comparison.workload.batch_size import batch_of
-from tb_bottleneck.comparison.workload.operator_time import other_kernels
-from tb_bottleneck.knowledge.comparison_texts import fact_titles, facts_left_out
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
+from tb_bottleneck.comparison.texts.sanitize import sanitize
+from tb_bottleneck.comparison.workload.batch_size import batch_size_of
+from tb_bottleneck.comparison.workload.operator_time import changed_kernels
+from tb_bottleneck.knowledge.comparison_texts import fact_titles, ignored_facts
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.measures.trace.loader import SEVERAL, SINGLE, loader_iterator
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 
-MOST_FACTS = 64  # of a context
-_LOADERS = {SINGLE: "in the training process", SEVERAL: "by workers"}
+MAX_FACTS = 64  # of a context
+_LOADERS = {SINGLE_PROCESS_ITERATOR: "in the training process", WORKER_ITERATOR: "by workers"}
 PRECISION = "precision"
-KERNEL = 90  # characters of a kernel's name
-CRUMB = 5.0  # percent of the products' time
+MAX_KERNEL_NAME = 90  # characters of a kernel's name
+MIN_TYPE_PERCENT = 5.0  # percent of the products' time
 _UNSAID = "not recorded"
 
 
-def differences(a: Side, b: Side) -> list[pb.ContextRow]:
+def environment_differences(a: ComparedRun, b: ComparedRun) -> list[pb.ContextRow]:
     """Facts that differ, those with a title first. What only one side recorded is left out, unless it is the device."""
-    first, second = facts_of(a), facts_of(b)
+    first, second = environment_of(a), environment_of(b)
     titles = fact_titles()
     known = [key for key in titles if key in first or key in second]
     others = sorted((first.keys() & second.keys()) - titles.keys())
@@ -47,52 +48,52 @@ def _same_types(a: str, b: str) -> bool:
 def _types(shares: str) -> set[str]:
     """The types of "bf16 (tensor): 90 %, fp32 (vector): 9.9 %" that take part worth the name."""
     pairs = (one.rpartition(": ") for one in shares.split(", "))
-    return {kind for kind, _, share in pairs if float(share.partition(" ")[0]) >= CRUMB}
+    return {kind for kind, _, share in pairs if float(share.partition(" ")[0]) >= MIN_TYPE_PERCENT}
 
 
-def facts_of(side: Side) -> dict[str, str]:
+def environment_of(run: ComparedRun) -> dict[str, str]:
     """Everything that is known around a run, as text by key. What is not known is left out."""
-    return _said(side.recording) | _head(side) | _seen(side)
+    return _said(run.recording) | _head(run) | _seen(run)
 
 
 def _said(recording: Recording) -> dict[str, str]:
     """The run's own words: plain values and lists of its context, and of tables in it one level deep."""
     found: dict[str, str] = {}
-    for key, value in list(recording.trace.header.context.items())[:MOST_FACTS]:
-        if key in facts_left_out():
+    for key, value in list(recording.trace.header.context.items())[:MAX_FACTS]:
+        if key in ignored_facts():
             continue
         inner = value.items() if isinstance(value, dict) else [("", value)]
-        for name, one in list(inner)[:MOST_FACTS]:
+        for name, one in list(inner)[:MAX_FACTS]:
             text = _text(one)
             if text is not None:
-                found[printable(f"{key}_{name}" if name else key)] = text
+                found[sanitize(f"{key}_{name}" if name else key)] = text
     return found
 
 
 def _text(value: object) -> str | None:
     """A plain value or a list of such as text; None for anything else."""
     if isinstance(value, list):
-        shown = (printable(one) for one in value[:MOST_FACTS] if isinstance(one, str | int | float))
-        return printable(", ".join(shown)) or None
-    return printable(value) if isinstance(value, str | int | float) else None
+        shown = (sanitize(one) for one in value[:MAX_FACTS] if isinstance(one, str | int | float))
+        return sanitize(", ".join(shown)) or None
+    return sanitize(value) if isinstance(value, str | int | float) else None
 
 
-def _head(side: Side) -> dict[str, str]:
-    header, report = side.recording.trace.header, side.report
-    facts = header.device(side.recording.trace.device_index)
-    idle = not side.recording.on_device and report.device.kind != "cpu"  # a device is there, and did nothing
+def _head(run: ComparedRun) -> dict[str, str]:
+    header, report = run.recording.trace.header, run.report
+    facts = header.device(run.recording.trace.device_index)
+    idle = not run.recording.on_device and report.device.kind != "cpu"  # a device is there, and did nothing
     found = {
-        "device": ("" if idle else report.device.name) or ("" if side.recording.on_device else "CPU"),
+        "device": ("" if idle else report.device.name) or ("" if run.recording.on_device else "CPU"),
         "devices": str(report.device.count),
         "world_size": str(report.world_size) if report.HasField("world_size") else "",
         "backend": header.backend,
     }
-    if side.recording.on_device:
-        found["multiprocessors"] = str(side.recording.trace.multiprocessors or "")
+    if run.recording.on_device:
+        found["multiprocessors"] = str(run.recording.trace.multiprocessors or "")
         if facts is not None and facts.capability is not None:
             found["capability"] = ".".join(map(str, facts.capability))
     found |= {key: version_text(key, value) for key, value in header.versions.items()}
-    return {key: printable(value) for key, value in found.items() if value}
+    return {key: sanitize(value) for key, value in found.items() if value}
 
 
 def version_text(key: str, value: int) -> str:
@@ -100,10 +101,10 @@ def version_text(key: str, value: int) -> str:
     return f"{value // 1000}.{value % 1000 // 10}" if key.startswith("cuda_") else str(value)
 
 
-def _seen(side: Side) -> dict[str, str]:
+def _seen(run: ComparedRun) -> dict[str, str]:
     """What the run did, as far as the recording shows it."""
-    recording, measures = side.recording, side.measures
-    batch, types, loader = batch_of(recording), measures(types_multiplied), measures(loader_iterator)
+    recording, measures = run.recording, run.measures
+    batch, types, loader = batch_size_of(recording), measures(types_multiplied), measures(loader_iterator)
     found = {}
     if not isinstance(batch, Missing):
         found["samples"] = str(batch.samples)
@@ -122,10 +123,10 @@ def _seen(side: Side) -> dict[str, str]:
     if uploads - {""}:
         found["uploads"] = " and ".join(sorted(uploads - {""}))
     launches = trace.calls.of(Role.LAUNCH)
-    graphs = np.isin(launches.name, trace.names_where(lambda name: "GraphLaunch" in name))
+    graphs = name_matches(trace.names, launches.name, lambda name: "GraphLaunch" in name)
     found["graphs"] = str(round(int(np.sum(graphs & recording.in_window(launches.start))) / steps))
-    compiled = trace.names_where(lambda name: name.startswith(("Torch-Compiled Region", "triton_")))
-    found["compiled"] = "yes" if len(compiled) else "no"
+    compiled = any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names)
+    found["compiled"] = "yes" if compiled else "no"
     return found
 
 
@@ -139,7 +140,10 @@ def _kernels(a: Recording, b: Recording) -> list[pb.ContextRow]:
         return []
     return [
         pb.ContextRow(
-            key=f"kernel of {name}", title=f"kernel of {name}", a=printable(one, KERNEL), b=printable(other, KERNEL)
+            key=f"kernel of {name}",
+            title=f"kernel of {name}",
+            a=sanitize(one, MAX_KERNEL_NAME),
+            b=sanitize(other, MAX_KERNEL_NAME),
         )
-        for name, (one, other) in other_kernels(a, b).items()
+        for name, (one, other) in changed_kernels(a, b).items()
     ]

@@ -8,30 +8,31 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats
 
 # The operators whose kernels are shown, of those that take most time.
-MOST_OPERATORS = 3
+SHOWN_OPERATORS = 3
 # An operator called fewer times than this tells little about the speed of a host.
-MIN_CALLS = 10
-MIN_OPERATORS = 5
+MIN_OPERATOR_CALLS = 10
+MIN_COMMON_OPERATORS = 5
 
 
 @dataclass(frozen=True)
-class Operator:
+class OperatorTime:
     """Device time per step in ns, the kernel that takes most of it, and all its kernels."""
 
     ns: float
     kernel: str
     kernels: frozenset[str]
 
-    def runs_others(self, other: "Operator") -> bool:
+    def runs_others(self, other: "OperatorTime") -> bool:
         """Whether what takes most of the time on one side is not run on the other at all, both ways."""
         return self.kernel not in other.kernels and other.kernel not in self.kernels
 
 
-def device_operators(recording: Recording, lengths: Floats | None = None) -> dict[str, Operator]:
+def device_operators(recording: Recording, lengths: Floats | None = None) -> dict[str, OperatorTime]:
     """By the operator's name, most time first; with these lengths of the device's operations in the place of theirs."""
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
@@ -43,31 +44,31 @@ def device_operators(recording: Recording, lengths: Floats | None = None) -> dic
     names = trace.events.name[operator[ops.call[rows]]]
     pairs, which = np.unique(np.stack([names, ops.name[rows]], axis=1), axis=0, return_inverse=True)
     totals = np.bincount(which.reshape(-1), weights=length[rows]) / len(recording.steps) if len(rows) else np.empty(0)
-    found: dict[str, Operator] = {}
+    found: dict[str, OperatorTime] = {}
     for (name, kernel), ns in sorted(zip(pairs.tolist(), totals.tolist(), strict=True), key=lambda one: -one[1]):
         seen = found.get(trace.names[name])
         kernel_name = trace.names[kernel]
         if seen is None:
-            found[trace.names[name]] = Operator(ns, kernel_name, frozenset((kernel_name,)))
+            found[trace.names[name]] = OperatorTime(ns, kernel_name, frozenset((kernel_name,)))
         else:
-            found[trace.names[name]] = Operator(seen.ns + ns, seen.kernel, seen.kernels | {kernel_name})
+            found[trace.names[name]] = OperatorTime(seen.ns + ns, seen.kernel, seen.kernels | {kernel_name})
     return dict(sorted(found.items(), key=lambda one: -one[1].ns))
 
 
-def updating(recording: Recording) -> Spans:
+def optimizer_spans(recording: Recording) -> Spans:
     """When an optimizer was at work, by its own annotations."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name.startswith("Optimizer.")))]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("Optimizer."))]
     return union(trace.events.start[rows], trace.events.end[rows])
 
 
-def other_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
+def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
     """Of the operators that take most of A's device time those that run other kernels on B: both kernels, by name."""
     first, second = device_operators(a), device_operators(b)
     return {
         name: (first[name].kernel, second[name].kernel)
-        for name in list(first)[:MOST_OPERATORS]
+        for name in list(first)[:SHOWN_OPERATORS]
         if name in second and first[name].runs_others(second[name])
     }
 
@@ -82,7 +83,7 @@ def host_ratio(a: Recording, b: Recording) -> float | None:
         return None
     first, second = _host_times(a), _host_times(b)
     ratios = [second[name] / first[name] for name in first.keys() & second.keys() if first[name] > 0]
-    return float(np.median(ratios)) if len(ratios) >= MIN_OPERATORS else None
+    return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_OPERATORS else None
 
 
 def _host_times(recording: Recording) -> dict[str, float]:
@@ -101,4 +102,4 @@ def _host_times(recording: Recording) -> dict[str, float]:
     order = np.argsort(which, kind="stable")
     groups = np.split(trace.events.duration[every][order], np.cumsum(counts)[:-1])
     found = zip(names.tolist(), groups, strict=True) if len(names) else []
-    return {trace.names[name]: float(np.median(times)) for name, times in found if len(times) >= MIN_CALLS}
+    return {trace.names[name]: float(np.median(times)) for name, times in found if len(times) >= MIN_OPERATOR_CALLS}

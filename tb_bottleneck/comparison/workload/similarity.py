@@ -4,20 +4,21 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.workload.batch_size import passes_of
-from tb_bottleneck.comparison.workload.operator_time import updating
+from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
 from tb_bottleneck.intervals import EMPTY, Spans
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows
 
 # Below this the two are hardly one training. On public recordings, other loaders, batches and torch versions of one
 # model leave 0.83 to 0.98, and other models 0.43 at most.
-LIKE = 0.7
+SAME_WORK_FROM = 0.7
 # Told by products alone, the two are hardly one training below this: another batch changes the shapes of a third of a
 # training's products, and no more.
-APART = 0.3
+OTHER_WORK_BELOW = 0.3
 # What multiplies and convolves, and which of its inputs are the weights: the shapes of those are the model's.
 _PRODUCTS = {"aten::mm": 1, "aten::addmm": 2, "aten::convolution": 1}
 _ON_CPU = (
@@ -28,13 +29,13 @@ _ON_CPU = (
     "aten::convolution_backward",
     "aten::mkldnn_convolution",
 )
-UNTOLD = (
+UNKNOWN_SIMILARITY = (
     "Whether both do the same work cannot be told: compiled code, a CUDA graph or another kind of device hides the "
     "operators that would tell it (record_shapes=True on both sides helps)."
 )
 
 
-def likeness(a: Recording, b: Recording) -> float | Missing:
+def similarity(a: Recording, b: Recording) -> float | Missing:
     """Operators per step that both run, as a share of those that either runs: 0 to 1.
 
     Counted are operators that launch work on the device, without the optimizer's own where both sides mark those: how
@@ -44,22 +45,22 @@ def likeness(a: Recording, b: Recording) -> float | Missing:
     well, and the better one holds.
     """
     if not a.on_device and not b.on_device:
-        return _best(a, b, *(_counted(side, _rows(side, _ON_CPU)) for side in (a, b)))
+        return _best(a, b, *(_counted(run, _rows(run, _ON_CPU)) for run in (a, b)))
     if not (a.on_device and b.on_device):
         return _by_products(a, b)
-    updates = [updating(side) for side in (a, b)]
+    updates = [optimizer_spans(run) for run in (a, b)]
     left_out = updates if all(len(one) for one in updates) else [EMPTY, EMPTY]
-    alike = _best(a, b, *(_launching(side, without) for side, without in zip((a, b), left_out, strict=True)))
-    return _by_products(a, b) if alike < LIKE and _fused(a) != _fused(b) else alike
+    alike = _best(a, b, *(_launching(run, without) for run, without in zip((a, b), left_out, strict=True)))
+    return _by_products(a, b) if alike < SAME_WORK_FROM and _fused(a) != _fused(b) else alike
 
 
 def _by_products(a: Recording, b: Recording) -> float | Missing:
     """How alike the weights are that both multiply and convolve with."""
     weights = _weights(a), _weights(b)
     if not weights[0] or not weights[1]:
-        return Missing(UNTOLD)
+        return Missing(UNKNOWN_SIMILARITY)
     alike = _best(a, b, *weights)
-    return alike if alike >= LIKE or alike < APART else Missing(UNTOLD)
+    return alike if alike >= SAME_WORK_FROM or alike < OTHER_WORK_BELOW else Missing(UNKNOWN_SIMILARITY)
 
 
 def _best(a: Recording, b: Recording, *counts: dict[str, float]) -> float:
@@ -108,8 +109,8 @@ def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
     """The operators of these names in the window."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
-    wanted = trace.names_where(lambda name: name in names)
-    return rows[np.isin(trace.events.name[rows], wanted) & recording.in_window(trace.events.start[rows])]
+    rows = rows[recording.in_window(trace.events.start[rows])]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in names)]
 
 
 def _counted(recording: Recording, rows: Rows) -> dict[str, float]:
@@ -121,7 +122,7 @@ def _counted(recording: Recording, rows: Rows) -> dict[str, float]:
 def _fused(recording: Recording) -> bool:
     """Whether compiled code or graphs launch kernels of it."""
     trace = recording.trace
-    if len(trace.names_where(lambda name: name.startswith(("Torch-Compiled Region", "triton_")))):
+    if any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names):
         return True
     launches = trace.calls.of(Role.LAUNCH)
-    return bool(np.isin(launches.name, trace.names_where(lambda name: "GraphLaunch" in name)).any())
+    return bool(name_matches(trace.names, launches.name, lambda name: "GraphLaunch" in name).any())

@@ -1,12 +1,12 @@
 """Which process of how many this is."""
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import WITNESS, Testimony
+from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
 
 
-def processes(testimony: Testimony) -> Measure | Missing:
+def world_size(testimony: TelemetryRecording) -> Measure | Missing:
     """Processes of the job (count)."""
     count = testimony.fact("world_size")
-    return (
-        Measure(count, "count", witness=WITNESS) if count else Missing("world_size is not among the facts of the run")
-    )
+    if not count:
+        return Missing("world_size is not among the facts of the run")
+    return Measure(count, "count", source=EVIDENCE_SOURCE)

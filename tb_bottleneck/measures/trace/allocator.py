@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import hosted, shown
+from tb_bottleneck.measures.trace.window import in_host_steps, with_example
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools
 
@@ -25,7 +25,7 @@ def cache_frees(recording: Recording) -> Measure | Missing:
     return _per_step(recording, lambda frees, host, inside: frees & ~host & ~inside)
 
 
-def pressed_frees(recording: Recording) -> Measure | Missing:
+def frees_under_pressure(recording: Recording) -> Measure | Missing:
     """Calls per step inside operators that give device memory back: the allocator's last resort when memory is full."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & inside)
 
@@ -44,13 +44,13 @@ def _per_step(recording: Recording, wanted: Wanted) -> Measure | Missing:
     frees = np.array([any(word in names[name] for word in _GIVES_BACK) for name in distinct.tolist()], np.bool_)
     host = np.array(["Host" in names[name] for name in distinct.tolist()], np.bool_)
     chosen = calls.take(wanted(frees[which], host[which], inside) if len(calls) else inside)
-    return shown(len(chosen) / len(recording.steps), "count", "step", chosen.start, chosen.end)
+    return with_example(len(chosen) / len(recording.steps), "count", "step", chosen.start, chosen.end)
 
 
 def _calls(recording: Recording) -> tuple[Calls, Bools]:
     """The memory calls of the window on the threads that launch, and for each whether an operator makes it."""
     trace = recording.trace
     called, _ = trace.calling_operators
-    mine = (trace.calls.role == Role.ALLOCATE) & hosted(recording, trace.calls.start)
+    mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)
     mine &= np.isin(trace.calls.thread, recording.host.launching_threads)
     return trace.calls.take(mine), called[mine]

@@ -6,7 +6,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import COMPUTING, calls_made, device_work, hosted, shown
+from tb_bottleneck.measures.trace.window import device_work, host_calls, in_host_steps, with_example
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
 from tb_bottleneck.trace.runtime_calls import Role
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -18,10 +19,10 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
     """Share of the kernels that torch.compile wrote."""
     if not recording.on_device:
         return _NO_DEVICE
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     wanted = [name for name in np.unique(ops.name).tolist() if _COMPILED.search(recording.trace.names[name])]
     compiled = ops.take(np.isin(ops.name, wanted))
-    return shown(len(compiled) / max(len(ops), 1), "share", "kernels", compiled.start, compiled.end)
+    return with_example(len(compiled) / max(len(ops), 1), "share", "kernels", compiled.start, compiled.end)
 
 
 def graph_breaks(recording: Recording) -> Measure | Missing:
@@ -32,17 +33,19 @@ def graph_breaks(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     calls = recording.trace.calls
-    reads = recording.trace.reads & hosted(recording, calls.start)
+    reads = recording.trace.reads & in_host_steps(recording, calls.start)
     if not reads.any():
         return Missing("no value is read from the device")
-    return shown(float(reads.sum()) / len(recording.steps), "count", "step", calls.start[reads], calls.end[reads])
+    return with_example(
+        float(reads.sum()) / len(recording.steps), "count", "step", calls.start[reads], calls.end[reads]
+    )
 
 
 def graph_launches(recording: Recording) -> Measure | Missing:
     """Calls per step that replay a captured graph."""
     if not recording.on_device:
         return _NO_DEVICE
-    calls = calls_made(recording, Role.LAUNCH)
+    calls = host_calls(recording, Role.LAUNCH)
     wanted = [name for name in np.unique(calls.name).tolist() if "GraphLaunch" in recording.trace.names[name]]
     calls = calls.take(np.isin(calls.name, wanted))
-    return shown(len(calls) / len(recording.steps), "count", "step", calls.start, calls.end)
+    return with_example(len(calls) / len(recording.steps), "count", "step", calls.start, calls.end)

@@ -6,7 +6,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.gpus import GIGA, gpu_named
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import device_work, shown
+from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.device_peaks import calibration
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
@@ -14,11 +14,11 @@ from tb_bottleneck.units import NS_PER_S
 
 NO_DEVICE = Missing("the work ran on the CPU: there are no copies to a device")
 # Smaller copies are bounded by their start and not by the link; from 1 MiB on a PCIe link is near its rate.
-LARGE_BYTES = 1 << 20
+LARGE_COPY_BYTES = 1 << 20
 # GB/s of one lane in one direction by PCIe generation: 8, 16 and 32 GT/s with 128b/130b (PCI-SIG base specifications).
 GB_PER_S_OF_LANE = {3: 0.985, 4: 1.969, 5: 3.938}
 # What of that a copy can use: packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on 5x16).
-USABLE = 0.8
+USABLE_LINK_SHARE = 0.8
 # The best copies tell what the link gives: others share it with neighbours, or with copies the other way.
 BEST_PERCENTILE = 90
 MIN_COPIES = 3
@@ -29,7 +29,7 @@ def host_copies(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.UPLOAD, Work.DOWNLOAD)
-    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+    return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
 def pageable_copies(recording: Recording) -> Measure | Missing:
@@ -40,16 +40,16 @@ def pageable_copies(recording: Recording) -> Measure | Missing:
     if not any(told):
         return Missing("the recording does not tell pinned from pageable memory")
     ops = _uploads(recording, "Pageable")
-    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+    return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
-def copied_back(recording: Recording) -> Measure | Missing:
+def copy_back_share(recording: Recording) -> Measure | Missing:
     """Share of the exposed copies' time in which values are copied to the host."""
     if not recording.on_device:
         return NO_DEVICE
     ops, exposed = device_work(recording, Work.DOWNLOAD), recording.account.ns[Regime.TRANSFER]
     back = intersect(recording.busy[Regime.TRANSFER], union(ops.start, ops.end))
-    return shown(back.total() / max(exposed, 1), "share", "copies", ops.start, ops.end)
+    return with_example(back.total() / max(exposed, 1), "share", "copies", ops.start, ops.end)
 
 
 def bytes_copied_back(recording: Recording) -> Measure | Missing:
@@ -57,15 +57,15 @@ def bytes_copied_back(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.DOWNLOAD)
-    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+    return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
-def copies_made(recording: Recording) -> Measure | Missing:
+def copies_to_device(recording: Recording) -> Measure | Missing:
     """Copies to the device per step."""
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.UPLOAD)
-    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
+    return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
 def pinned_bandwidth(recording: Recording) -> Measure | Missing:
@@ -86,10 +86,10 @@ def link_bandwidth(recording: Recording) -> Measure | Missing:
     told = slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)
     if told is not None and 0 < measured <= told:
-        return Measure(measured, "bytes_per_s", "", witness="context")
+        return Measure(measured, "bytes_per_s", "", source="context")
     if told is None:
         return Missing("the link of this device is not known")
-    return Measure(told * USABLE, "bytes_per_s")
+    return Measure(told * USABLE_LINK_SHARE, "bytes_per_s")
 
 
 def slot_rate(recording: Recording) -> float | None:
@@ -102,12 +102,12 @@ def slot_rate(recording: Recording) -> float | None:
 
 def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
     ops = _uploads(recording, memory)
-    ops = ops.take((ops.bytes >= LARGE_BYTES) & (ops.end > ops.start))
+    ops = ops.take((ops.bytes >= LARGE_COPY_BYTES) & (ops.end > ops.start))
     if len(ops) < MIN_COPIES:
         return Missing(f"fewer than {MIN_COPIES} copies of 1 MB or more from {memory.lower()} memory were recorded")
     rates = ops.bytes / (ops.end - ops.start) * NS_PER_S
     best = float(np.percentile(rates, BEST_PERCENTILE))
-    return shown(best, "bytes_per_s", "copy", ops.start, ops.end)
+    return with_example(best, "bytes_per_s", "copy", ops.start, ops.end)
 
 
 def _uploads(recording: Recording, memory: str) -> DeviceOps:

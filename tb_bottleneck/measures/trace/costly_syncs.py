@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.memoize import kept
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.runtime_calls import Role
@@ -39,7 +39,7 @@ READS_SHAPE = (
 
 
 # What a wait costs begins here: a call that finds its work done takes as long, however idle the device is.
-LEAST_COST_NS = 2_000
+MIN_COST_NS = 2_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CostlyWait:
     cost: int
 
 
-@kept
+@memoized
 def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
     """The waits of the window that cost something, in order of time. The calls of one operator are one wait."""
     trace, calls = recording.trace, recording.trace.calls
@@ -74,7 +74,7 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
     found = []
     for one in np.argsort(begin).tolist():
         row = int(rows[first[one]])
-        if costs[one] < LEAST_COST_NS:
+        if costs[one] < MIN_COST_NS:
             continue
         within = bool(called[row])
         name = trace.names[int(trace.events.name[operator[row]] if within else calls.name[row])]

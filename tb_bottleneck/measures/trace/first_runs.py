@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.trace.table import Ints
 
 # A start-up may take the first steps of a recording; what comes in most of at least so many steps is none.
-MIN_STEPS = 3
+MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
@@ -16,23 +16,23 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
     work, and how much of each such code takes, in ns. On a CPU run the main thread is the device."""
     if recording.on_device:
         gaps = recording.gaps
-        starting = gaps.by_doing[:, Doing.START]
+        starting = gaps.by_activity[:, Activity.INITIALIZE]
         rows = starting > 0
         return gaps.begin[rows], gaps.end[rows], starting[rows]
     thread = recording.host.main_thread
     if thread is None:
         return (np.empty(0, np.int64),) * 3
-    spans = clip(recording.host.doings(thread)[Doing.START], recording.steps.begin, recording.steps.end)
+    spans = clip(recording.host.activities(thread)[Activity.INITIALIZE], recording.steps.begin, recording.steps.end)
     return spans.starts, spans.ends, spans.ends - spans.starts
 
 
-def comes_back(recording: Recording, share: float) -> bool:
+def first_runs_recur(recording: Recording, share: float) -> bool:
     """Whether first runs take this share of the window even without the half of the steps in which they take most.
 
     torch.compile that meets a new shape in each step does; a start-up is over after the first ones.
     """
     edges = recording.steps.edges
-    if len(recording.steps) < MIN_STEPS:
+    if len(recording.steps) < MIN_STEPS_TO_RECUR:
         return False
     begin, _, starting = first_runs_of(recording)
     step = np.searchsorted(edges, begin, side="right") - 1

@@ -8,9 +8,10 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import calls_made, hosted, rows_named, shown
+from tb_bottleneck.measures.trace.window import host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -41,7 +42,7 @@ def _pointwise_time(recording: Recording, stepping: bool) -> Measure:
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
     ops = _pointwise_kernels(recording, stepping)
     covered = union(ops.start, ops.end).covered(recording.steps.begin, recording.steps.end)
-    return shown(float(covered) / recording.account.window, "share", "window", ops.start, ops.end)
+    return with_example(float(covered) / recording.account.window, "share", "window", ops.start, ops.end)
 
 
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
@@ -50,7 +51,7 @@ def pointwise_kernels(recording: Recording) -> Measure | Missing:
         rows, _ = _pointwise_operators(recording, stepping=False)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
     ops = _pointwise_kernels(recording, stepping=False)
-    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
+    return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
 def optimizer_launches(recording: Recording) -> Measure | Missing:
@@ -61,7 +62,7 @@ def optimizer_launches(recording: Recording) -> Measure | Missing:
     inside = _inside_optimizer(recording)
     if inside is None:
         return Missing("no optimizer step was recorded")
-    together = rows_named(recording, lambda name: name.startswith(_TOGETHER), Kind.CPU_OP)
+    together = host_rows(recording, lambda name: name.startswith(_TOGETHER), Kind.CPU_OP)
     if len(_kernels(recording, _MULTI_TENSOR)) or len(together):
         return Measure(0.0, "count", "step", 0)
     return Measure(int(inside.sum()) / len(recording.steps), "count", "step", int(inside.sum()))
@@ -81,15 +82,15 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
     if not len(steps):
         return None
     if recording.on_device:
-        return steps.contains(calls_made(recording, Role.LAUNCH).start)
+        return steps.contains(host_calls(recording, Role.LAUNCH).start)
     starts = recording.trace.events.start[recording.trace.rows(Kind.CPU_OP)]
-    return steps.contains(starts[hosted(recording, starts)])
+    return steps.contains(starts[in_host_steps(recording, starts)])
 
 
 def _optimizer_steps(recording: Recording) -> Spans:
     """When the host is inside Optimizer.step."""
     events = recording.trace.events
-    rows = rows_named(recording, lambda name: name.startswith("Optimizer.step#"), Kind.ANNOTATION, Kind.CPU_OP)
+    rows = host_rows(recording, lambda name: name.startswith("Optimizer.step#"), Kind.ANNOTATION, Kind.CPU_OP)
     return union(events.start[rows], events.end[rows])
 
 
@@ -105,10 +106,12 @@ def _pointwise_operators(recording: Recording, stepping: bool) -> tuple[Rows, In
     """The pointwise operators of the main thread, the optimizer's or all others, and their own time in ns."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
-    rows = rows[(events.thread[rows] == recording.host.main_thread) & hosted(recording, events.start[rows])]
+    rows = rows[(events.thread[rows] == recording.host.main_thread) & in_host_steps(recording, events.start[rows])]
     own = nest(events.start[rows], events.end[rows]).self_times()
-    wanted = trace.names_where(lambda name: first_match(operator_patterns(), name) == "pointwise")
-    chosen = np.isin(events.name[rows], wanted) & (_optimizer_steps(recording).contains(events.start[rows]) == stepping)
+    pointwise = name_matches(
+        trace.names, events.name[rows], lambda name: first_match(operator_patterns(), name) == "pointwise"
+    )
+    chosen = pointwise & (_optimizer_steps(recording).contains(events.start[rows]) == stepping)
     return rows[chosen], own[chosen]
 
 

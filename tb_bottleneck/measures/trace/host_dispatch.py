@@ -4,34 +4,35 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_collectives import exchanging
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, subtract
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
-from tb_bottleneck.measures.trace.window import calls_made, hosted, shown
+from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.units import share_text
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
-SHOWN_LINES = 3
-MIN_STEPS = 3
-PAUSED = 0.5
+MAX_LINES_LISTED = 3
+MIN_STEPS_FOR_PAUSES = 3
+LONG_PAUSE_SHARE = 0.5
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:
     """Time of the window per launching call; missing where one call launches all kernels of a graph."""
-    calls = calls_made(recording, Role.LAUNCH)
+    calls = host_calls(recording, Role.LAUNCH)
     if not len(calls):
         return _CPU_RUN
-    if np.isin(calls.name, recording.trace.names_where(lambda name: "GraphLaunch" in name)).any():
+    if name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
-    late = np.flatnonzero(gaps.by_doing[:, Doing.DISPATCH] > 0)
+    late = np.flatnonzero(gaps.by_activity[:, Activity.DISPATCH] > 0)
     begin, end = (gaps.begin[late], gaps.end[late]) if len(late) else (calls.start, calls.end)
-    return replace(shown(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
+    return replace(with_example(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
 
 
 def runtime_calls(recording: Recording) -> Measure | Missing:
@@ -41,14 +42,14 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
         return _CPU_RUN
     if not len(calls):
         return Missing("no runtime calls were recorded, and waits and allocations are such")
-    count = int(hosted(recording, calls.start).sum())
+    count = int(in_host_steps(recording, calls.start).sum())
     return Measure(count / len(recording.steps), "count", "step", count)
 
 
 def operators(recording: Recording) -> Measure | Missing:
     """Operators per step, nested ones included."""
     rows = recording.trace.rows(Kind.CPU_OP)
-    count = int(hosted(recording, recording.trace.events.start[rows]).sum())
+    count = int(in_host_steps(recording, recording.trace.events.start[rows]).sum())
     return (
         Measure(count / len(recording.steps), "count", "step", count) if count else Missing("no operator was recorded")
     )
@@ -70,10 +71,10 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
     A step has one where Python keeps the device idle for half as long as in the worst step, or longer.
     """
     spans, edges = _python_time(recording), recording.steps.edges
-    if len(recording.steps) < MIN_STEPS or not len(spans):
+    if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):
         return Missing("too few steps were recorded to tell how often these pauses come")
     idle = spans.covered(edges[:-1], edges[1:])
-    paused = np.flatnonzero(idle > PAUSED * idle.max())
+    paused = np.flatnonzero(idle > LONG_PAUSE_SHARE * idle.max())
     if len(paused) < 2:
         return Missing(f"the pause came once in {len(recording.steps)} steps")
     return Measure(float(np.median(np.diff(paused))), "count", "pause", len(paused))
@@ -88,16 +89,16 @@ def host_lines(recording: Recording) -> Measure | Missing:
     if thread is None:
         return Missing("no thread of the training was recorded")
     pauses = _python_time(recording)
-    lines = (lines_in(recording, thread, pauses) or blocks_in(recording, thread, pauses))[:SHOWN_LINES]
+    lines = (lines_in(recording, thread, pauses) or blocks_in(recording, thread, pauses))[:MAX_LINES_LISTED]
     if not lines and not stacks:
         return Missing("Python frames were not recorded; with_stack=True names the lines")
     if not lines:
         return Missing("no line of the program's own was recorded in these pauses")
     pause = longest_host_pause(recording)
     where = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
-    return words(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
+    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
 
 
 def _python_time(recording: Recording) -> Spans:
     """When Python outside torch ran and the device had no work."""
-    return subtract(recording.python_time, exchanging(recording.trace, recording.python_time))
+    return recording.owned_spans.of(Regime.HOST)

@@ -4,28 +4,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.memoize import kept
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.training_detection import trains
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import clip, union
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.first_runs import first_runs_of
-from tb_bottleneck.measures.trace.window import rows_named, shown, step_of
+from tb_bottleneck.measures.trace.window import host_rows, host_step_of, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints, Rows
 
 # What the names of interrupting rows hold, in lower case, by what they do; the first that is found counts.
-KINDS = {
+INTERRUPTION_KINDS = {
     "collection": ("python gc", "function collect"),
     "logging": ("tensorboard", "wandb", "mlflow", "matplotlib"),
     "checkpoint": ("serialization.py", "checkpoint", "safetensors", "save"),
     "evaluation": ("eval", "valid", "val_"),
 }
 # What comes in one step only may never come again.
-MIN_COMING_BACK = 2
+MIN_RECURRING_STEPS = 2
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records them")
 _NOTHING = Missing("no interruption was recorded")
 
@@ -43,12 +43,12 @@ def checkpoints(recording: Recording) -> Measure | Missing:
     return _time_in(recording, "checkpoint")
 
 
-def loggings(recording: Recording) -> Measure | Missing:
+def log_writes(recording: Recording) -> Measure | Missing:
     """Time of the window in which logging writes; `count` is how often."""
     return _time_in(recording, "logging")
 
 
-def collections(recording: Recording) -> Measure | Missing:
+def garbage_collections(recording: Recording) -> Measure | Missing:
     """Time of the window in which Python collects garbage; `count` is how often."""
     return _time_in(recording, "collection")
 
@@ -66,7 +66,7 @@ def interruption_time(recording: Recording) -> Measure | Missing:
 def first_runs(recording: Recording) -> Measure | Missing:
     """Time of the window in which the device waits for what happens once: compiling, loading code, tuning."""
     begin, end, starting = first_runs_of(recording)
-    return shown(float(starting.sum()), "ns", "window", begin, end)
+    return with_example(float(starting.sum()), "ns", "window", begin, end)
 
 
 def first_runs_once(recording: Recording) -> Measure | Missing:
@@ -76,23 +76,23 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
     """
     begin, end, starting = first_runs_of(recording)
     steps = np.searchsorted(recording.steps.edges, begin, side="right")
-    once = len(np.unique(steps)) < MIN_COMING_BACK
+    once = len(np.unique(steps)) < MIN_RECURRING_STEPS
     share = float(starting.sum()) / recording.account.window if once else 0.0
-    return shown(share, "share", "window", begin, end)
+    return with_example(share, "share", "window", begin, end)
 
 
-def what_interrupts(recording: Recording) -> Measure | Missing:
+def costliest_interruption(recording: Recording) -> Measure | Missing:
     """The row that interrupts the steps longest, by name."""
-    events, rows = recording.trace.events, interruptions(recording).rows
+    events, rows = recording.trace.events, interruptions_of(recording).rows
     if not len(rows):
         return _NOTHING
     totals = np.bincount(events.name[rows], weights=events.duration[rows])
     longest = rows[np.argmax(events.duration[rows])]
     name = cut(recording.trace.names[int(np.argmax(totals))])
-    return words(name, len(rows), int(events.start[longest]), int(events.end[longest]))
+    return text_measure(name, len(rows), int(events.start[longest]), int(events.end[longest]))
 
 
-def steps_between(recording: Recording) -> Measure | Missing:
+def steps_between_interruptions(recording: Recording) -> Measure | Missing:
     """Steps from one interruption of the costliest kind to the next, at the median."""
     rows = _costliest(recording)
     if not len(rows):
@@ -102,7 +102,7 @@ def steps_between(recording: Recording) -> Measure | Missing:
         return Missing(f"it came once in {len(recording.steps)} steps; a longer recording shows how often it comes")
     apart = float(np.median(np.diff(steps)))
     events = recording.trace.events
-    return shown(apart, "count", "interruption", events.start[rows], events.end[rows])
+    return with_example(apart, "count", "interruption", events.start[rows], events.end[rows])
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
@@ -115,17 +115,17 @@ def interrupted_step(recording: Recording) -> Measure | Missing:
     return _step_time(recording, interrupted=True)
 
 
-@kept
-def interruptions(recording: Recording) -> Interruptions:
+@memoized
+def interruptions_of(recording: Recording) -> Interruptions:
     """The interruptions of the window."""
     trace, events = recording.trace, recording.trace.events
-    training = trains(trace)
+    training = has_training(trace)
     patterns = {
-        Kind.ANNOTATION: doing_patterns("annotation", training),
-        Kind.PYTHON: doing_patterns("python", training),
+        Kind.ANNOTATION: activity_patterns("annotation", training),
+        Kind.PYTHON: activity_patterns("python", training),
     }
     found = [
-        rows_named(recording, lambda name, says=says: first_match(says, name) == "interrupt", kind)  # type: ignore[misc]
+        host_rows(recording, lambda name, says=says: first_match(says, name) == "interrupt", kind)  # type: ignore[misc]
         for kind, says in patterns.items()
     ]
     rows = np.sort(np.concatenate(found))
@@ -136,23 +136,23 @@ def interruptions(recording: Recording) -> Interruptions:
 
 
 def _kind(name: str) -> int:
-    holds = [any(word in name.lower() for word in known) for known in KINDS.values()]
-    return holds.index(True) if any(holds) else len(KINDS)
+    holds = [any(word in name.lower() for word in known) for known in INTERRUPTION_KINDS.values()]
+    return holds.index(True) if any(holds) else len(INTERRUPTION_KINDS)
 
 
 def _time_in(recording: Recording, kind: str) -> Measure | Missing:
-    found, events = interruptions(recording), recording.trace.events
-    rows = found.rows[found.kind == list(KINDS).index(kind)]
+    found, events = interruptions_of(recording), recording.trace.events
+    rows = found.rows[found.kind == list(INTERRUPTION_KINDS).index(kind)]
     if not len(rows) and not recording.trace.header.stacks_recorded:
         return _NO_FRAMES
     host = recording.steps.host
     spans = clip(union(events.start[rows], events.end[rows]), int(host[0]), int(host[-1]))
-    return shown(float(spans.total()), "ns", "window", events.start[rows], events.end[rows])
+    return with_example(float(spans.total()), "ns", "window", events.start[rows], events.end[rows])
 
 
 def _costliest(recording: Recording) -> Rows:
     """The interruptions of the kind that takes most time."""
-    found, events = interruptions(recording), recording.trace.events
+    found, events = interruptions_of(recording), recording.trace.events
     if not len(found.rows):
         return found.rows
     costs = np.bincount(found.kind, weights=events.duration[found.rows])
@@ -162,7 +162,7 @@ def _costliest(recording: Recording) -> Rows:
 
 def _steps_with(recording: Recording, rows: Rows) -> Ints:
     """The steps in which these rows begin."""
-    steps = step_of(recording, recording.trace.events.start[rows])
+    steps = host_step_of(recording, recording.trace.events.start[rows])
     return np.asarray(np.unique(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
 
 
@@ -175,4 +175,4 @@ def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
         return Missing("steps differ from one another by more than an interruption takes")
     chosen = np.flatnonzero(steps == interrupted)
     begin, end = recording.steps.edges[chosen], recording.steps.edges[chosen + 1]
-    return shown(float(np.median(end - begin)), "ns", "step", begin, end)
+    return with_example(float(np.median(end - begin)), "ns", "step", begin, end)

@@ -4,12 +4,12 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.precisions import Precision, misaligned, precision_of
-from tb_bottleneck.measure import Measure, Missing, words
-from tb_bottleneck.measures.trace.kernels import called
-from tb_bottleneck.measures.trace.window import shown
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.kernels import longest_call_of
+from tb_bottleneck.measures.trace.window import with_example
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
-from tb_bottleneck.roofline.kernel_bounds import Roof
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 from tb_bottleneck.units import share_text
 
@@ -23,18 +23,18 @@ def roofs_known(recording: Recording) -> Measure | Missing:
     inside, length = _kernel_time(recording)
     if not length.sum():
         return _NO_DEVICE
-    known = recording.roofs.roof[inside] != Roof.UNKNOWN
+    known = recording.kernel_bounds.bound_by[inside] != BoundBy.UNKNOWN
     return Measure(float(length[known].sum() / length.sum()), "share", "kernel time", len(length))
 
 
 def compute_reached(recording: Recording) -> Measure | Missing:
     """How near the kernels that arithmetic bounds come to what the device can reach, weighted by time."""
-    return _reached(recording, Roof.COMPUTE)
+    return _reached(recording, BoundBy.COMPUTE)
 
 
 def memory_reached(recording: Recording) -> Measure | Missing:
     """How near the kernels that bandwidth bounds come to the device's bandwidth, weighted by time."""
-    return _reached(recording, Roof.MEMORY)
+    return _reached(recording, BoundBy.MEMORY)
 
 
 def full_precision_products(recording: Recording) -> Measure | Missing:
@@ -53,10 +53,12 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     if length[matrix].sum() >= length[vector].sum():
         return Measure(0.0, "share", "window", 0)
     plain = ops.take(vector)
-    return shown(float(length[vector].sum()) / recording.account.window, "share", "window", plain.start, plain.end)
+    return with_example(
+        float(length[vector].sum()) / recording.account.window, "share", "window", plain.start, plain.end
+    )
 
 
-def tf32_offered(recording: Recording) -> Measure | Missing:
+def tf32_available(recording: Recording) -> Measure | Missing:
     """1 where the device can multiply fp32 as TF32, 0 where it cannot."""
     if not has_matrix_units(recording.trace):
         return Missing("whether the device has faster units for matrix products is not known")
@@ -74,15 +76,15 @@ def types_multiplied(recording: Recording) -> Measure | Missing:
         label = _label(precision_of(recording.trace.names[name]))
         by_type[label] = by_type.get(label, 0.0) + share
     most = sorted(((share, label) for label, share in by_type.items() if share >= WORTH_LISTING), reverse=True)
-    return words(", ".join(f"{label}: {share_text(share)}" for share, label in most), len(ops))
+    return text_measure(", ".join(f"{label}: {share_text(share)}" for share, label in most), len(ops))
 
 
 def reached_by_type(recording: Recording) -> Measure | Missing:
     """How near products come to what the device can reach in their type, weighted by time: `bf16 (tensor): 61 %`."""
     inside, length = _kernel_time(recording)
     ops = recording.trace.device_ops.take(inside)
-    roof, reached = recording.roofs.roof[inside], recording.roofs.reached[inside]
-    bound = (roof == Roof.COMPUTE) & (ops.work == Work.CONTRACTION)
+    roof, reached = recording.kernel_bounds.bound_by[inside], recording.kernel_bounds.reached[inside]
+    bound = (roof == BoundBy.COMPUTE) & (ops.work == Work.CONTRACTION)
     if not length[bound].sum():
         return Missing("no kernel's work is known from shapes; record_shapes=True records them")
     time: dict[str, float] = {}
@@ -93,16 +95,16 @@ def reached_by_type(recording: Recording) -> Measure | Missing:
         label = _label(precision_of(recording.trace.names[name]))
         time[label], work[label] = time.get(label, 0.0) + taken, work.get(label, 0.0) + at_roof
     most = sorted(((taken, label) for label, taken in time.items()), reverse=True)
-    shown = [
+    with_example = [
         f"{label}: {share_text(work[label] / taken)}" for taken, label in most if taken > WORTH_LISTING * sum(sums)
     ]
-    return words(", ".join(shown), int(bound.sum()))
+    return text_measure(", ".join(with_example), int(bound.sum()))
 
 
-def peaks_from(recording: Recording) -> Measure | Missing:
+def peak_source(recording: Recording) -> Measure | Missing:
     """Where the device's peaks come from: calibration, data sheet or device properties."""
     peaks = peaks_of(recording.trace)
-    return Missing("the device's peaks are not known") if peaks is None else words(peaks.basis)
+    return Missing("the device's peaks are not known") if peaks is None else text_measure(peaks.basis)
 
 
 def misaligned_products(recording: Recording) -> Measure | Missing:
@@ -113,7 +115,9 @@ def misaligned_products(recording: Recording) -> Measure | Missing:
     odd = {name: misaligned(recording.trace.names[name]) for name in np.unique(ops.name).tolist()}
     rows = np.array([odd[name] for name in ops.name.tolist()], np.bool_)
     ops = ops.take(rows)
-    return shown(float((ops.end - ops.start).sum()) / recording.account.window, "share", "window", ops.start, ops.end)
+    return with_example(
+        float((ops.end - ops.start).sum()) / recording.account.window, "share", "window", ops.start, ops.end
+    )
 
 
 def misaligned_kernel(recording: Recording) -> Measure | Missing:
@@ -123,7 +127,7 @@ def misaligned_kernel(recording: Recording) -> Measure | Missing:
     if not len(ops):
         return Missing("no misaligned kernel ran")
     name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
-    return called(recording, name, ops.take(ops.name == name))
+    return longest_call_of(recording, name, ops.take(ops.name == name))
 
 
 def _products(recording: Recording) -> DeviceOps:
@@ -152,15 +156,15 @@ def _is_plain_fp32(precision: Precision | None) -> bool:
 def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
     """Which device operations are kernels of the window that compute, and how long those take, in ns."""
     ops, steps = recording.trace.device_ops, recording.steps
-    kernels = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     inside: Bools = kernels & (ops.end > steps.begin) & (ops.start < steps.end)
     return inside, (ops.end - ops.start)[inside]
 
 
-def _reached(recording: Recording, roof: Roof) -> Measure | Missing:
+def _reached(recording: Recording, roof: BoundBy) -> Measure | Missing:
     inside, length = _kernel_time(recording)
-    rows = recording.roofs.roof[inside] == roof
+    rows = recording.kernel_bounds.bound_by[inside] == roof
     if not length[rows].sum():
         return Missing("no kernel's work is known from shapes; record_shapes=True records them")
-    reached = recording.roofs.reached[inside][rows]
+    reached = recording.kernel_bounds.reached[inside][rows]
     return Measure(float((reached * length[rows]).sum() / length[rows].sum()), "share", "roof", int(rows.sum()))

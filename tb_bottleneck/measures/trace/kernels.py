@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing, words
-from tb_bottleneck.measures.trace.window import COMPUTING, device_work, shown
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
-from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -25,33 +25,39 @@ def busy_share(recording: Recording) -> Measure | Missing:
 
 def kernels(recording: Recording) -> Measure | Missing:
     """Kernels per step."""
-    ops = device_work(recording, *COMPUTING)
-    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
+    ops = device_work(recording, *COMPUTE_KERNELS)
+    return (
+        with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
+    )
 
 
 def kernel_time(recording: Recording) -> Measure | Missing:
     """Median time of a kernel."""
-    ops = device_work(recording, *COMPUTING)
-    return shown(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end) if len(ops) else _NO_DEVICE
+    ops = device_work(recording, *COMPUTE_KERNELS)
+    return (
+        with_example(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end)
+        if len(ops)
+        else _NO_DEVICE
+    )
 
 
-def dearest_kernel(recording: Recording) -> Measure | Missing:
+def costliest_kernel(recording: Recording) -> Measure | Missing:
     """The kernel name that takes most device time; hostile text."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
     name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
-    return called(recording, name, ops.take(ops.name == name))
+    return longest_call_of(recording, name, ops.take(ops.name == name))
 
 
 def underfilled_share(recording: Recording) -> Measure | Missing:
     """Share of the kernels that are too small to fill the device."""
-    ops = device_work(recording, *COMPUTING)
+    ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
     small = underfilled(ops, recording.trace.multiprocessors)
     few = ops.take(small)
-    return replace(shown(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
+    return replace(with_example(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
 
 
 def unknown_kernels(recording: Recording) -> Measure | Missing:
@@ -59,13 +65,13 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     spans = recording.busy[Regime.UNEXPLAINED]
-    return shown(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
+    return with_example(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
 
 
-def called(recording: Recording, name: int, ops: DeviceOps) -> Measure:
+def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
     """A kernel's name, pointing at the longest of these operations."""
     longest = int(np.argmax(ops.end - ops.start))
-    return words(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
+    return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 
 
 def multiprocessors(recording: Recording) -> Measure | Missing:
@@ -83,7 +89,7 @@ def threads_per_core(recording: Recording) -> Measure | Missing:
     usable = all(isinstance(value, int | float) and value > 0 for value in (threads, cores, processes))
     if not usable or threads is None or cores is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(threads * processes / cores, "count", "core", int(threads), witness="context")
+    return Measure(threads * processes / cores, "count", "core", int(threads), source="context")
 
 
 def torch_threads(recording: Recording) -> Measure | Missing:
@@ -99,5 +105,5 @@ def cores(recording: Recording) -> Measure | Missing:
 def _context_number(recording: Recording, key: str) -> Measure | Missing:
     value = recording.trace.header.context.get(key)
     if isinstance(value, int | float) and value > 0:
-        return Measure(float(value), "count", "process", witness="context")
+        return Measure(float(value), "count", "process", source="context")
     return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")

@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, union
-from tb_bottleneck.measure import Measure, Missing, words
-from tb_bottleneck.measures.trace.window import shown
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.window import with_example
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Rows
 
 NO_LOADER = Missing("no DataLoader iteration was recorded")
-SINGLE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+_ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
@@ -24,14 +26,14 @@ def loader_fetch(recording: Recording) -> Measure | Missing:
     events = recording.trace.events
     host = recording.steps.host
     spans = clip(union(events.start[rows], events.end[rows]), int(host[0]), int(host[-1]))
-    return shown(spans.total() / len(recording.steps), "ns", "step", events.start[rows], events.end[rows])
+    return with_example(spans.total() / len(recording.steps), "ns", "step", events.start[rows], events.end[rows])
 
 
 def loader_idle(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
-    idle, gaps = recording.gaps.by_doing[:, Doing.LOAD], recording.gaps
+    idle, gaps = recording.gaps.by_activity[:, Activity.LOAD_BATCH], recording.gaps
     if not idle.any():
         return Measure(0.0, "ns", "step", 0)
     longest = int(np.argmax(idle))
@@ -66,7 +68,7 @@ def cores_available(recording: Recording) -> Measure | Missing:
     found = _cores(recording)
     if found is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(float(found), "count", "process", witness="context")
+    return Measure(float(found), "count", "process", source="context")
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:
@@ -74,9 +76,9 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
     rows = fetches(recording)
     for name in np.unique(recording.trace.events.name[rows]).tolist():
         text = recording.trace.names[name]
-        for kind in (SINGLE, SEVERAL):
+        for kind in (SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR):
             if kind in text:
-                return words(kind, len(rows))
+                return text_measure(kind, len(rows))
     return Missing("the loader's iterator is not named in the recording")
 
 
@@ -84,8 +86,7 @@ def fetches(recording: Recording) -> Rows:
     """Fetches of the whole recording; one may begin before the window and reach into it."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    wanted = trace.names_where(lambda name: name.startswith(("enumerate(DataLoader)#", "enumerate(DataPipe)#")))
-    return rows[np.isin(trace.events.name[rows], wanted)]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
 
 
 def _step_without(recording: Recording, idle: float) -> float:

@@ -4,10 +4,10 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
-from tb_bottleneck.knowledge.catalogue import doing_patterns, first_match, frame_patterns
-from tb_bottleneck.measure import Measure, Missing, words
-from tb_bottleneck.measures.trace.loader import NO_LOADER, SEVERAL, fetches, loader_iterator
-from tb_bottleneck.measures.trace.window import hosted, rows_named, shown
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.loader import NO_LOADER, WORKER_ITERATOR, fetches, loader_iterator
+from tb_bottleneck.measures.trace.window import host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -20,7 +20,7 @@ MIN_SLOW, MIN_FETCHES = 2, 6
 # Workers that are too few deliver in bursts: a long wait comes regularly, once per round of workers. Waits whose
 # distances vary by more than this, relative to their mean, do not come from that.
 IRREGULAR = 0.5
-SHOWN = 3
+MAX_FRAMES_LISTED = 3
 
 
 def usual_fetch(recording: Recording) -> Measure | Missing:
@@ -28,7 +28,7 @@ def usual_fetch(recording: Recording) -> Measure | Missing:
     events, rows = recording.trace.events, _whole_fetches(recording)
     if not len(rows):
         return NO_LOADER
-    return shown(float(np.median(events.duration[rows])), "ns", "fetch", events.start[rows], events.end[rows])
+    return with_example(float(np.median(events.duration[rows])), "ns", "fetch", events.start[rows], events.end[rows])
 
 
 def slowest_fetch(recording: Recording) -> Measure | Missing:
@@ -50,14 +50,14 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
     usual = float(np.median(length))
     slow = np.flatnonzero((length > SLOW_TIMES * usual) & (length > SLOW_NS))
     iterator = loader_iterator(recording)
-    in_workers = isinstance(iterator, Measure) and iterator.text == SEVERAL
+    in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
     if len(slow) < MIN_SLOW or (in_workers and not _irregular(slow)):
         return Measure(0.0, "share", "loader time", len(slow))
     beyond = float(length[slow].sum()) - usual * len(slow)
     return Measure(beyond / float(length.sum()), "share", "loader time", len(slow))
 
 
-def reading(recording: Recording) -> Measure | Missing:
+def loader_reads(recording: Recording) -> Measure | Missing:
     """Share of the loader's time on the training thread in frames that read files or receive from a network."""
     if not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True shows what the loader does")
@@ -65,7 +65,7 @@ def reading(recording: Recording) -> Measure | Missing:
     loading = union(events.start[rows], events.end[rows])
     if not len(loading):
         return NO_LOADER
-    frames = rows_named(recording, lambda name: first_match(frame_patterns(), name) == "read", Kind.PYTHON)
+    frames = host_rows(recording, lambda name: first_match(frame_patterns(), name) == "read", Kind.PYTHON)
     frames = frames[_inside(recording, rows, frames)]
     read = intersect(loading, union(events.start[frames], events.end[frames]))
     return Measure(read.total() / loading.total(), "share", "loader time", len(frames))
@@ -81,18 +81,18 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
     if not len(rows):
         return Missing("Python frames were not recorded; with_stack=True shows what makes batches")
     names, which = np.unique(events.name[rows], return_inverse=True)
-    longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:SHOWN]
-    return words(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
+    longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:MAX_FRAMES_LISTED]
+    return text_measure(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
 
 
 def _loading(recording: Recording, kind: Kind, on: str) -> Rows:
-    patterns = doing_patterns(on)
-    return rows_named(recording, lambda name: first_match(patterns, name) == "load", kind)
+    patterns = activity_patterns(on)
+    return host_rows(recording, lambda name: first_match(patterns, name) == "load_batch", kind)
 
 
 def _whole_fetches(recording: Recording) -> Rows:
     rows = fetches(recording)
-    return rows[hosted(recording, recording.trace.events.start[rows])]
+    return rows[in_host_steps(recording, recording.trace.events.start[rows])]
 
 
 def _irregular(slow: Ints) -> bool:

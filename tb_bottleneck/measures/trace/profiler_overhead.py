@@ -31,7 +31,7 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
         return without
     step = float(np.median(recording.steps.durations))
     share = min(1 - without.value / step, _most(recording) / step)
-    return Measure(max(share, 0.0), "share", "step", len(recording.steps), witness="both")
+    return Measure(max(share, 0.0), "share", "step", len(recording.steps), source="both")
 
 
 def _most(recording: Recording) -> float:
@@ -48,4 +48,4 @@ def unprofiled_step(recording: Recording) -> Measure | Missing:
     step = float(np.median(recording.steps.durations))
     if not SHORTEST * step <= told <= LONGEST * step:
         return Missing("the step time without the profiler that was recorded is not one of these steps")
-    return Measure(told, "ns", "step", witness="context")
+    return Measure(told, "ns", "step", source="context")

@@ -10,6 +10,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
@@ -69,9 +70,9 @@ def blocks_at(recording: Recording, thread: int, times: Ints) -> Ints:
     Who marks their program need not record its frames.
     """
     trace = recording.trace
-    steps = trace.names_where(lambda name: name.startswith("ProfilerStep"))
     rows = trace.rows(Kind.ANNOTATION)
-    rows = rows[(trace.events.thread[rows] == thread) & ~np.isin(trace.events.name[rows], steps)]
+    rows = rows[trace.events.thread[rows] == thread]
+    rows = rows[~name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("ProfilerStep"))]
     if not len(rows):
         return np.full(len(times), -1, np.int64)
     found, row = nest(trace.events.start[rows], trace.events.end[rows]).innermost(times)
@@ -95,7 +96,7 @@ def _longest(recording: Recording, rows: Ints) -> list[tuple[str, float]]:
     return [(cut(name), count / len(rows)) for name, count in seen.most_common()]
 
 
-def is_users(frame: str) -> bool:
+def is_user_frame(frame: str) -> bool:
     """Whether a Python frame is the program's own: of a file that neither Python nor a library below it brings."""
     if ".py(" not in frame or frame.startswith("<") or any(part in frame for part in _LIBRARIES):
         return False
@@ -104,4 +105,4 @@ def is_users(frame: str) -> bool:
 
 
 def _users(trace: Trace) -> Bools:
-    return np.array([is_users(name) for name in trace.names], np.bool_)
+    return np.array([is_user_frame(name) for name in trace.names], np.bool_)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing, words
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, CostlyWait, costly_waits_of
 from tb_bottleneck.measures.trace.python_frames import blocks_at, frames_of
 from tb_bottleneck.trace.kernel_names import cut
@@ -17,7 +17,7 @@ from tb_bottleneck.units import share_text
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 _NO_WAIT = Missing("no wait cost anything")
 _NO_STACKS = Missing("Python frames were not recorded; with_stack=True names the lines")
-SHOWN = 3
+MAX_OPERATORS_LISTED = 3
 
 
 def costly_waits(recording: Recording) -> Measure | Missing:
@@ -54,7 +54,9 @@ def idle_in_waits(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle inside a wait, before the host goes on."""
     if not recording.on_device:
         return _CPU_RUN
-    return Measure(float(recording.gaps.by_doing[:, Doing.WAIT].sum()) / len(recording.steps), "ns", "step")
+    return Measure(
+        float(recording.gaps.by_activity[:, Activity.SYNCHRONIZE].sum()) / len(recording.steps), "ns", "step"
+    )
 
 
 def waiting_operators(recording: Recording) -> Measure | Missing:
@@ -126,5 +128,8 @@ def _dearest(costs: Iterable[tuple[str, int]]) -> Measure:
         total[name] += cost
         times[name] += 1
     whole = sum(total.values())
-    most = [f"{cut(name)} ({times[name]}x, {share_text(cost / whole)})" for name, cost in total.most_common(SHOWN)]
-    return words(", ".join(most), sum(times.values()))
+    most = [
+        f"{cut(name)} ({times[name]}x, {share_text(cost / whole)})"
+        for name, cost in total.most_common(MAX_OPERATORS_LISTED)
+    ]
+    return text_measure(", ".join(most), sum(times.values()))

@@ -15,8 +15,6 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 
-COMPUTING = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
-
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
     """Device operations that run in the window, of these kinds."""
@@ -25,18 +23,18 @@ def device_work(recording: Recording, *works: Work) -> DeviceOps:
     return ops.take(rows)
 
 
-def calls_made(recording: Recording, *roles: Role) -> Calls:
+def host_calls(recording: Recording, *roles: Role) -> Calls:
     """Calls of the host's steps, of these roles."""
     calls = recording.trace.calls.of(*roles)
-    return calls.take(hosted(recording, calls.start))
+    return calls.take(in_host_steps(recording, calls.start))
 
 
-def hosted(recording: Recording, times: Ints) -> Bools:
+def in_host_steps(recording: Recording, times: Ints) -> Bools:
     """Which of these times lie in the host's steps."""
     return np.asarray((times >= recording.steps.host[0]) & (times < recording.steps.host[-1]), np.bool_)
 
 
-def rows_named(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -> Rows:
+def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -> Rows:
     """Rows of the host that reach into its steps, of these kinds, whose names pass a test."""
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
@@ -49,12 +47,12 @@ def rows_named(recording: Recording, test: Callable[[str], bool], *kinds: Kind) 
     return named
 
 
-def step_of(recording: Recording, times: Ints) -> Ints:
+def host_step_of(recording: Recording, times: Ints) -> Ints:
     """For each time the step that the host was in; -1 and the number of steps outside of them."""
     return np.asarray(np.searchsorted(recording.steps.host, times, side="right") - 1, np.int64)
 
 
-def shown(value: float, unit: str, per: str, begin: Ints, end: Ints) -> Measure:
+def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> Measure:
     """A measure that points at the occurrence of median length; `count` is how many occurrences there are."""
     if not len(begin):
         return Measure(value, unit, per, 0)

@@ -12,7 +12,7 @@ from google.protobuf.struct_pb2 import Struct
 from tb_bottleneck.monitor.guard import Happened
 from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.monitor.steps.step_rows import COLUMNS, Row
-from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.schema.metadata import TELEMETRY_SCHEMA
 from tb_bottleneck.schema.signals import HOST, PLUGIN_NAME
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepColumn, StepRows, Unsupported
 
@@ -28,7 +28,7 @@ def packet(
 ) -> Packet:
     """`offset_ns` turns the rows' clock into nanoseconds since 1970."""
     return Packet(
-        schema=SCHEMA,
+        schema=TELEMETRY_SCHEMA,
         sequence=sequence,
         series=_series(readings),
         steps=_steps(rows, offset_ns),
@@ -38,7 +38,7 @@ def packet(
 
 def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[Happened]) -> RunContext:
     """The run's context. A fact that cannot be written as JSON is listed among what is missing."""
-    message = RunContext(schema=SCHEMA, notes=[_note(one) for one in notes])
+    message = RunContext(schema=TELEMETRY_SCHEMA, notes=[_note(one) for one in notes])
     unsupported = dict(missing)
     for name, value in facts.items():
         try:

@@ -8,9 +8,9 @@ from typing import Protocol
 from google.protobuf.message import Message
 
 from tb_bottleneck.knowledge.gpus import known_names
-from tb_bottleneck.plugin.state.run_index import Look, Runs
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex
+from tb_bottleneck.plugin.workers.failures import WorkerFailure
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, DeviceList, SeriesAnswer, WhatIfAnswer
 from tb_bottleneck.sources.logdir import Recording
 
@@ -45,7 +45,7 @@ Said = bytes | Message | Refused
 class Comparisons:
     """The handlers; the process for questions does the work."""
 
-    def __init__(self, runs: Runs, questions: Questions) -> None:
+    def __init__(self, runs: RunIndex, questions: QuestionQueue) -> None:
         self._runs = runs
         self._questions = questions
 
@@ -104,14 +104,14 @@ class Comparisons:
         reply = self._questions.ask(question_of(ask, ids, found, look) | dict(more))
         if isinstance(reply, bytes):
             return reply
-        if isinstance(reply, Failure):
+        if isinstance(reply, WorkerFailure):
             answer.state, answer.problem = "failed", f"These recordings could not be compared: {reply.detail}."
         else:
             answer.state, answer.progress = "waiting" if reply.waiting else "analysing", reply.progress
         return answer
 
 
-def question_of(ask: str, ids: Sequence[str], recordings: Sequence[Recording], look: Look) -> Question:
+def question_of(ask: str, ids: Sequence[str], recordings: Sequence[Recording], look: LogdirScan) -> Question:
     """The question for plugin/workers/dispatch.py; a file that was replaced makes it another one."""
     question: Question = {"ask": ask, "count": len(ids)}
     for number, (asked, recording) in enumerate(zip(ids, recordings, strict=True)):

@@ -2,7 +2,7 @@
 
 import math
 
-from tb_bottleneck.plugin.workers.failures import Failure
+from tb_bottleneck.plugin.workers.failures import WorkerFailure
 from tb_bottleneck.plugin.workers.question_queue import Pending
 from tb_bottleneck.schema.evidence_pb2 import TablesAnswer
 
@@ -19,9 +19,9 @@ def finite(text: str) -> float | None:
     return value
 
 
-def unanswered(asked: str, reply: Failure | Pending) -> TablesAnswer:
+def unanswered(asked: str, reply: WorkerFailure | Pending) -> TablesAnswer:
     """How far the answer is, or why there is none; a TimelineAnswer has the same fields."""
-    if isinstance(reply, Failure):
+    if isinstance(reply, WorkerFailure):
         return TablesAnswer(
             id=asked, state="failed", problem=f"This recording could not be looked into: {reply.detail}."
         )

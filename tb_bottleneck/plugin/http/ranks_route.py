@@ -1,14 +1,14 @@
 """The ranks of the job that a recording belongs to, from what is kept of every recording that was analysed."""
 
-from tb_bottleneck.plugin.state.run_index import Look, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import Analyses, Digest
+from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, Digest
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.evidence_pb2 import RankRow, RanksAnswer
 from tb_bottleneck.sources.logdir import Recording
 
 
-def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksAnswer:
+def ranks_answer(recording: Recording, look: LogdirScan, analyses: AnalysisQueue) -> RanksAnswer:
     """The job of this recording's run, and its ranks in order; neither where fewer than two were judged."""
     ranks: dict[int, tuple[Recording, Digest]] = {}
     for other in look.listing.recordings:
@@ -30,7 +30,7 @@ def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksA
                 step_ns=digest.step_ns,
                 verdict=digest.verdict,
                 account=digest.account,
-                straggles=rank in late,
+                is_straggler=rank in late,
             )
         )
     return answer

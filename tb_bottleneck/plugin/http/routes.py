@@ -9,13 +9,13 @@ from tb_bottleneck.plugin.http.comparison_routes import Arguments, Comparisons, 
 from tb_bottleneck.plugin.http.drilldown_routes import finite, unanswered
 from tb_bottleneck.plugin.http.ranks_route import ranks_answer
 from tb_bottleneck.plugin.http.responses import Answer, App, application, message, sentence
-from tb_bottleneck.plugin.http.run_list import RunLists
+from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.http.telemetry_route import answer_text
-from tb_bottleneck.plugin.state.recordings import Witnesses
-from tb_bottleneck.plugin.state.run_index import Runs
-from tb_bottleneck.plugin.state.telemetry_registry import Telemetries
-from tb_bottleneck.plugin.workers.analysis_queue import Analyses
-from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
+from tb_bottleneck.plugin.state.run_index import RunIndex
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer
 from tb_bottleneck.schema.evidence_pb2 import RanksAnswer, TablesAnswer
 from tb_bottleneck.schema.signals import PLUGIN_NAME
@@ -27,15 +27,20 @@ class Routes:
     """The handlers and what they answer from."""
 
     def __init__(
-        self, logdir: str, runs: Runs, analyses: Analyses, questions: Questions, telemetries: Telemetries
+        self,
+        logdir: str,
+        runs: RunIndex,
+        analyses: AnalysisQueue,
+        questions: QuestionQueue,
+        telemetries: TelemetryRegistry,
     ) -> None:
         self._runs = runs
         self._analyses = analyses
         self._questions = questions
         self._telemetries = telemetries
         self._comparisons = Comparisons(runs, questions)
-        self._witnesses = Witnesses(analyses, telemetries)
-        self._lists = RunLists(logdir, self._witnesses)
+        self._witnesses = RecordingRegistry(analyses, telemetries)
+        self._lists = RunListBuilder(logdir, self._witnesses)
 
     def apps(self) -> dict[str, App]:
         """The one table of routes, as WSGI applications."""
@@ -101,7 +106,7 @@ class Routes:
         if found is None:
             return message(TelemetryAnswer(id=asked))
         if not found.is_telemetry:
-            return sentence(404, "This recording is a trace; `runs` lists telemetry with the witness `telemetry`.")
+            return sentence(404, "This recording is a trace; `runs` lists telemetry with `evidence_source` telemetry.")
         try:
             most, since, until = (finite(request.args.get(name, "")) for name in ("points", "since", "until"))
         except ValueError:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tb_bottleneck.plugin.state.telemetry_registry import Heard, is_live, last_sign
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryEntry, is_live, last_sign
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.telemetry_pb2 import Band, Dropped, TelemetryAnswer
@@ -19,7 +19,7 @@ READINGS = 500_000
 
 
 def answer_text(
-    asked: str, heard: Heard, report: Report, most: int | None, since: int, until: int | None = None
+    asked: str, heard: TelemetryEntry, report: Report, most: int | None, since: int, until: int | None = None
 ) -> str:
     """A `TelemetryAnswer` as JSON, with the stretches of this report. The caller holds the lock of what was heard.
 
@@ -43,7 +43,7 @@ def answer_text(
                 severity=band.severity,
                 title=band.title,
             )
-            for band in report.stretches
+            for band in report.phases
         ],
     )
     most = min(_fair_part(telemetry), most if most is not None else READINGS)

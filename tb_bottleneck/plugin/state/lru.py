@@ -8,7 +8,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Cache(Generic[Key, Value]):
+class LruCache(Generic[Key, Value]):
     """Not locked: its owner is."""
 
     def __init__(self, capacity: int) -> None:

@@ -14,7 +14,7 @@ REST_FACTOR = 10.0  # a look that took long is followed by a rest this many time
 
 
 @dataclass(frozen=True)
-class Look:
+class LogdirScan:
     """What one look found, with the recordings by their opaque ids."""
 
     listing: Listing
@@ -26,18 +26,18 @@ def id_of(recording: Recording) -> str:
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 
 
-class Runs:
+class RunIndex:
     """Answers from memory; a thread of its own looks at the disk, at most one at a time. For any number of threads."""
 
     def __init__(self, roots: Sequence[Root], scan: Callable[[Sequence[Root]], Listing] = scan_all) -> None:
         self._roots = roots
         self._scan = scan
         self._lock = threading.Lock()
-        self._last: Look | None = None
+        self._last: LogdirScan | None = None
         self._due = 0.0  # monotonic seconds
         self._thread: threading.Thread | None = None
 
-    def latest(self) -> Look | None:
+    def latest(self) -> LogdirScan | None:
         """What the last look found; None while the first one is not over."""
         self._look_again()
         with self._lock:
@@ -61,7 +61,7 @@ class Runs:
         began = time.monotonic()
         try:
             listing = self._scan(self._roots)
-            found = Look(listing, {id_of(recording): recording for recording in listing.recordings})
+            found = LogdirScan(listing, {id_of(recording): recording for recording in listing.recordings})
             with self._lock:
                 self._last = found
         finally:

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.plugin.state.lru import Cache
-from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, Digest, State
+from tb_bottleneck.plugin.state.lru import LruCache
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState, Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import Recording
 
@@ -33,7 +33,7 @@ LIVE_SECONDS = 30.0
 _log = logging.getLogger(__name__)
 
 
-class Heard:
+class TelemetryEntry:
     """What is known of one file: its listener, and the judgement of what it heard. Behind its own lock."""
 
     def __init__(self, recording: Recording) -> None:
@@ -68,12 +68,12 @@ class Heard:
         return self._report
 
 
-class Telemetries:
+class TelemetryRegistry:
     """The telemetry under the logdir. Every method may be called by any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._heard: Cache[str, Heard] = Cache(LISTENERS_KEPT)
+        self._heard: LruCache[str, TelemetryEntry] = LruCache(LISTENERS_KEPT)
         # What was judged, None where it is to be judged again; the digest; when it last gave a sign.
         self._digests: dict[str, tuple[Recording | None, Digest, int]] = {}
         self._wanted: dict[str, Recording] = {}
@@ -91,7 +91,7 @@ class Telemetries:
                 self._thread = threading.Thread(target=self._listen, name="tb_bottleneck-listen", daemon=True)
                 self._thread.start()
 
-    def look(self, recording: Recording) -> tuple[State, Digest | None]:
+    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
         """Whether it was judged, and its digest once it was. One that is live no more will be judged as a whole."""
         with self._lock:
             known = self._digests.get(recording.path)
@@ -112,12 +112,12 @@ class Telemetries:
             report.CopyFrom(heard.report())
         return report
 
-    def heard(self, recording: Recording) -> Heard:
+    def heard(self, recording: Recording) -> TelemetryEntry:
         """What is known of this file; its lock is to be held for whatever is asked of it."""
         with self._lock:
             known = self._heard.get(recording.path)
             if known is None:
-                known = Heard(recording)
+                known = TelemetryEntry(recording)
                 self._heard.put(recording.path, known)
             return known
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-from tb_bottleneck.plugin.state.lru import Cache
+from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.workers.failures import as_report
-from tb_bottleneck.plugin.workers.limits import Limits
 from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Report, Verdict
 from tb_bottleneck.sources.logdir import Recording
 
@@ -34,7 +34,7 @@ class Digest:
     reason: str
     verdict: Verdict | None
     step_ns: float | None
-    each_ns: tuple[float, ...] = ()
+    step_times_ns: tuple[float, ...] = ()
     rank: int | None = None
     world_size: int = 0
     account: tuple[AccountRow, ...] = ()  # of a rank of several; else it is not kept
@@ -49,7 +49,7 @@ class Digest:
             reason=reasons[0].code if reasons else "",
             verdict=report.verdict if report.HasField("verdict") else None,
             step_ns=report.window.step_ns.median if report.window.HasField("step_ns") else None,
-            each_ns=tuple(report.window.each_ns),
+            step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
             account=tuple(report.account) if report.world_size > 1 else (),
@@ -57,7 +57,7 @@ class Digest:
 
 
 @dataclass(frozen=True)
-class State:
+class AnalysisState:
     """How far one recording is: waiting | analysing | done, and the share done, 0 to 1."""
 
     name: str
@@ -66,26 +66,26 @@ class State:
 
 _AGE = attrgetter("mtime_ns", "path")  # thousands may wait, and each that is taken compares them all
 
-WAITING = State("waiting", 0.0)
-DONE = State("done", 1.0)
+WAITING = AnalysisState("waiting", 0.0)
+DONE = AnalysisState("done", 1.0)
 
 
-class Analyses:
+class AnalysisQueue:
     """The queue, its slots and its results, behind one lock. Every method may be called by any thread."""
 
-    def __init__(self, analyse: str, limits: Limits) -> None:
+    def __init__(self, analyse: str, limits: WorkerLimits) -> None:
         self._analyse = analyse
         self._limits = limits
         self._changed = threading.Condition()
         self._wanted: frozenset[Recording] = frozenset()
         self._waiting: set[Recording] = set()
         self._asked: dict[Recording, float] = {}
-        self._running: dict[Recording, State] = {}
+        self._running: dict[Recording, AnalysisState] = {}
         self._readers: dict[Recording, WorkerProcess] = {}  # of what is running
         self._given_up: set[Recording] = set()  # is running, and was told to end
         self._digests: dict[Recording, Digest] = {}
         self._retry_at: dict[Recording, float] = {}
-        self._reports: Cache[Recording, Report] = Cache(REPORTS_KEPT)
+        self._reports: LruCache[Recording, Report] = LruCache(REPORTS_KEPT)
         self._slots: dict[threading.Thread, WorkerProcess] = {}
         self._last_asked = time.monotonic()
         self._closed = False
@@ -105,7 +105,7 @@ class Analyses:
                 self._give_up(superseded)
             self._start_slots()
 
-    def ask(self, recording: Recording) -> tuple[State, Report | None]:
+    def ask(self, recording: Recording) -> tuple[AnalysisState, Report | None]:
         """How far this recording is, and its report once there is one. It goes to the head of the queue."""
         with self._changed:
             report = self._reports.get(recording)
@@ -117,7 +117,7 @@ class Analyses:
                 self._start_slots()
             return self._running.get(recording, WAITING), None
 
-    def look(self, recording: Recording) -> tuple[State, Digest | None]:
+    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
         """How far this recording is, and its digest once there is one. Changes nothing."""
         with self._changed:
             digest = self._digests.get(recording)
@@ -172,13 +172,13 @@ class Analyses:
             asked = self._asked.keys() & self._waiting
             recording = max(asked, key=self._asked.__getitem__) if asked else max(self._waiting, key=_AGE)
             self._waiting.remove(recording)
-            self._running[recording] = State("analysing", 0.0)
+            self._running[recording] = AnalysisState("analysing", 0.0)
             self._readers[recording] = worker
             return recording
 
     def _advance(self, recording: Recording, share: float) -> None:
         with self._changed:
-            self._running[recording] = State("analysing", share)
+            self._running[recording] = AnalysisState("analysing", share)
             if self._is_forsaken():
                 self._give_up(recording)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.runs.compared_run import Side, Unjudged, open_side
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
+from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
-from tb_bottleneck.diagnosis.telemetry import Listener, judge_telemetry, unheard
-from tb_bottleneck.drilldown import dispatch
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.drilldown import answers
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
@@ -20,14 +20,14 @@ Progress = Callable[[int, int], None]
 
 
 def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
-    """The answer to a question of plugin/http/comparison_routes.py as JSON, or to one of drilldown/dispatch.py."""
+    """The answer to a question of plugin/http/comparison_routes.py as JSON, or to one of drilldown/answers.py."""
     told = _ANSWERS.get(question["ask"])
-    return dispatch.answer(question, progress) if told is None else as_json(told(question, progress)).encode()
+    return answers.answer(question, progress) if told is None else as_json(told(question, progress)).encode()
 
 
 def _compared(question: Mapping[str, Any], progress: Progress | None) -> Message:
     a, b = _sides(question, progress)
-    told = compare_sides(a, b)
+    told = compare_runs(a, b)
     return ComparisonAnswer(a=question["id_0"], b=question["id_1"], state="done", progress=1.0, comparison=told)
 
 
@@ -37,7 +37,7 @@ def _in_a_row(question: Mapping[str, Any], progress: Progress | None) -> Message
 
 
 def _what_if(question: Mapping[str, Any], progress: Progress | None) -> Message:
-    asked = Asked(*(question.get(name) for name in ("device", "workers", "batch", "precision", "link")))
+    asked = WhatIfOptions(*(question.get(name) for name in ("device", "workers", "batch", "precision", "link")))
     try:
         told = what_if(_sides(question, progress)[0], asked)
     except NotFound as error:
@@ -50,17 +50,15 @@ def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
 
 
-def _sides(question: Mapping[str, Any], progress: Progress | None) -> list[Side | Unjudged]:
+def _sides(question: Mapping[str, Any], progress: Progress | None) -> list[ComparedRun | UnjudgedRun]:
     return [_side(question, number, progress) for number in range(question["count"])]
 
 
-def _side(question: Mapping[str, Any], number: int, progress: Progress | None) -> Side | Unjudged:
+def _side(question: Mapping[str, Any], number: int, progress: Progress | None) -> ComparedRun | UnjudgedRun:
     """A recording with what its monitor logged around it."""
     keys = takewhile(question.__contains__, (f"heard_{number}_{position}" for position in count()))
-    name, listeners = question[f"name_{number}"], [Listener(question[key]) for key in keys]
-    heard = [unheard(listener, run=name) or judge_telemetry(listener, run=name) for listener in listeners]
-    logged = [listener.telemetry.facts for listener in listeners]
-    return open_side(name, [question[f"path_{number}"]], progress, heard, logged)
+    telemetry = [question[key] for key in keys]
+    return open_recordings(question[f"name_{number}"], [question[f"path_{number}"]], telemetry, progress)
 
 
 _ANSWERS: Mapping[str, Callable[[Mapping[str, Any], Progress | None], Message]] = {

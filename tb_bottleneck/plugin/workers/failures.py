@@ -17,14 +17,14 @@ _FIXES = {
 
 
 @dataclass(frozen=True)
-class Failure:
+class WorkerFailure:
     """Why there is no report: a code that `_FIXES` knows, and what was seen."""
 
     code: str
     detail: str
 
 
-def as_report(recording: Recording, failure: Failure) -> Report:
+def as_report(recording: Recording, failure: WorkerFailure) -> Report:
     """An unreadable recording's report, whose only reason is the failure."""
     detail = failure.detail.encode("utf-8", "replace").decode()  # it may quote a path, which need not be Unicode
     reason = HealthReason(code=failure.code, detail=f"{recording.source}: {detail}.", fix=_FIXES[failure.code])
@@ -33,5 +33,6 @@ def as_report(recording: Recording, failure: Failure) -> Report:
         run=recording.run,
         source=recording.source,
         witness="trace",
+        evidence_source="trace",
         health=Health(status="unreadable", reasons=[reason]),
     )

@@ -7,7 +7,7 @@ from typing import IO
 _HEAD = struct.Struct(">cI")
 
 
-class Kind(Enum):
+class FrameKind(Enum):
     """What a frame holds."""
 
     JOB = b"J"  # to the worker: JSON {"path", "run"}, or {"question"}
@@ -17,7 +17,7 @@ class Kind(Enum):
     FAILURE = b"F"  # from the worker: JSON {"code", "detail"}
 
 
-def write_frame(pipe: IO[bytes], kind: Kind, payload: bytes) -> None:
+def write_frame(pipe: IO[bytes], kind: FrameKind, payload: bytes) -> None:
     """Writes one frame and flushes.
 
     Raises:
@@ -27,7 +27,7 @@ def write_frame(pipe: IO[bytes], kind: Kind, payload: bytes) -> None:
     pipe.flush()
 
 
-def read_frame(pipe: IO[bytes]) -> tuple[Kind, bytes] | None:
+def read_frame(pipe: IO[bytes]) -> tuple[FrameKind, bytes] | None:
     """The next frame, or None where the other end is gone, be it in the middle of a frame.
 
     Raises:
@@ -38,7 +38,7 @@ def read_frame(pipe: IO[bytes]) -> tuple[Kind, bytes] | None:
         return None
     kind, length = _HEAD.unpack(head)
     payload = pipe.read(length)
-    return (Kind(kind), payload) if len(payload) == length else None
+    return (FrameKind(kind), payload) if len(payload) == length else None
 
 
 def pack_share(share: float) -> bytes:

@@ -12,9 +12,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.failures import WorkerFailure
 from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 
 PATIENCE_SECONDS = 2.0
 """How long one request waits for its reply before it is told to ask again; a browser has six connections to us."""
@@ -35,10 +35,10 @@ class Pending:
     progress: float
 
 
-class Questions:
+class QuestionQueue:
     """Every method may be called by any thread."""
 
-    def __init__(self, answer: str, limits: Limits) -> None:
+    def __init__(self, answer: str, limits: WorkerLimits) -> None:
         self._worker = WorkerProcess(answer, replace(limits, seconds_per_file=SECONDS_PER_QUESTION))
         self._idle_seconds = limits.idle_seconds
         self._changed = threading.Condition()
@@ -114,7 +114,7 @@ class Questions:
             self._running = None
             self._replies[key] = reply
             self._bytes += _size(key, reply)
-            if isinstance(reply, Failure):
+            if isinstance(reply, WorkerFailure):
                 self._failed_at[key] = time.monotonic()
             while self._bytes > BYTES_KEPT and len(self._replies) > 1:
                 gone, old = self._replies.popitem(last=False)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO
 
-from tb_bottleneck.plugin.workers.ipc import Kind, pack_share, read_frame, write_frame
+from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
 from tb_bottleneck.report.cache.cached_diagnosis import Analyse, remembered
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.rendering.json_form import as_json
@@ -45,27 +45,27 @@ def main(analyse: str, memory_bytes: int, parent: int) -> None:
             write_frame(answers, kind, payload)
 
 
-def _answer(function: Answer, job: dict[str, Any], answers: BinaryIO) -> tuple[Kind, bytes]:
+def _answer(function: Answer, job: dict[str, Any], answers: BinaryIO) -> tuple[FrameKind, bytes]:
     """The frame that answers one question. A border like `_report`."""
     try:
-        return Kind.ANSWER, function(job["question"], progress=_teller(answers))
+        return FrameKind.ANSWER, function(job["question"], progress=_teller(answers))
     except MemoryError:
-        return Kind.FAILURE, _failure("out_of_memory", "looking closer needed more memory than it may take")
+        return FrameKind.FAILURE, _failure("out_of_memory", "looking closer needed more memory than it may take")
     except Exception as error:
-        return Kind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
+        return FrameKind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
 
 
-def _report(function: Analyse, job: dict[str, str], answers: BinaryIO) -> tuple[Kind, bytes]:
+def _report(function: Analyse, job: dict[str, str], answers: BinaryIO) -> tuple[FrameKind, bytes]:
     """The frame that answers one job. This is a border: whatever goes wrong costs this recording and no other."""
     try:
         report = function(job["path"], run=job["run"], progress=_teller(answers))
         report.run = job["run"]
         as_json(report)  # a report that has no JSON form must fail here, not in a route
-        return Kind.REPORT, report.SerializeToString()
+        return FrameKind.REPORT, report.SerializeToString()
     except MemoryError:
-        return Kind.FAILURE, _failure("out_of_memory", "the analysis needed more memory than it may take")
+        return FrameKind.FAILURE, _failure("out_of_memory", "the analysis needed more memory than it may take")
     except Exception as error:
-        return Kind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
+        return FrameKind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
 
 
 def _failure(code: str, detail: str) -> bytes:
@@ -81,7 +81,7 @@ def _teller(answers: BinaryIO) -> Callable[[int, int], None]:
         now = time.monotonic()
         if now - told >= PROGRESS_SECONDS:
             told = now
-            write_frame(answers, Kind.PROGRESS, pack_share(min(1.0, done / total) if total > 0 else 0.0))
+            write_frame(answers, FrameKind.PROGRESS, pack_share(min(1.0, done / total) if total > 0 else 0.0))
 
     return tell
 

@@ -14,9 +14,9 @@ from typing import IO
 from google.protobuf.message import DecodeError
 
 from tb_bottleneck import version
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.ipc import Kind, read_frame, unpack_share, write_frame
-from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.failures import WorkerFailure
+from tb_bottleneck.plugin.workers.ipc import FrameKind, read_frame, unpack_share, write_frame
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import Recording
 
@@ -32,8 +32,8 @@ directory first, where a user's own `queue.py` would shadow the standard library
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """BLAS pools reserve address space per core, which would use up the memory bound, and cores that the training needs."""
 
-Outcome = Report | Failure
-Reply = bytes | Failure
+Outcome = Report | WorkerFailure
+Reply = bytes | WorkerFailure
 
 
 class WorkerProcess:
@@ -42,7 +42,7 @@ class WorkerProcess:
     `analyse`, `ask` and `rest` belong to one thread; `interrupt` and `kill` may be called by any.
     """
 
-    def __init__(self, analyse: str, limits: Limits) -> None:
+    def __init__(self, analyse: str, limits: WorkerLimits) -> None:
         self._analyse = analyse
         self._limits = limits
         self._lock = threading.Lock()
@@ -52,18 +52,18 @@ class WorkerProcess:
     def analyse(self, recording: Recording, tell: Callable[[float], None]) -> Outcome:
         """The recording's report, or what kept it from being made; `tell` hears of the share done. Never raises."""
         outcome = self._run({"path": recording.path, "run": recording.run}, tell)
-        return outcome if isinstance(outcome, Outcome) else Failure("worker_died", "the process talked nonsense")
+        return outcome if isinstance(outcome, Outcome) else WorkerFailure("worker_died", "the process talked nonsense")
 
     def ask(self, question: Mapping[str, object], tell: Callable[[float], None]) -> Reply:
         """The answer to a question, or what kept it from being made. Never raises."""
         outcome = self._run({"question": question}, tell)
-        return outcome if isinstance(outcome, Reply) else Failure("worker_died", "the process talked nonsense")
+        return outcome if isinstance(outcome, Reply) else WorkerFailure("worker_died", "the process talked nonsense")
 
-    def _run(self, job: Mapping[str, object], tell: Callable[[float], None]) -> Report | bytes | Failure:
+    def _run(self, job: Mapping[str, object], tell: Callable[[float], None]) -> Report | bytes | WorkerFailure:
         try:
             process = self._started()
         except OSError as error:
-            return Failure("worker_not_started", f"{sys.executable or 'python'} could not be started: {error}")
+            return WorkerFailure("worker_not_started", f"{sys.executable or 'python'} could not be started: {error}")
         expired = threading.Event()
         timer = threading.Timer(self._limits.seconds_per_file, _expire, (process, expired))
         timer.daemon = True
@@ -77,8 +77,8 @@ class WorkerProcess:
             return outcome
         status = self._end(process)  # a process that failed once is not trusted with the next recording
         if expired.is_set():
-            return Failure("timed_out", f"the analysis was not over after {self._limits.seconds_per_file:g} s")
-        return outcome if isinstance(outcome, Failure) else Failure("worker_died", _cause_of_death(status))
+            return WorkerFailure("timed_out", f"the analysis was not over after {self._limits.seconds_per_file:g} s")
+        return outcome if isinstance(outcome, WorkerFailure) else WorkerFailure("worker_died", _cause_of_death(status))
 
     def rest(self) -> None:
         """Lets the process end; the next recording starts another."""
@@ -141,18 +141,18 @@ def command(analyse: str, memory_bytes: int) -> list[str]:
 
 def _converse(
     process: "subprocess.Popen[bytes]", job: Mapping[str, object], tell: Callable[[float], None]
-) -> Report | bytes | Failure | None:
+) -> Report | bytes | WorkerFailure | None:
     """Hands over the job and waits for the answer; None where the process broke off or talked nonsense."""
     try:
-        write_frame(_pipe(process.stdin), Kind.JOB, json.dumps(job).encode())
+        write_frame(_pipe(process.stdin), FrameKind.JOB, json.dumps(job).encode())
         while (frame := read_frame(_pipe(process.stdout))) is not None:
             kind, payload = frame
-            if kind is Kind.REPORT:
+            if kind is FrameKind.REPORT:
                 return Report.FromString(payload)
-            if kind is Kind.ANSWER:
+            if kind is FrameKind.ANSWER:
                 return payload
-            if kind is Kind.FAILURE:
-                return Failure(**json.loads(payload))
+            if kind is FrameKind.FAILURE:
+                return WorkerFailure(**json.loads(payload))
             tell(unpack_share(payload))
     except (OSError, ValueError, struct.error, DecodeError):
         process.kill()

@@ -8,13 +8,13 @@ that result in a cache flush and a retry.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
     allocations_retried,
     blocks_allocated,
     blocks_freed,
     idle_inside_phases,
-    memory_filled,
+    peak_memory_share,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.allocator import FIRES_AT
@@ -24,14 +24,14 @@ CHURN = 1.0
 RETRIES = 0.01  # per step: one in a hundred steps is not warm-up any more
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Retries tell a full card from an emptied cache."""
     share = measures.account.share(Regime.ALLOCATOR)
     seen = measures(blocks_allocated)
     if isinstance(seen, Missing):
         return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=seen.because)
     if measures.value(allocations_retried, 0.0) >= RETRIES:
-        full = Cause("memory_pressure", share, (allocations_retried, memory_filled, blocks_allocated, blocks_freed))
+        full = Cause("memory_pressure", share, (allocations_retried, peak_memory_share, blocks_allocated, blocks_freed))
         return Judgement(FIRES, share, share, (full,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)

@@ -7,16 +7,16 @@ Source: regimes/communication.py; collectives run on the device beside other ker
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry.ranks import processes
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.telemetry.ranks import world_size
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.communication import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Clear for one process; for several, a trace has to tell."""
-    known = measures(processes)
+    known = measures(world_size)
     if isinstance(known, Missing):
         return Judgement(ABSTAINS, 0.0, missing=known.because)
     if isinstance(known, Measure) and known.value > 1:

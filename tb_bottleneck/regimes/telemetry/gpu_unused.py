@@ -7,7 +7,7 @@ Source: regimes/gpu_unused.py; a desktop that draws its screen stays at a few pe
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_busy
 from tb_bottleneck.measures.telemetry.step_phases import step_time
@@ -18,7 +18,7 @@ UNUSED = 0.02
 WORKING_CORES = 0.5
 
 
-def verdict_of(measures: Measures) -> Verdict | None:
+def verdict_of(measures: Measures[TelemetryRecording]) -> Verdict[TelemetryRecording] | None:
     """The verdict where the device did nothing; None where it worked, or nothing tells."""
     used = measures(utilisation)
     works = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES

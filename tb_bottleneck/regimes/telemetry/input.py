@@ -10,21 +10,21 @@ overhead.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
     cores_usable,
     device_idle,
-    device_starved,
     disk_busy,
-    loader_waited,
-    loading_cores,
-    storage_waited,
-    utilisation_swings,
+    idle_in_loader,
+    live_workers,
+    loader_wait_time,
+    own_cores_while_loading,
+    storage_pressure,
+    utilisation_deviation,
     worker_busy,
-    workers,
 )
-from tb_bottleneck.measures.telemetry.step_phases import quota_held
+from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
@@ -32,40 +32,40 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 LAZY_WORKER = 0.60
 STORAGE_HOLDS = 0.20
 SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
-QUOTA_HOLDS = 0.10
+QUOTA_LIMITS = 0.10
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """The wait proves it; the workers and the storage tell why."""
     share = measures.account.share(Regime.INPUT)
-    for needed in (loader_waited, device_idle):
+    for needed in (loader_wait_time, device_idle):
         seen = measures(needed)
         if isinstance(seen, Missing):
-            return Judgement(ABSTAINS, share, missing=seen.because, evidence=(utilisation_swings,))
+            return Judgement(ABSTAINS, share, missing=seen.because, evidence=(utilisation_deviation,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
     return Judgement(FIRES, share, share, (_cause(measures, share),))
 
 
-def _cause(measures: Measures, share: float) -> Cause:
-    seen = (device_starved, loader_waited, utilisation_swings)
-    if measures.value(quota_held, 0.0) >= QUOTA_HOLDS:
-        return Cause("cpu_quota", share, (quota_held, cores_usable, *seen))
-    alive = measures.value(workers, otherwise=-1.0)
-    storage = measures.value(storage_waited, 0.0) >= STORAGE_HOLDS
+def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
+    seen = (idle_in_loader, loader_wait_time, utilisation_deviation)
+    if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
+        return Cause("cpu_quota", share, (quota_throttled, cores_usable, *seen))
+    alive = measures.value(live_workers, otherwise=-1.0)
+    storage = measures.value(storage_pressure, 0.0) >= STORAGE_HOLDS
     # Without workers the process itself makes the batches, and computing them takes a whole core.
-    doer = worker_busy if alive >= 0.5 else loading_cores
+    doer = worker_busy if alive >= 0.5 else own_cores_while_loading
     if storage and measures.value(doer, 0.0) < LAZY_WORKER:
-        by = (worker_busy, workers) if alive >= 0.5 else (loading_cores,)
-        return Cause("slow_storage", share, (storage_waited, disk_busy, *by, *seen))
+        by = (worker_busy, live_workers) if alive >= 0.5 else (own_cores_while_loading,)
+        return Cause("slow_storage", share, (storage_pressure, disk_busy, *by, *seen))
     if alive < 0:
-        return Cause("slow_loader", share, (*seen, workers))
+        return Cause("slow_loader", share, (*seen, live_workers))
     if alive < 0.5:
-        return Cause("loader_in_main_process", share, (*seen, workers, cores_busy))
+        return Cause("loader_in_main_process", share, (*seen, live_workers, cores_busy))
     full = measures.value(worker_busy, 0.0) >= SATURATED_WORKER
     if full and measures.value(cores_busy, 0.0) >= SATURATED_CORES:
-        return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, workers, *seen))
-    return Cause("too_few_workers", share, (workers, worker_busy, cores_busy, *seen))
+        return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *seen))
+    return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *seen))
 
 
 RULE = Rule(Regime.INPUT, judge, FIRES_AT)

@@ -7,7 +7,7 @@ Source: regimes/sync.py.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases
@@ -16,7 +16,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 from tb_bottleneck.regimes.sync import FIRES_AT
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Never fires: see the formula."""
     for needed in (device_idle, utilisation):
         seen = measures(needed)

@@ -9,9 +9,9 @@ loaded readings count. A link has steps of a half at the least, so 10 % is no mo
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
-from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_traffic, link_words, transferred
+from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_speed, link_traffic, transfer_time
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.transfer import FIRES_AT
@@ -19,20 +19,20 @@ from tb_bottleneck.regimes.transfer import FIRES_AT
 DEGRADED = 0.10
 
 
-def judge(measures: Measures) -> Judgement:
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """A degraded link is named even where copies cost little now: it is a defect of the machine."""
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED
     causes = []
     if degraded and isinstance(reached, Measure):
-        causes.append(Cause("degraded_link", share * (1.0 - reached.value), (link_words, transferred, link_traffic)))
-    for needed in (transferred, device_idle):
+        causes.append(Cause("degraded_link", share * (1.0 - reached.value), (link_speed, transfer_time, link_traffic)))
+    for needed in (transfer_time, device_idle):
         seen = measures(needed)
         if isinstance(seen, Missing) and not causes:
             return Judgement(ABSTAINS, share, missing=seen.because)
     if share >= FIRES_AT:
-        causes.append(Cause("exposed_copies", share, (transferred, link_traffic, link_words)))
+        causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed)))
     return Judgement(FIRES if causes else CLEAR, share, share, tuple(causes))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.graph.wait_targets import QUEUE
 from tb_bottleneck.trace.table import Bools, Ints
@@ -125,7 +125,7 @@ def _room(items: Items, block: Ints, blocks: int) -> Ints:
     """For each block the one whose end makes room for its launches; -1 where the queue cannot be full."""
     room = np.full(blocks, NONE)
     launching = np.flatnonzero((items.stream >= 0) & (items.follows != HOSTLESS))
-    for stream in groups(items.stream[launching]):
+    for stream in rows_by_key(items.stream[launching]):
         mine = block[launching[stream]]
         if len(mine) > QUEUE:
             room[mine[QUEUE:]] = mine[:-QUEUE]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
@@ -14,11 +14,11 @@ from tb_bottleneck.trace.table import Ints
 def host_graph_of(recording: Recording) -> Graph:
     """One item per edge of the steps; the gap before each is the step, by what the host did in it."""
     edges, main = recording.steps.edges, recording.host.main_thread
-    gap = np.zeros((len(edges), len(Doing)), np.int64)
+    gap = np.zeros((len(edges), len(Activity)), np.int64)
     if main is not None:
-        for doing, spans in recording.host.doings(main).items():
-            gap[1:, doing] = spans.covered(edges[:-1], edges[1:])
-    gap[1:, Doing.OTHER] = np.diff(edges) - gap[1:, : Doing.OTHER].sum(axis=1)
+        for activity, spans in recording.host.activities(main).items():
+            gap[1:, activity] = spans.covered(edges[:-1], edges[1:])
+    gap[1:, Activity.OTHER] = np.diff(edges) - gap[1:, : Activity.OTHER].sum(axis=1)
     none, nothing = np.full(len(edges), NONE), np.zeros(len(edges), np.int64)
     items = Items(
         follows=np.arange(len(edges)) - 1,

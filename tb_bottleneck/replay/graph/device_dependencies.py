@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
@@ -41,7 +41,7 @@ LONG_AGO = -(2**60)
 
 
 @dataclass(frozen=True, eq=False)
-class Links(Table):
+class DeviceDependencies(Table):
     """One row per device operation of every device: what must be before it begins, and how much before."""
 
     latency: Ints = column("ns", "from the begin of the launching call; LONG_AGO where the launch is not known")
@@ -52,7 +52,7 @@ class Links(Table):
     frozen: Ints = column("ns", "of the pause or the latency, what nothing recorded explains")
 
 
-def find_links(trace: Trace) -> Links:
+def find_device_dependencies(trace: Trace) -> DeviceDependencies:
     """The links of all device operations."""
     ops, calls = trace.all_device_ops, trace.calls
     begun = np.where(ops.launched, calls.start[ops.call] if len(calls) else 0, LONG_AGO)
@@ -67,7 +67,7 @@ def find_links(trace: Trace) -> Links:
     after = np.where(why.elsewhere, why.after, np.where(told, awaited, NONE))
     lag = ops.start - ops.end[after]
     frozen = np.where(why.late & ~why.elsewhere, ops.start - returned - USUAL_LATENCY_NS, 0)
-    return Links(
+    return DeviceDependencies(
         latency=np.where(ops.launched, latency, LONG_AGO),
         issue=issue,
         pause=np.where(why.stream | why.nothing, waited, np.minimum(waited, least_pause)),
@@ -113,7 +113,7 @@ def stream_free(queue: Ints, start: Ints, end: Ints) -> Ints:
     The operations are sorted by start. On newer devices one may begin a little before the one before it has ended.
     """
     free = np.full(len(start), LONG_AGO)
-    for rows in groups(queue):
+    for rows in rows_by_key(queue):
         free[rows[1:]] = np.maximum.accumulate(end[rows])[:-1]
     return free
 
@@ -132,7 +132,7 @@ def _told_to_wait(trace: Trace) -> tuple[Bools, Ints]:
     """Operations before whose launch a stream was made to wait, and what was launched last on another stream before."""
     ops, calls = trace.all_device_ops, trace.calls
     told, awaited = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
-    makes_wait = named(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
+    makes_wait = name_matches(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
     launched = np.flatnonzero(ops.launched)
     if not makes_wait.any() or not len(launched):
         return told, awaited

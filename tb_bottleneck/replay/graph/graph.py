@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing, HostTimeline
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
-from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, Links, find_links
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows
-from tb_bottleneck.replay.graph.item_order import Places, places_of
-from tb_bottleneck.replay.graph.wait_targets import Waits, find_waits
+from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items
+from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
 from tb_bottleneck.trace.device_ops import DeviceOps
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
@@ -34,7 +34,9 @@ class Items(Table):
     """In an order in which everything that an item depends on comes before it."""
 
     follows: Ints = column("row of items", "whose end on the host it follows; -1 for the begin, HOSTLESS for none")
-    gap: Ints = column("ns by Doing", "shape (items, Doing): host time from there to the issue, by what the host did")
+    gap: Ints = column(
+        "ns by Activity", "shape (items, Activity): host time from there to the issue, by what the host did"
+    )
     cost: Ints = column("ns", "host time from the issue to the return, if it need not wait")
     waits: Ints = column("row of items", "whose operation must be over before the host goes on; -1 for none")
     drains: Bools = column("flag", "whether all streams must be empty before the host goes on")
@@ -67,9 +69,9 @@ def graph_of(recording: Recording) -> Graph:
     """The graph of a recording whose work ran on a device."""
     trace, steps, host = recording.trace, recording.steps, recording.host
     rows = host_rows(trace, steps, 0 if host.main_thread is None else host.main_thread)
-    links, ops = find_links(trace), trace.all_device_ops
+    links, ops = find_device_dependencies(trace), trace.all_device_ops
     begin = int(min(rows.start[0] if len(rows) else steps.begin, ops.start[0], steps.begin))
-    places = places_of(trace, rows)
+    places = order_items(trace, rows)
     issue = rows.start.copy()
     np.maximum.at(issue, places.launch[places.linked], links.issue[places.linked])
     stream = np.unique(ops.queue, return_inverse=True)[1]
@@ -93,7 +95,7 @@ def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Host:
-    """Of each host row: when it launches, and what the host did before, shape (rows, Doing); and the device's idle."""
+    """Per host row: when it launches, and the activity before it, shape (rows, Activity); and the device idle time."""
 
     issue: Ints
     gap: Ints
@@ -101,10 +103,12 @@ class _Host:
     idle: Spans
 
 
-def _items(trace: Trace, rows: HostRows, links: Links, places: Places, host: _Host, stream: Ints) -> Items:
+def _items(
+    trace: Trace, rows: HostRows, links: DeviceDependencies, places: ItemOrder, host: _Host, stream: Ints
+) -> Items:
     ops = trace.all_device_ops
     over = np.maximum.accumulate(np.where(places.op >= 0, ops.end[places.op], LONG_AGO))
-    waits = find_waits(trace, rows, host.issue, over[places.last_item])
+    waits = find_wait_targets(trace, rows, host.issue, over[places.last_item])
     # A stream's first operation, without its launch, begins when it began.
     adrift = (places.op >= 0) & (places.row < 0) & (places.free[places.op] == LONG_AGO)
     device, stalled = _device_columns(ops, links, places, adrift)
@@ -120,14 +124,14 @@ def _items(trace: Trace, rows: HostRows, links: Links, places: Places, host: _Ho
 
 
 def _host_columns(
-    ops: DeviceOps, rows: HostRows, waits: Waits, places: Places, host: _Host, adrift: Bools
+    ops: DeviceOps, rows: HostRows, waits: WaitTargets, places: ItemOrder, host: _Host, adrift: Bools
 ) -> dict[str, Any]:
     """A row's gap comes before its first item, its cost and its wait behind its last one."""
     op, row, hosted = places.op, places.row, places.row >= 0
     numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
     follows = np.where(places.first, np.where(pred >= 0, _of(places.last_item, pred), NONE), numbers - 1)
     gap = np.asfortranarray(np.where((places.first & hosted)[:, None], _of(host.gap, row), 0))
-    gap[adrift, Doing.OTHER] = ops.start[op[adrift]] - host.begin
+    gap[adrift, Activity.OTHER] = ops.start[op[adrift]] - host.begin
     ends_row = places.last & hosted
     awaited, issue = _of(waits.op, row), _of(host.issue, row)
     waits_for = np.where(ends_row & (awaited >= 0), places.item[awaited], NONE)
@@ -151,7 +155,9 @@ def _of(column: Any, row: Ints) -> Any:
     return column[row] if len(column) else np.zeros((len(row), *column.shape[1:]), column.dtype)
 
 
-def _device_columns(ops: DeviceOps, links: Links, places: Places, adrift: Bools) -> tuple[dict[str, Any], Ints]:
+def _device_columns(
+    ops: DeviceOps, links: DeviceDependencies, places: ItemOrder, adrift: Bools
+) -> tuple[dict[str, Any], Ints]:
     """The columns of operations, and how long each waited for nothing that was recorded."""
     op, has_op = places.op, places.op >= 0
     after = np.where(has_op & (links.after[op] >= 0), places.item[links.after[op]], NONE)
@@ -174,9 +180,9 @@ def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> Ints:
     """What the host did between the row that each row follows and its issue, in ns."""
     since = np.where(rows.follows >= 0, rows.end[rows.follows], begin)
     # Column by column: what is asked for is sums over a row's few columns, and single columns.
-    parts = np.zeros((len(rows), len(Doing)), np.int64, order="F")
-    for mine, doings in host.alike(rows.thread):
-        for doing, spans in doings.items():
-            parts[mine, doing] = spans.covered(since[mine], issue[mine])
-    parts[:, Doing.OTHER] = issue - since - parts[:, : Doing.OTHER].sum(axis=1)
+    parts = np.zeros((len(rows), len(Activity)), np.int64, order="F")
+    for mine, activities in host.by_thread_group(rows.thread):
+        for activity, spans in activities.items():
+            parts[mine, activity] = spans.covered(since[mine], issue[mine])
+    parts[:, Activity.OTHER] = issue - since - parts[:, : Activity.OTHER].sum(axis=1)
     return parts

@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.trace.table import Ints
 
 
-def groups(keys: Ints) -> Iterator[Ints]:
+def rows_by_key(keys: Ints) -> Iterator[Ints]:
     """The rows of each distinct key, in their order; key by key in ascending order."""
     if not len(keys):
         return

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
-from tb_bottleneck.replay.graph.group_rows import groups
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
 # A thread whose own last row ended this much before another's was idle meanwhile: the other handed over to it.
-HANDOVER_NS = 50_000
+THREAD_HANDOVER_NS = 50_000
 NONE = -1
 _FREES = ("Free", "Unmap", "Release")
 # CUDA C++ Programming Guide, implicit synchronisation: device memory is given back when the device is done with it.
@@ -76,8 +76,8 @@ def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
 def drains(trace: Trace) -> Bools:
     """Calls that give memory back and wait for the device: plain frees always do, others where they were seen to."""
     calls = trace.calls
-    always = named(trace.names, calls.name, _SYNCHRONISING.__contains__)
-    frees = named(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
+    always = name_matches(trace.names, calls.name, _SYNCHRONISING.__contains__)
+    frees = name_matches(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
     long = calls.end - calls.start > SHORTEST_WAIT_NS
     found: Bools = (calls.role == Role.ALLOCATE) & (always | (frees & long & ended_inside(trace)[0]))
     return found
@@ -99,11 +99,11 @@ def _taking_part(trace: Trace) -> Bools:
 
 def _predecessors(start: Ints, end: Ints, thread: Ints) -> Ints:
     own = np.full(len(start), NONE)
-    for rows in groups(thread):
+    for rows in rows_by_key(thread):
         own[rows[1:]] = rows[:-1]
     by_end = np.argsort(end, kind="stable")
     latest = np.searchsorted(end[by_end], start, side="right") - 1
     other = np.where(latest >= 0, by_end[np.maximum(latest, 0)], NONE)
     other = np.where(other < np.arange(len(start)), other, NONE)
-    handed = (other >= 0) & ((own < 0) | (end[other] > end[own] + HANDOVER_NS))
+    handed = (other >= 0) & ((own < 0) | (end[other] > end[own] + THREAD_HANDOVER_NS))
     return np.where(handed, other, own).astype(np.int64)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.replay.graph.device_dependencies import stream_free
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -18,7 +18,7 @@ _BARE, _LINKED, _HOSTLESS = range(3)
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class ItemOrder:
     """Per operation: its launching row (-1 for none), whether it comes with it, its item, when its stream was free.
 
     Per item: its operation and its row (-1 for none), and whether it is the first and the last item of that row. Per
@@ -36,13 +36,13 @@ class Places:
     last_item: Ints
 
 
-def places_of(trace: Trace, rows: HostRows) -> Places:
+def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
     """Orders them."""
     ops = trace.all_device_ops
     launch = _launching_rows(trace, rows)
     key = np.where(launch >= 0, launch, np.maximum(np.searchsorted(rows.start, ops.start, side="right") - 1, 0))
     unlaunched = launch < 0
-    for mine in groups(ops.queue):
+    for mine in rows_by_key(ops.queue):
         # One without a launch comes right behind the one before it.
         own = np.where(unlaunched[mine], np.where(np.arange(len(mine)) == 0, key[mine], 0), key[mine])
         key[mine] = np.maximum.accumulate(own)
@@ -66,7 +66,7 @@ def places_of(trace: Trace, rows: HostRows) -> Places:
     last[hosted] = np.diff(row[hosted], append=NONE) != 0
     last_item = np.full(len(rows), NONE)
     last_item[row[last]] = np.flatnonzero(last)
-    return Places(launch, linked, item, stream_free(ops.queue, ops.start, ops.end), op, row, first, last, last_item)
+    return ItemOrder(launch, linked, item, stream_free(ops.queue, ops.start, ops.end), op, row, first, last, last_item)
 
 
 def _launching_rows(trace: Trace, rows: HostRows) -> Ints:

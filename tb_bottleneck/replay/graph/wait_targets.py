@@ -13,9 +13,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS, USUAL_CALL_NS
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, drains, ended_inside
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
@@ -29,7 +29,7 @@ BLOCKED_LAUNCH_NS = BLOCKING_CALL_NS
 
 
 @dataclass(frozen=True, eq=False)
-class Waits(Table):
+class WaitTargets(Table):
     """One row per host row: what it waits for, and how long it takes when it need not wait."""
 
     op: Ints = column("row of device ops", "the operation that must be over; -1 for none")
@@ -39,7 +39,7 @@ class Waits(Table):
     unknown: Ints = column("ns", "time in a wait of which nothing recorded tells what for")
 
 
-def find_waits(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> Waits:
+def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> WaitTargets:
     """The waits of the host rows.
 
     `issue` is when each row did its launching, its begin where it launches nothing; `launched_end` is when all work was
@@ -48,7 +48,7 @@ def find_waits(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) ->
     calls, ops = trace.calls, trace.all_device_ops
     if not len(calls):
         none, never = np.full(len(rows), NONE), np.zeros(len(rows), np.bool_)
-        return _timed(trace, rows, issue, launched_end, _Held(none, never, never, never, never))
+        return _timed(trace, rows, issue, launched_end, _WaitCandidates(none, never, never, never, never))
     is_call = rows.call >= 0
     role = np.where(is_call, calls.role[rows.call], Role.OTHER)
     length = rows.end - rows.start
@@ -72,12 +72,16 @@ def find_waits(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) ->
     full, made_room = _queue_full(trace, rows)
     op[full] = made_room[full]
     return _timed(
-        trace, rows, issue, launched_end, _Held(op, whole, whole | (op >= 0), blocked | copied | full, waiting)
+        trace,
+        rows,
+        issue,
+        launched_end,
+        _WaitCandidates(op, whole, whole | (op >= 0), blocked | copied | full, waiting),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _WaitCandidates:
     """What was found of each host row: the operation, whether all are meant, and whether it really waited."""
 
     op: Ints
@@ -87,7 +91,7 @@ class _Held:
     waiting: Bools
 
 
-def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, found: _Held) -> Waits:
+def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, found: _WaitCandidates) -> WaitTargets:
     # Another device may go on beyond a wait that names one: then it waited for less than all.
     whole = found.whole & (launched_end <= rows.end + RETURN_LAG_NS)
     held = found.held & (whole | (found.op >= 0))
@@ -101,7 +105,7 @@ def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, found:
     cost = np.maximum(np.where(held & binding, own, rows.end - issue), 0)
     behind = np.where(whole & ~found.waiting, rows.end - rows.start, USUAL_CALL_NS)
     unknown = found.waiting & ~held & (rows.end - rows.start > BLOCKING_CALL_NS)
-    return Waits(
+    return WaitTargets(
         op=np.where(held & ~whole, found.op, NONE),
         whole=whole,
         lag=np.where(held, np.where(binding, since, np.minimum(since, behind)), 0),
@@ -111,7 +115,7 @@ def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, found:
 
 
 def _named(trace: Trace, rows: HostRows, *words: str) -> Bools:
-    return named(trace.names, trace.calls.name, lambda name: any(word in name for word in words))[rows.call]
+    return name_matches(trace.names, trace.calls.name, lambda name: any(word in name for word in words))[rows.call]
 
 
 def _own_last(trace: Trace) -> Ints:
@@ -143,7 +147,7 @@ def _queue_full(trace: Trace, rows: HostRows) -> tuple[Bools, Ints]:
     full, made_room = np.zeros(len(rows), np.bool_), np.full(len(rows), NONE)
     row_of = rows.of_calls(len(calls))
     launched = np.flatnonzero(ops.launched)
-    for stream in groups(ops.queue[launched]):
+    for stream in rows_by_key(ops.queue[launched]):
         mine = launched[stream]
         call = ops.call[mine]
         begun, returned = calls.start[call], calls.end[call]

@@ -9,11 +9,11 @@ best they reach what the best tenth of the aligned products' time reaches.
 import numpy as np
 
 from tb_bottleneck.knowledge.precisions import misaligned, precision_of
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BEST = 0.9
@@ -21,23 +21,23 @@ BEST = 0.9
 MIN_ALIGNED = 3
 
 
-def cure(world: World, case: Case) -> World | None:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Shortens the products; None where shapes do not tell the rates, or no aligned product of their type ran."""
-    recording = world.facts.recording
-    ops, roofs, names = recording.trace.device_ops, recording.roofs, recording.trace.names
-    bound = (ops.work == Work.CONTRACTION) & (roofs.roof == Roof.COMPUTE) & (roofs.reached > 0)
-    odd = named(names, ops.name, misaligned)
+    recording = graph.base.recording
+    ops, roofs, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
+    bound = (ops.work == Work.CONTRACTION) & (roofs.bound_by == BoundBy.COMPUTE) & (roofs.reached > 0)
+    odd = name_matches(names, ops.name, misaligned)
     left = np.ones(len(ops))
     for dtype in {_dtype(names[name]) for name in np.unique(ops.name[bound & odd]).tolist()}:
-        alike = bound & named(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
-        rate = _rate(roofs.reached, ops.end - ops.start, alike & ~odd, best=case is Case.HIGH)
+        alike = bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
+        rate = _rate(roofs.reached, ops.end - ops.start, alike & ~odd, best=estimate is Estimate.HIGH)
         if rate is not None:
             mine = alike & odd
             left[mine] = np.clip(roofs.reached[mine] / rate, np.minimum(roofs.other[mine], 1.0), 1.0)
     if not (left < 1).any():
         return None
-    halfway = (1 + left) / 2 if case is Case.LOW else left
-    return world.but(length=scaled(world.items.length, _of_items(world, halfway)))
+    halfway = (1 + left) / 2 if estimate is Estimate.LOW else left
+    return graph.with_items(length=scale_column(graph.items.length, _of_items(graph, halfway)))
 
 
 def _dtype(name: str) -> tuple[str, str | None] | None:
@@ -55,12 +55,12 @@ def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | Non
     return float(reached[order[np.searchsorted(time, time[-1] * (BEST if best else 0.5))]])
 
 
-def _of_items(world: World, left: Floats) -> Floats:
+def _of_items(graph: ModifiedGraph, left: Floats) -> Floats:
     """Of each item, what is left of its operation; the factors are of the judged device's operations."""
-    recording = world.facts.recording
-    every = np.ones(len(world.facts.ops) + 1)  # the last one stands for items without an operation
-    every[np.flatnonzero(world.facts.ops.device == recording.trace.device_index)] = left
-    return np.asarray(every[world.items.op])
+    recording = graph.base.recording
+    every = np.ones(len(graph.base.ops) + 1)  # the last one stands for items without an operation
+    every[np.flatnonzero(graph.base.ops.device == recording.trace.device_index)] = left
+    return np.asarray(every[graph.items.op])
 
 
-SCENARIO = Scenario("alignment", cure)
+SCENARIO = Scenario("alignment", apply)

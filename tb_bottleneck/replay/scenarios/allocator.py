@@ -7,26 +7,26 @@ Bounds: at worst half of the calls stay, as where sizes change every step; at be
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.runtime_calls import Role
 
-STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
+STAYING = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Takes the calls out."""
-    items, calls = world.items, world.facts.recording.trace.calls
+    items, calls = graph.items, graph.base.recording.trace.calls
     role = calls.role[items.call] if len(calls) else items.call
     frees = (items.call >= 0) & (role == Role.ALLOCATE)
-    staying = STAYING[case]
-    return world.but(
-        gap=world.gap_scaled(Doing.ALLOCATE, staying),
-        cost=np.where(frees, scaled(items.cost, staying), items.cost),
-        lag=np.where(frees, scaled(items.lag, staying), items.lag),
+    staying = STAYING[estimate]
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.ALLOCATE, staying),
+        cost=np.where(frees, scale_column(items.cost, staying), items.cost),
+        lag=np.where(frees, scale_column(items.lag, staying), items.lag),
         drains=items.drains & ~(frees & (staying == 0.0)),
     )
 
 
-SCENARIO = Scenario("allocator", cure)
+SCENARIO = Scenario("allocator", apply)

@@ -8,25 +8,27 @@ Bounds: at worst small kernels take half as long again; at best as expected.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import COMPUTING, Case, World, scaled
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.underfilled import underfilled
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 
 TIMES = 2
-GROWING = {Case.EXPECTED: 1.0, Case.LOW: 1.5, Case.HIGH: 1.0}
+GROWING = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 1.0}
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Doubles the work of each step."""
-    items, ops = world.items, world.facts.ops
-    small = underfilled(ops, world.facts.recording.trace.multiprocessors)[items.op]
-    optimizer = world.inside(world.facts.named("Optimizer.step#"))
-    grows = np.where(world.works(*COMPUTING), np.where(small, GROWING[case], TIMES), 1.0)
-    grows = np.where(world.works(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), TIMES, np.where(optimizer, 1.0, grows))
-    gap = world.gap_scaled(Doing.LOAD, TIMES)
-    return world.but(length=scaled(items.length, grows), gap=gap).with_batch(TIMES)
+    items, ops = graph.items, graph.base.ops
+    small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
+    optimizer = graph.issued_in(graph.base.spans_named("Optimizer.step#"))
+    grows = np.where(graph.with_work(*COMPUTE_KERNELS), np.where(small, GROWING[estimate], TIMES), 1.0)
+    grows = np.where(
+        graph.with_work(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), TIMES, np.where(optimizer, 1.0, grows)
+    )
+    gap = graph.gap_scaled(Activity.LOAD_BATCH, TIMES)
+    return graph.with_items(length=scale_column(items.length, grows), gap=gap).with_batch(TIMES)
 
 
-SCENARIO = Scenario("batch", cure)
+SCENARIO = Scenario("batch", apply)

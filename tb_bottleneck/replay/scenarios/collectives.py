@@ -8,22 +8,24 @@ Bounds: at worst they take SLOWER of their time, as where much of it is waiting;
 import numpy as np
 
 from tb_bottleneck.replay.graph.host_rows import NONE
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
 
 HALVED, SLOWER = 0.5, 0.8
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shortens them, or frees everybody from waiting for them."""
-    items = world.items
-    collectives = world.works(Work.COLLECTIVE)
-    left = SLOWER if case is Case.LOW else HALVED
-    shorter = np.where(collectives, scaled(items.length, left), items.length)
-    if case is not Case.HIGH:
-        return world.but(length=shorter)
-    return world.but(length=shorter, after=np.where((items.after >= 0) & collectives[items.after], NONE, items.after))
+    items = graph.items
+    collectives = graph.with_work(Work.COLLECTIVE)
+    left = SLOWER if estimate is Estimate.LOW else HALVED
+    shorter = np.where(collectives, scale_column(items.length, left), items.length)
+    if estimate is not Estimate.HIGH:
+        return graph.with_items(length=shorter)
+    return graph.with_items(
+        length=shorter, after=np.where((items.after >= 0) & collectives[items.after], NONE, items.after)
+    )
 
 
-SCENARIO = Scenario("collectives", cure)
+SCENARIO = Scenario("collectives", apply)

@@ -5,16 +5,16 @@ Assumes: it does not come back, as it does where shapes change from step to step
 Bounds: at worst half of it comes back; at best none does, which is what is expected.
 """
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
-STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
+STAYING = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Takes the time out."""
-    return world.but(gap=world.gap_scaled(Doing.START, STAYING[case]))
+    return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, STAYING[estimate]))
 
 
-SCENARIO = Scenario("first_runs", cure)
+SCENARIO = Scenario("first_runs", apply)

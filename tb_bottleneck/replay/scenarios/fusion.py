@@ -10,32 +10,32 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools
 
 # torch's own pointwise kernels, one operator each.
 POINTWISE = re.compile(r"elementwise_kernel")
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Merges the chains."""
-    items = world.items
-    factor = np.where(_merged(world), 0.5 if case is Case.LOW else 0.0, 1.0)
-    return world.but(
-        length=scaled(items.length, factor),
-        pause=scaled(items.pause, factor),
-        cost=scaled(items.cost, factor),
-        gap=world.gap_scaled(Doing.DISPATCH, factor),
+    items = graph.items
+    factor = np.where(_merged(graph), 0.5 if estimate is Estimate.LOW else 0.0, 1.0)
+    return graph.with_items(
+        length=scale_column(items.length, factor),
+        pause=scale_column(items.pause, factor),
+        cost=scale_column(items.cost, factor),
+        gap=graph.gap_scaled(Activity.DISPATCH, factor),
     )
 
 
-def _merged(world: World) -> Bools:
+def _merged(graph: ModifiedGraph) -> Bools:
     """Items of chains but the longest of each: pointwise kernels, neighbours on a stream, with grids of one size."""
-    items, ops, trace = world.items, world.facts.ops, world.facts.recording.trace
+    items, ops, trace = graph.items, graph.base.ops, graph.base.recording.trace
     merged = np.zeros(len(items), np.bool_)
     rows = np.flatnonzero(items.op >= 0)
     rows = rows[np.argsort(items.stream[rows], kind="stable")]
@@ -43,7 +43,7 @@ def _merged(world: World) -> Bools:
         return merged
     op, stream = items.op[rows], items.stream[rows]
     pointwise = (
-        named(trace.names, ops.name[op], lambda name: bool(POINTWISE.search(name)))
+        name_matches(trace.names, ops.name[op], lambda name: bool(POINTWISE.search(name)))
         & (ops.work[op] == Work.STREAMING)
         & (ops.blocks[op] > 0)
     )
@@ -56,4 +56,4 @@ def _merged(world: World) -> Bools:
     return merged
 
 
-SCENARIO = Scenario("fusing", cure)
+SCENARIO = Scenario("fusing", apply)

@@ -12,44 +12,44 @@ from functools import partial
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measures.trace.interruptions import KINDS, interruptions
+from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
 from tb_bottleneck.replay.graph.host_rows import NONE
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # The advice is to go from every few steps to every hundredth or thousandth.
-SELDOM = {Case.EXPECTED: 100.0, Case.LOW: 3.0, Case.HIGH: np.inf}
+SELDOM = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
 
 
-def cure(kind: str, world: World, case: Case) -> World:
+def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shrinks those of one kind (measures/trace/interruptions.py); of every kind where it is empty."""
-    items, left = world.items, 1 / SELDOM[case]
-    spans = _spans(world, kind)
+    items, left = graph.items, 1 / SELDOM[estimate]
+    spans = _spans(graph, kind)
     # A gap may hold an interruption, and what the host did besides: only the former shrinks.
-    interrupting = world.items.gap[:, Doing.INTERRUPT]
-    inside = np.minimum(world.gap_inside(spans) * world.facts.gap_length, interrupting) / np.maximum(interrupting, 1)
-    issued = world.inside(spans)
-    if case is Case.HIGH and not world.facts.recording.on_device and (inside.any() or issued.any()):
-        world = world.but(gap=world.gap_scaled(Doing.DISPATCH, world.facts.quickest))
-    return world.but(
-        gap=world.gap_scaled(Doing.INTERRUPT, 1 - inside * (1 - left)),
-        cost=np.where(issued, scaled(items.cost, left), items.cost),
-        length=np.where(issued, scaled(items.length, left), items.length),
+    interrupting = graph.items.gap[:, Activity.INTERRUPT]
+    inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
+    issued = graph.issued_in(spans)
+    if estimate is Estimate.HIGH and not graph.base.recording.on_device and (inside.any() or issued.any()):
+        graph = graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, graph.base.quickest_share))
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - left)),
+        cost=np.where(issued, scale_column(items.cost, left), items.cost),
+        length=np.where(issued, scale_column(items.length, left), items.length),
         waits=np.where(issued, NONE, items.waits),
     )
 
 
-def _spans(world: World, kind: str) -> Spans:
-    recording = world.facts.recording
-    found, events = interruptions(recording), recording.trace.events
-    rows = found.rows[found.kind == list(KINDS).index(kind)] if kind else found.rows
+def _spans(graph: ModifiedGraph, kind: str) -> Spans:
+    recording = graph.base.recording
+    found, events = interruptions_of(recording), recording.trace.events
+    rows = found.rows[found.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else found.rows
     return union(events.start[rows], events.end[rows])
 
 
-CHECKPOINTS = Scenario("checkpoints", partial(cure, "checkpoint"), on_cpu=True)
-LOGGING = Scenario("logging", partial(cure, "logging"), on_cpu=True)
-EVALUATION = Scenario("evaluation", partial(cure, "evaluation"), on_cpu=True)
-COLLECTION = Scenario("collection", partial(cure, "collection"), on_cpu=True)
-OTHERS = Scenario("interruptions", partial(cure, ""), on_cpu=True)
+CHECKPOINTS = Scenario("checkpoints", partial(apply, "checkpoint"), on_cpu=True)
+LOGGING = Scenario("logging", partial(apply, "logging"), on_cpu=True)
+EVALUATION = Scenario("evaluation", partial(apply, "evaluation"), on_cpu=True)
+COLLECTION = Scenario("collection", partial(apply, "collection"), on_cpu=True)
+OTHERS = Scenario("interruptions", partial(apply, ""), on_cpu=True)

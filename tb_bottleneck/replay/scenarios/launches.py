@@ -7,8 +7,8 @@ Bounds: at worst compiling halves the dispatching and no graph can be captured; 
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
 
@@ -19,21 +19,21 @@ GRAPH_PAUSE_NS = 1_000
 KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN, Work.DEVICE_COPY)
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Scales the dispatching."""
-    items = world.items
-    kernels = world.works(*KERNELS)
-    if case is Case.LOW:
-        cost = np.where(kernels, scaled(items.cost, HALVED), items.cost)
-        return world.but(gap=world.gap_scaled(Doing.DISPATCH, HALVED), cost=cost)
-    optimizer = world.facts.named("Optimizer.step#")
-    eager = world.gap_inside(optimizer) if case is Case.EXPECTED else 0.0
-    captured = kernels & ~world.inside(optimizer) if case is Case.EXPECTED else kernels
-    return world.but(
-        gap=world.gap_scaled(Doing.DISPATCH, eager + (1 - eager) * REPLAYED),
-        cost=np.where(captured, scaled(items.cost, REPLAYED), items.cost),
+    items = graph.items
+    kernels = graph.with_work(*KERNELS)
+    if estimate is Estimate.LOW:
+        cost = np.where(kernels, scale_column(items.cost, HALVED), items.cost)
+        return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, HALVED), cost=cost)
+    optimizer = graph.base.spans_named("Optimizer.step#")
+    eager = graph.gap_share_in(optimizer) if estimate is Estimate.EXPECTED else 0.0
+    captured = kernels & ~graph.issued_in(optimizer) if estimate is Estimate.EXPECTED else kernels
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.DISPATCH, eager + (1 - eager) * REPLAYED),
+        cost=np.where(captured, scale_column(items.cost, REPLAYED), items.cost),
         pause=np.where(captured, np.minimum(items.pause, GRAPH_PAUSE_NS), items.pause),
     )
 
 
-SCENARIO = Scenario("launches", cure)
+SCENARIO = Scenario("launches", apply)

@@ -11,46 +11,46 @@ nobody waits, and they slow nobody down.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.trace.loader import SINGLE, loader_iterator, workers_factor, workers_needed
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator, workers_factor, workers_needed
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # Taking a ready batch off the queue, and handing its memory over: 0.06 to 0.2 ms.
-HANDOVER_NS = {Case.EXPECTED: 100_000, Case.LOW: 200_000, Case.HIGH: 60_000}
+BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: 200_000, Estimate.HIGH: 60_000}
 SLOWER_WORKERS = 1.3
 MIN_WAITS = 2
 
 
-def cure(world: World, case: Case) -> World | None:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Shortens the fetches, and sets the floor."""
-    floor = _floor(world)
+    floor = _floor(graph)
     if floor is None:
         return None
-    cured = without_waiting(world, case)
-    if case is Case.LOW:
-        alone = 0.0 if world.facts.recording.on_device else cured.window()
-        return cured.at_least(max(floor, alone) * SLOWER_WORKERS)
-    return cured if case is Case.HIGH else cured.at_least(floor)
+    cured = without_waiting(graph, estimate)
+    if estimate is Estimate.LOW:
+        alone = 0.0 if graph.base.recording.on_device else cured.window()
+        return cured.with_floor(max(floor, alone) * SLOWER_WORKERS)
+    return cured if estimate is Estimate.HIGH else cured.with_floor(floor)
 
 
-def without_waiting(world: World, case: Case) -> World:
+def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """The world in which a batch is always ready to be taken."""
-    gap = world.items.gap.copy(order="K")
-    gap[:, Doing.LOAD] = np.minimum(gap[:, Doing.LOAD], HANDOVER_NS[case])
-    return world.but(gap=gap)
+    gap = graph.items.gap.copy(order="K")
+    gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], BATCH_HANDOVER_NS[estimate])
+    return graph.with_items(gap=gap)
 
 
-def _floor(world: World) -> float | None:
+def _floor(graph: ModifiedGraph) -> float | None:
     """The least time in which the window's batches can be made, in ns; None where it is not known who makes them."""
-    recording = world.facts.recording
+    recording = graph.base.recording
     iterator, workers = loader_iterator(recording), workers_needed(recording)
-    fetches = world.facts.named("enumerate(Data")
+    fetches = graph.base.spans_named("enumerate(Data")
     if not isinstance(iterator, Measure) or not len(fetches):
         return None
-    if iterator.text != SINGLE:
+    if iterator.text != SINGLE_PROCESS_ITERATOR:
         more = workers_factor(recording)
         apart = _between_batches(fetches, recording.account.window / len(recording.steps))
         return apart * len(recording.steps) / (more.value if isinstance(more, Measure) else 1.0)
@@ -64,11 +64,11 @@ def _between_batches(fetches: Spans, step: float) -> float:
     A fetch that waited ends when its batch is made, with none ready behind it: so from one such end to another the
     workers made just the batches that were fetched between. Workers deliver in bursts, so steps alone would not tell.
     """
-    waited = np.flatnonzero(fetches.ends - fetches.starts > HANDOVER_NS[Case.LOW])
+    waited = np.flatnonzero(fetches.ends - fetches.starts > BATCH_HANDOVER_NS[Estimate.LOW])
     if len(waited) < MIN_WAITS:
         return step
     first, last = int(waited[0]), int(waited[-1])
     return float(fetches.ends[last] - fetches.ends[first]) / (last - first)
 
 
-SCENARIO = Scenario("loader", cure, on_cpu=True)
+SCENARIO = Scenario("loader", apply, on_cpu=True)

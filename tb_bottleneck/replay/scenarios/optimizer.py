@@ -8,25 +8,25 @@ Bounds: at worst a third of the dispatching stays; at best none.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
-FEWER = {Case.EXPECTED: 0.1, Case.LOW: 0.33, Case.HIGH: 0.0}
+FEWER = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.33, Estimate.HIGH: 0.0}
 FUSED_PAUSE_NS = 1_000
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shrinks the optimizer's dispatching."""
-    items = world.items
-    steps = world.facts.named("Optimizer.step#")
-    inside, part = world.inside(steps), world.gap_inside(steps)
-    left = FEWER[case]
-    return world.but(
-        gap=world.gap_scaled(Doing.DISPATCH, 1 - part * (1 - left)),
-        cost=np.where(inside, scaled(items.cost, left), items.cost),
+    items = graph.items
+    steps = graph.base.spans_named("Optimizer.step#")
+    inside, part = graph.issued_in(steps), graph.gap_share_in(steps)
+    left = FEWER[estimate]
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - left)),
+        cost=np.where(inside, scale_column(items.cost, left), items.cost),
         pause=np.where(inside & (items.frozen == 0), np.minimum(items.pause, FUSED_PAUSE_NS), items.pause),
     )
 
 
-SCENARIO = Scenario("optimizer", cure)
+SCENARIO = Scenario("optimizer", apply)

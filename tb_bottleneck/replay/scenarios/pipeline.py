@@ -9,30 +9,30 @@ one, since nothing tells that batches are not made beside the training already.
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import loader, storage
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 
-def cure_loop(world: World, case: Case) -> World:
+def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shortens what the loop does to make batches, and sets the floor."""
-    ready = loader.without_waiting(world, case)
-    if case is Case.HIGH:
+    ready = loader.without_waiting(graph, estimate)
+    if estimate is Estimate.HIGH:
         return ready
-    return ready.at_least(_making(world) * (loader.SLOWER_WORKERS if case is Case.LOW else 1.0))
+    return ready.with_floor(_making(graph) * (loader.SLOWER_WORKERS if estimate is Estimate.LOW else 1.0))
 
 
-def cure_loader(world: World, case: Case) -> World:
+def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """The same, where a loader's fetches may wait for makers that are there already."""
-    return storage.evened(world, staying=0.0) if case is Case.LOW else cure_loop(world, case)
+    return storage.evened(graph, staying=0.0) if estimate is Estimate.LOW else apply_loop(graph, estimate)
 
 
-def _making(world: World) -> int:
+def _making(graph: ModifiedGraph) -> int:
     """Time in which the training thread makes the window's batches, or waits for them, in ns."""
-    inside = world.facts.recording.in_window(world.facts.graph.items.at)
-    return int(np.sum(world.facts.graph.items.gap[inside, Doing.LOAD]))
+    inside = graph.base.recording.in_window(graph.base.graph.items.at)
+    return int(np.sum(graph.base.graph.items.gap[inside, Activity.LOAD_BATCH]))
 
 
-LOOP = Scenario("pipeline", cure_loop, on_cpu=True)
-LOADER = Scenario("unknown_loader", cure_loader, on_cpu=True)
+LOOP = Scenario("pipeline", apply_loop, on_cpu=True)
+LOADER = Scenario("unknown_loader", apply_loader, on_cpu=True)

@@ -9,26 +9,26 @@ half of what is expected, at best the same share of the higher peak as of the lo
 import numpy as np
 
 from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
 # Matrix units are harder to feed: a kernel that reached half of the ordinary peak reaches about a quarter of theirs.
-REACHES = {Case.EXPECTED: 0.5, Case.LOW: 0.25, Case.HIGH: 1.0}
+REACHES = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.25, Estimate.HIGH: 1.0}
 
 
-def cure(world: World, case: Case) -> World | None:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Shortens the products; None where the device's peaks are not known, or it has no such units."""
-    peaks = peaks_of(world.facts.recording.trace)
+    peaks = peaks_of(graph.base.recording.trace)
     faster = _faster(peaks) if peaks is not None else None
     if faster is None:
         return None
-    left = np.maximum(min(1 / (faster * REACHES[case]), 1.0), _memory_share(world))
-    length = scaled(world.items.length, np.minimum(left, 1.0))
-    return world.but(length=np.where(_ordinary_products(world), length, world.items.length))
+    left = np.maximum(min(1 / (faster * REACHES[estimate]), 1.0), _memory_share(graph))
+    length = scale_column(graph.items.length, np.minimum(left, 1.0))
+    return graph.with_items(length=np.where(_ordinary_products(graph), length, graph.items.length))
 
 
 def _faster(peaks: Peaks) -> float | None:
@@ -37,22 +37,23 @@ def _faster(peaks: Peaks) -> float | None:
     return rate / peaks.vector if rate and peaks.vector else None
 
 
-def _ordinary_products(world: World) -> Bools:
-    items, ops, names = world.items, world.facts.ops, world.facts.recording.trace.names
-    products = world.works(Work.CONTRACTION)
+def _ordinary_products(graph: ModifiedGraph) -> Bools:
+    items, ops, names = graph.items, graph.base.ops, graph.base.recording.trace.names
+    products = graph.with_work(Work.CONTRACTION)
     told = {name: precision_of(names[name]) for name in np.unique(ops.name[items.op[products]]).tolist()}
     plain = [name for name, one in told.items() if one is not None and (one.unit, one.dtype) == ("vector", "fp32")]
     found: Bools = products & np.isin(ops.name[items.op], plain)
     return found
 
 
-def _memory_share(world: World) -> Floats:
+def _memory_share(graph: ModifiedGraph) -> Floats:
     """What each item's kernel would take at the device's bandwidth, as a share of its length; 0 where not known."""
-    recording, ops = world.facts.recording, world.facts.ops
+    recording, ops = graph.base.recording, graph.base.ops
     shares = np.zeros(len(ops) + 1)
     mine = np.flatnonzero(ops.device == recording.trace.device_index)
-    shares[mine] = np.where(recording.roofs.roof == Roof.COMPUTE, recording.roofs.other, recording.roofs.reached)
-    return shares[world.items.op]
+    bounds = recording.kernel_bounds
+    shares[mine] = np.where(bounds.bound_by == BoundBy.COMPUTE, bounds.other, bounds.reached)
+    return shares[graph.items.op]
 
 
-SCENARIO = Scenario("precision", cure)
+SCENARIO = Scenario("precision", apply)

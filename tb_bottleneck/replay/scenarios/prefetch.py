@@ -8,20 +8,20 @@ copies only return at once, and still run between the kernels.
 
 import numpy as np
 
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.copies import freed
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Takes the copies off the computing stream."""
-    unwaited = freed(world)
-    if case is Case.LOW:
+    unwaited = freed(graph)
+    if estimate is Estimate.LOW:
         return unwaited
-    items, uploads = unwaited.items, unwaited.works(Work.UPLOAD)
-    on_link = int(items.length[uploads & world.facts.recording.in_window(items.at)].sum())
-    return unwaited.but(length=np.where(uploads, 0, items.length)).at_least(on_link)
+    items, uploads = unwaited.items, unwaited.with_work(Work.UPLOAD)
+    on_link = int(items.length[uploads & graph.base.recording.in_window(items.at)].sum())
+    return unwaited.with_items(length=np.where(uploads, 0, items.length)).with_floor(on_link)
 
 
-SCENARIO = Scenario("prefetch", cure)
+SCENARIO = Scenario("prefetch", apply)

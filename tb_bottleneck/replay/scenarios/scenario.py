@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 
 
 @dataclass(frozen=True)
@@ -15,5 +15,5 @@ class Scenario:
     """
 
     name: str
-    cure: Callable[[World, Case], World | None]
+    apply: Callable[[ModifiedGraph, Estimate], ModifiedGraph | None]
     on_cpu: bool = False

@@ -8,37 +8,39 @@ Bounds: at worst half of the rest stays; at best nobody waits for a batch at all
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.loader_fetches import uneven_fetches
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import loader
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
-STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
+STAYING = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
 
 
-def cure(world: World, case: Case) -> World | None:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Evens the fetches out; None where they are even, and workers cannot be simulated."""
-    uneven = uneven_fetches(world.facts.recording)
+    uneven = uneven_fetches(graph.base.recording)
     if not isinstance(uneven, Measure) or uneven.value <= 0:
-        return loader.cure(world, case)
-    return loader.without_waiting(world, case) if case is Case.HIGH else evened(world, STAYING[case])
+        return loader.apply(graph, estimate)
+    return loader.without_waiting(graph, estimate) if estimate is Estimate.HIGH else evened(graph, STAYING[estimate])
 
 
-def evened(world: World, staying: float) -> World:
+def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
     """The world in which `staying` is left of what each fetch takes beyond the median one."""
-    loading = world.items.gap[:, Doing.LOAD]
-    slow = np.minimum(world.gap_inside(_beyond_usual(world)) * world.facts.gap_length, loading)
-    return world.but(gap=world.gap_scaled(Doing.LOAD, 1 - slow / np.maximum(loading, 1) * (1 - staying)))
+    loading = graph.items.gap[:, Activity.LOAD_BATCH]
+    slow = np.minimum(graph.gap_share_in(_beyond_usual(graph)) * graph.base.gap_length, loading)
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.LOAD_BATCH, 1 - slow / np.maximum(loading, 1) * (1 - staying))
+    )
 
 
-def _beyond_usual(world: World) -> Spans:
+def _beyond_usual(graph: ModifiedGraph) -> Spans:
     """The ends of long fetches, from where a usual one would have been over."""
-    fetches = world.facts.named("enumerate(Data")
+    fetches = graph.base.spans_named("enumerate(Data")
     usual = int(np.median(fetches.ends - fetches.starts)) if len(fetches) else 0
     return union(fetches.starts + usual, fetches.ends)
 
 
-SCENARIO = Scenario("storage", cure, on_cpu=True)
+SCENARIO = Scenario("storage", apply, on_cpu=True)

@@ -8,18 +8,18 @@ at the threshold from flickering (Schmitt trigger).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_bottleneck.attribution.telemetry.telemetry_recording import Testimony
-from tb_bottleneck.measures.telemetry.recoverable import crowded_windows, stakes_of, unused_windows
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measures.telemetry.recoverable import contention_by_window, idle_gpu_windows, recoverable_by_window
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
-from tb_bottleneck.regimes.telemetry.compute import CORES_WANTED, QUEUED
+from tb_bottleneck.regimes.telemetry.compute import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
+from tb_bottleneck.report.builders.report_builder import Phase
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,23 +31,14 @@ AHEAD = 0.05
 CONFIRMED_BY = 2  # windows
 
 
-@dataclass(frozen=True)
-class Band:
-    """[begin, end) in ns since 1970; `share` is of the stretch."""
-
-    begin: int
-    end: int
-    regime: Regime
-    share: float
-    severity: str
-
-
-def bands_of(testimony: Testimony) -> tuple[Band, ...]:
+def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     """The stretches in order of time; windows of which nothing is known belong to none."""
-    stakes = stakes_of(testimony)
-    stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + crowded_windows(testimony, CORES_WANTED, QUEUED)
+    stakes = recoverable_by_window(testimony)
+    stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
+        testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+    )
     bound = _bound_by(testimony)
-    unused = unused_windows(testimony, UNUSED)
+    unused = idle_gpu_windows(testimony, UNUSED)
     owner: list[Owner] = []
     state: Regime | None = None
     for window in range(len(testimony.windows)):
@@ -57,7 +48,7 @@ def bands_of(testimony: Testimony) -> tuple[Band, ...]:
         state = leader
         told = (leader, True) if leader is not None else (bound[window], False)
         owner.append(None if np.isnan(now[Regime.INPUT]) else told)
-    return tuple(_bands(testimony, _confirmed(owner), stakes))
+    return tuple(_phases(testimony, _confirmed(owner), stakes))
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
@@ -68,7 +59,7 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
     return best if now[best] >= WORTH_RECOVERING else None
 
 
-def _bound_by(testimony: Testimony) -> list[Regime]:
+def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
     """For each window the device regime that leads, or `unexplained` where none is told."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
@@ -88,19 +79,19 @@ def _confirmed(owner: list[Owner]) -> list[Owner]:
     return told
 
 
-def _bands(testimony: Testimony, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Band]:
+def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Phase]:
     edges = testimony.windows.grid.edges
     first = 0
     for now, group in groupby(owner):
         after = first + len(list(group))
         if now is not None:
             share, severity = _cost(testimony, now, stakes, first, after)
-            yield Band(int(edges[first]), int(edges[after]), now[0], share, severity)
+            yield Phase(int(edges[first]), int(edges[after]), now[0], share, severity)
         first = after
 
 
 def _cost(
-    testimony: Testimony, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
+    testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
     """Share of the stretch, and severity."""
     regime, could_be_had_back = owner

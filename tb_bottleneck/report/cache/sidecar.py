@@ -17,6 +17,7 @@ from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import Identity, code_version
 from tb_bottleneck.report.cache.report_store import LARGEST, write_whole
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
+from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.sources.filesystem import is_url, place_of
@@ -69,7 +70,7 @@ def read(trace: str, identity: Identity) -> pb.Report | None:
         made_for = (content["made_by"], content["size"], content["mtime_ns"])
         if made_for != (code_version(), identity.size, identity.mtime_ns):
             return None
-        report = json_format.ParseDict(content["report"], pb.Report())
+        report = parse_report(content["report"])
         return report if _is_sound(report) else None
     except (OSError, ValueError, KeyError, RecursionError, Unreadable, json_format.ParseError):
         return None

@@ -1,6 +1,6 @@
-"""The columns that come from events' arguments: links, devices, sizes, grids, and the shapes of operators.
+"""Columns from the arguments of events: correlation, devices, sizes, grids, and operator shapes.
 
-`External id`, which should tie device work to its operator, is left out: it is missing or wrong in many recordings.
+`External id`, which should link device work to its operator, is not used: it is missing or wrong in many recordings.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from tb_bottleneck.trace.table import Ints, Rows
 
 DEVICE_COLUMNS = ("device", "stream", "bytes", "blocks", "multiprocessors")
 
-# Models repeat their shapes: a trace of 500 MB holds under 1 MB of distinct ones.
+# Models repeat their shapes: a trace of 500 MB has less than 1 MB of distinct ones.
 MAX_SIGNATURE_BYTES = 64 << 20
-# They repeat their launches too.
+# Launch configurations repeat too.
 _GRIDS_REMEMBERED = 4096
 
 Signature = tuple[bytes, bytes, bytes]
 NO_SIGNATURE: Signature = (b"", b"", b"")
 
-# An index beyond this is none.
+# A larger value is not a device index.
 MAX_DEVICE = 2**31
-# No JSON text holds it: control characters are escaped.
+# JSON text cannot contain it: control characters are escaped.
 _SEPARATOR = b"\0"
 
 _LINKED = np.isin(range(len(Kind)), (Kind.CALL, *DEVICE_KINDS))
@@ -42,14 +42,15 @@ _BYTES_OF_TYPE = {
 
 
 class Signatures(dict[bytes, int]):
-    """Rows of the inputs of operators by their texts in the file, joined by _SEPARATOR. Asking for a new one adds it.
+    """Interned operator inputs: the row by the texts in the file, joined by _SEPARATOR. A lookup adds a new entry.
 
-    `kept` are the texts by row: shapes, types, values. Past MAX_SIGNATURE_BYTES new ones are counted in `lost` instead.
+    `row_of` has the texts (shapes, types, values) in order of their row. Beyond MAX_SIGNATURE_BYTES new entries are
+    only counted, in `lost`.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: dict[Signature, int] = {NO_SIGNATURE: 0}
+        self.row_of: dict[Signature, int] = {NO_SIGNATURE: 0}
         self.lost = 0
         self._bytes = 0
 
@@ -61,23 +62,23 @@ class Signatures(dict[bytes, int]):
         if self._bytes > MAX_SIGNATURE_BYTES:
             self.lost += 1
             return 0
-        self[joined] = row = self.kept.setdefault((new or old, types, concrete), len(self.kept))
+        self[joined] = row = self.row_of.setdefault((new or old, types, concrete), len(self.row_of))
         return row
 
 
-def signature_rows(known: Signatures, events: Sequence[Any], kind: Ints) -> Ints:
-    """For each event the row of its signature; 0 for what is no operator, and where shapes were not recorded."""
-    found = np.zeros(len(events), np.int64)
+def signature_rows(signatures: Signatures, events: Sequence[Any], kind: Ints) -> Ints:
+    """Returns the signature row of each event; 0 if it is not an operator or has no shapes."""
+    rows = np.zeros(len(events), np.int64)
     operators = np.flatnonzero(kind == Kind.CPU_OP)
-    found[operators] = [
-        known[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))]
+    rows[operators] = [
+        signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))]
         for args in _args_of(events, operators)
     ]
-    return found
+    return rows
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
-    """`correlation` and DEVICE_COLUMNS; only the kinds that have a column's argument are asked for it."""
+    """Returns `correlation` and DEVICE_COLUMNS. Arguments are read only from the kinds that have them."""
     linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
     columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
     if len(linked):
@@ -89,7 +90,7 @@ def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
 
 
 def _spread(values: dict[str, Ints], rows: Rows, length: int) -> dict[str, Ints]:
-    """Columns of all events from those of some rows; 0 elsewhere."""
+    """Expands the columns of some rows to all events, with 0 elsewhere."""
     columns = {name: np.zeros(length, np.int64) for name in values}
     for name, column in columns.items():
         column[rows] = values[name]
@@ -100,20 +101,20 @@ def _args_of(events: Sequence[Any], rows: Rows) -> list[Args]:
     return [events[row].args or _NO_ARGS for row in rows.tolist()]
 
 
-def _device_work(every: list[Args]) -> dict[str, Ints]:
-    blocks = np.array([_blocks(*args.grid[:3]) if isinstance(args.grid, list) else 0 for args in every], np.int64)
-    device = whole_numbers([args.device or 0 for args in every])
+def _device_work(all_args: list[Args]) -> dict[str, Ints]:
+    blocks = np.array([_blocks(*args.grid[:3]) if isinstance(args.grid, list) else 0 for args in all_args], np.int64)
+    device = whole_numbers([args.device or 0 for args in all_args])
     return {
         "device": np.where(np.abs(device) < MAX_DEVICE, device, 0),
-        "stream": whole_numbers([args.stream or 0 for args in every]),
-        "bytes": whole_numbers([_size(args) for args in every]),
+        "stream": whole_numbers([args.stream or 0 for args in all_args]),
+        "bytes": whole_numbers([_size(args) for args in all_args]),
         "blocks": blocks,
-        "multiprocessors": _multiprocessors(every, blocks),
+        "multiprocessors": _multiprocessors(all_args, blocks),
     }
 
 
 def _size(args: Args) -> Any:
-    """Bytes of a copy or a fill; of a collective the larger side of its message, elements x the size of their type."""
+    """Returns the bytes of a copy or fill; for a collective, elements times element size of its larger side."""
     if args.elements_in is None or not isinstance(args.dtype, str):
         return args.bytes or 0
     elements = max(whole_number(args.elements_in), whole_number(args.elements_out), 0)
@@ -122,15 +123,15 @@ def _size(args: Args) -> Any:
 
 @lru_cache(_GRIDS_REMEMBERED)
 def _blocks(*grid: int | float) -> int:
-    # Some ROCm versions write [0, 0, 0] for a grid they do not know.
+    # Some ROCm versions write [0, 0, 0] for an unknown grid.
     product = 1
     for size in grid:
         product *= max(whole_number(size), 0)
     return min(product, MAX_ID - 1) if grid else 0
 
 
-def _multiprocessors(every: list[Args], blocks: Ints) -> Ints:
-    """blocks / blocks per SM. Below one block per multiprocessor the ratio is printed with too few digits."""
-    told = [args.blocks_per_sm for args in every]
-    ratio = np.array([it if isinstance(it, int | float) and 1 <= it < MAX_ID else 0 for it in told], np.float64)
-    return np.rint(np.divide(blocks, ratio, out=np.zeros(len(told)), where=ratio > 0)).astype(np.int64)
+def _multiprocessors(all_args: list[Args], blocks: Ints) -> Ints:
+    """Returns blocks / blocks per SM. Below one block per SM the ratio has too few digits, so the result is 0."""
+    values = [args.blocks_per_sm for args in all_args]
+    ratio = np.array([it if isinstance(it, int | float) and 1 <= it < MAX_ID else 0 for it in values], np.float64)
+    return np.rint(np.divide(blocks, ratio, out=np.zeros(len(values)), where=ratio > 0)).astype(np.int64)

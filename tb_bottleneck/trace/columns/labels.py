@@ -1,6 +1,6 @@
-"""What an event is, in one number: its kind, its name and its thread are interned together.
+"""Interns the kind, name and thread of an event together, as one number.
 
-A recording has a hundred events to each such combination; to look up the three one by one took twice as long.
+A recording has about a hundred events per combination; three separate lookups took twice as long.
 """
 
 from collections import defaultdict
@@ -14,16 +14,16 @@ import numpy as np
 from tb_bottleneck.trace.kinds import Kind, kind_of
 from tb_bottleneck.trace.table import Ints
 
-# A name longer than this is kept by its beginning: names are shown to people, and a trace may hold one of megabytes.
+# Longer names are cut: names are displayed, and a trace may contain one of megabytes.
 MAX_NAME = 2_000
 
-# The lowest bits of a label are its kind, so that a batch's kinds are known before the recording is complete.
+# The lowest bits of a label are its kind, so that the kinds of a batch are known before the recording is complete.
 _KIND_BITS = (len(Kind) - 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A row of the trace: a host thread, or a stream of a device."""
+    """A host thread, or a stream of a device."""
 
     process: str
     thread: str
@@ -31,7 +31,7 @@ class Thread:
 
 
 class Labels(dict[tuple[Any, ...], int]):
-    """Labels by category, name, process and thread as they stand in the file. Asking for a new one adds it."""
+    """Labels by category, name, process and thread as written in the file. A lookup adds a new entry."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,40 +45,40 @@ class Labels(dict[tuple[Any, ...], int]):
         label = len(self._name_of) << _KIND_BITS | kind_of(category or "")
         self._name_of.append(self._names[clean(name)])
         self._thread_of.append(self._threads[id_text(process), id_text(thread)])
-        # The key keeps whole texts alive, of which but the beginnings are used.
+        # The key would keep long texts in memory, and only their beginnings are used.
         if not any(isinstance(part, str) and len(part) > MAX_NAME for part in key):
             self[key] = label
         return label
 
     def of(self, events: Sequence[Any]) -> Ints:
-        """The label of each event."""
+        """Returns the label of each event."""
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
 
     def columns(self, labels: Ints) -> dict[str, Ints]:
-        """What the labels stand for: kind, name (a row of names) and thread (a row of threads)."""
+        """Returns the columns that the labels encode: kind, name (row of names) and thread (row of threads)."""
         row = labels >> _KIND_BITS
         columns = {"name": np.array(self._name_of, np.int64)[row], "thread": np.array(self._thread_of, np.int64)[row]}
         return {"kind": kinds_of(labels).astype(np.int64), **columns}
 
     def names(self) -> tuple[str, ...]:
-        """The interned names; hostile text."""
+        """Returns the interned names: untrusted text."""
         return tuple(self._names)
 
-    def threads(self, named: dict[tuple[str, str], str]) -> tuple[Thread, ...]:
-        """The interned threads, with their names by process and thread where they have one."""
-        return tuple(Thread(*key, named.get(key, "")) for key in self._threads)
+    def threads(self, thread_names: dict[tuple[str, str], str]) -> tuple[Thread, ...]:
+        """Returns the interned threads. `thread_names` has the recorded names by process and thread."""
+        return tuple(Thread(*key, thread_names.get(key, "")) for key in self._threads)
 
 
 def kinds_of(labels: Ints) -> Ints:
-    """The kind of each label."""
+    """Returns the kind of each label."""
     return labels & ((1 << _KIND_BITS) - 1)
 
 
 def id_text(value: object) -> str:
-    """A process or thread id as text; the same for 7, 7.0 and "7"."""
+    """Returns a process or thread id as text, the same for 7, 7.0 and "7"."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else clean(value)
 
 
 def clean(name: object) -> str:
-    """A name that can be encoded: lone surrogates, which JSON can spell, are replaced."""
+    """Returns a name that can be encoded: lone surrogates, which JSON can contain, are replaced."""
     return str(name)[:MAX_NAME].encode("utf-8", "replace").decode("utf-8") if name is not None else ""

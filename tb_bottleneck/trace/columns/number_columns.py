@@ -1,4 +1,4 @@
-"""Numbers as they stand in a trace (integers, floats, decimals, text, nothing) to columns of int64."""
+"""Converts numbers as written in a trace (integers, floats, decimals, text, null) to int64 columns."""
 
 from contextlib import suppress
 from decimal import Decimal
@@ -10,28 +10,28 @@ import numpy as np
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.units import NS_PER_US, us_to_ns
 
-# Times beyond this do not fit into int64 nanoseconds.
+# Larger times do not fit into int64 nanoseconds.
 MAX_TIME_US = 9.2e15
-# Ids and sizes beyond this are no ids and sizes.
+# Larger values are not valid ids or sizes.
 MAX_ID = 2**62
 _PLAIN = {int, float, NoneType}
 _NARROW = (np.iinfo(np.int8), np.iinfo(np.int16), np.iinfo(np.int32))
 
 
 def times(values: list[Any]) -> tuple[Ints, Bools]:
-    """Microseconds to nanoseconds, and which of them are usable."""
+    """Converts microseconds to nanoseconds. The second result is True for usable values."""
     kinds = {*map(type, values)}
     if not kinds <= _PLAIN:
         return _exact_times(values)
     try:
-        # Only np.array makes NaN of nothing; where there is none, it takes three times as long.
+        # Only np.array converts None to NaN; np.fromiter is three times as fast.
         us = np.array(values, np.float64) if NoneType in kinds else np.fromiter(values, np.float64)
     except OverflowError:
         return _exact_times(values)
-    good = np.abs(us) < MAX_TIME_US  # not so for NaN
+    good = np.abs(us) < MAX_TIME_US  # False for NaN
     if not good.all():
         us = np.where(good, us, 0.0)
-    # Split before scaling: microseconds since 1970 times 1000 are beyond float64's whole numbers.
+    # Split before scaling: microseconds since 1970 times 1000 exceed the integers that float64 can represent.
     whole = np.floor(us)
     return whole.astype(np.int64) * NS_PER_US + np.rint((us - whole) * NS_PER_US).astype(np.int64), good
 
@@ -42,18 +42,18 @@ def _exact_times(values: list[Any]) -> tuple[Ints, Bools]:
 
 
 def _exact_time(value: Any) -> tuple[int, bool]:
-    """One time, by its decimal digits."""
+    """Converts one time by its decimal digits."""
     try:
         us = value if isinstance(value, Decimal) else Decimal(str(value))
         if us.is_finite() and abs(us) < MAX_TIME_US:
             return us_to_ns(us), True
-    except ArithmeticError:  # no number, or beyond any
+    except ArithmeticError:  # not a number, or out of range
         pass
     return 0, False
 
 
 def whole_numbers(values: list[Any]) -> Ints:
-    """Ids and sizes as int64; 0 where there is none."""
+    """Returns ids and sizes as int64; 0 if there is none."""
     if {int}.issuperset(map(type, values)):
         with suppress(OverflowError):
             numbers = np.fromiter(values, np.int64)
@@ -62,7 +62,7 @@ def whole_numbers(values: list[Any]) -> Ints:
 
 
 def whole_number(value: Any) -> int:
-    """One id or size; 0 where there is none."""
+    """Returns one id or size; 0 if there is none."""
     if type(value) is not int:
         try:
             value = int(float(value))
@@ -72,7 +72,7 @@ def whole_number(value: Any) -> int:
 
 
 def narrow(values: Ints) -> Any:
-    """The same numbers in fewer bytes: while the table is made, the parts of a column and all of it are held."""
+    """Returns the values in the smallest integer type. While the table is built, parts and whole columns coexist."""
     if values.dtype == np.int8:
         return values
     low, high = values.min(initial=0), values.max(initial=0)

@@ -6,7 +6,7 @@ import pytest
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.roofline.kernel_bounds import Roof
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -78,25 +78,25 @@ def recording(path):
 def test_a_product_of_thin_matrices_is_bound_by_bandwidth_whatever_its_name_says(tmp_path):
     """1 x 8192 times 8192 x 8192 reads 268 MB for 134 MFLOP: 0.13 ms of bandwidth, 0.007 ms of fp32 arithmetic."""
     thin = recording(busy(tmp_path, FP32, dims=((1, 8192), (8192, 8192))))
-    assert set(thin.roofs.roof.tolist()) == {Roof.MEMORY}
+    assert set(thin.kernel_bounds.bound_by.tolist()) == {BoundBy.MEMORY}
     assert thin.account.share("memory") > 0.9
     square = recording(busy(tmp_path, FP32, dims=((2048, 2048), (2048, 2048))))
-    assert set(square.roofs.roof.tolist()) == {Roof.COMPUTE}
-    assert square.roofs.reached.tolist() == pytest.approx([0.885] * 40, abs=0.003)  # 17.2 GFLOP at 19.5 TFLOP/s
+    assert set(square.kernel_bounds.bound_by.tolist()) == {BoundBy.COMPUTE}
+    assert square.kernel_bounds.reached.tolist() == pytest.approx([0.885] * 40, abs=0.003)  # 17.2 GFLOP at 19.5 TFLOP/s
 
 
 def test_work_that_no_device_does_in_the_time_was_another_kernels(tmp_path):
     """2 x 4096^3 operations at 19.5 TFLOP/s take 7 ms, seven times as long as the kernel ran."""
     found = recording(busy(tmp_path, FP32))
-    assert set(found.roofs.roof.tolist()) == {Roof.UNKNOWN}
+    assert set(found.kernel_bounds.bound_by.tolist()) == {BoundBy.UNKNOWN}
 
 
 def test_a_pointwise_kernel_is_held_against_the_bandwidth(tmp_path):
     """Adding 2 x 64 Mi floats into a third moves 805 MB: 395 us at 2039 GB/s, of 995 us taken."""
     size = (64 * 1024 * 1024,)
     found = recording(busy(tmp_path, POINTWISE, operator="aten::add", dims=(size, size)))
-    assert set(found.roofs.roof.tolist()) == {Roof.MEMORY}
-    assert found.roofs.reached.tolist() == pytest.approx([0.397] * 40, abs=0.003)
+    assert set(found.kernel_bounds.bound_by.tolist()) == {BoundBy.MEMORY}
+    assert found.kernel_bounds.reached.tolist() == pytest.approx([0.397] * 40, abs=0.003)
 
 
 def test_without_shapes_the_kind_of_work_decides_at_low_confidence(tmp_path):

@@ -5,13 +5,13 @@ import json
 import pytest
 from draw import drawn
 from simulate.examine import measured
-from simulate.illnesses import ILLNESSES
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.loader_fetches import reading, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.measures.trace.loader_fetches import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -68,15 +68,15 @@ def test_too_few_fetches_tell_nothing(tmp_path):
     assert isinstance(uneven_fetches(fetched(tmp_path, [5, 80, 5, 80])), Missing)
     without = measured(healthy(1).but(loader=""))
     assert all(
-        isinstance(measure(without), Missing) for measure in (usual_fetch, slowest_fetch, uneven_fetches, reading)
+        isinstance(measure(without), Missing) for measure in (usual_fetch, slowest_fetch, uneven_fetches, loader_reads)
     )
 
 
 def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
-    files = ILLNESSES["a loader that reads files"].make(1)
-    assert reading(measured(files)).value == pytest.approx(0.8, abs=0.02)
-    assert reading(measured(files.but(reading=0.0))).value == 0
-    assert "with_stack" in reading(measured(files.but(stacks=False))).because
+    files = PROBLEMS["a loader that reads files"].make(1)
+    assert loader_reads(measured(files)).value == pytest.approx(0.8, abs=0.02)
+    assert loader_reads(measured(files.but(reading=0.0))).value == 0
+    assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because
 
 
 OWN_LOADER = """

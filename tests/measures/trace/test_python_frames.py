@@ -10,7 +10,7 @@ from simulate.workload import healthy
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.intervals import EMPTY, Spans
-from tb_bottleneck.measures.trace.python_frames import frames_of, is_users, lines_in
+from tb_bottleneck.measures.trace.python_frames import frames_of, is_user_frame, lines_in
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from tb_bottleneck.measures.trace.python_frames import frames_of, is_users, line
     ],
 )
 def test_which_frames_are_the_users(frame, users):
-    assert is_users(frame) is users
+    assert is_user_frame(frame) is users
 
 
 def test_times_are_told_by_the_innermost_of_the_users_lines():

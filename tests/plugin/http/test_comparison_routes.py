@@ -6,9 +6,9 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from tb_bottleneck.plugin.http.comparison_routes import MOST_HEARD, Comparisons, Refused, heard_around, question_of
-from tb_bottleneck.plugin.state.run_index import Look, Runs
-from tb_bottleneck.plugin.workers.limits import Limits
-from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.sources.logdir import Listing, Recording
 
 
@@ -36,7 +36,7 @@ def test_of_many_files_the_last_are_heard():
 
 
 def test_a_file_that_was_replaced_makes_another_question():
-    look = Look(Listing((TRACE, OURS), ()), {})
+    look = LogdirScan(Listing((TRACE, OURS), ()), {})
     asked = question_of("compare", ["1", "2"], [TRACE, TRACE], look)
     newer = question_of("compare", ["1", "2"], [TRACE, recording(TRACE.path, 2)], look)
     assert asked != newer
@@ -57,7 +57,7 @@ def test_a_file_that_was_replaced_makes_another_question():
     ],
 )
 def test_what_could_not_be_meant_is_refused_before_anybody_is_asked(asked):
-    comparisons = Comparisons(Runs(()), Questions("tests.plugin.fake_answer:answer", Limits()))
+    comparisons = Comparisons(RunIndex(()), QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits()))
     said = comparisons.what_if(MultiDict({"id": "1", **asked}))
     assert isinstance(said, Refused)
     assert said.code == 400

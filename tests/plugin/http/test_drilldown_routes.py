@@ -106,7 +106,7 @@ def test_ranks_of_a_job_stand_together_with_the_one_the_others_wait_for(move_in:
         tenant.done(f"rank{rank}.pt.trace.json")
     answer = tenant.get(f"ranks?id={tenant.entry('rank0.pt.trace.json')['id']}").json
     assert answer is not None
-    assert [(row["rank"], row["straggles"]) for row in answer["ranks"]] == [(0, False), (1, True), (2, False)]
+    assert [(row["rank"], row["is_straggler"]) for row in answer["ranks"]] == [(0, False), (1, True), (2, False)]
     assert answer["job"]["stragglers"][0]["rank"] == 1
     assert all(sum(row["share"] for row in rank["account"]) == pytest.approx(1) for rank in answer["ranks"])
     alone = tenant.get(f"ranks?id={tenant.done('one.pt.trace.json')['id']}").json
@@ -115,6 +115,6 @@ def test_ranks_of_a_job_stand_together_with_the_one_the_others_wait_for(move_in:
 
 
 def test_step_times_come_with_the_list(tenant: Tenant) -> None:
-    each = tenant.done("one.pt.trace.json")["each_ns"]
+    each = tenant.done("one.pt.trace.json")["step_times_ns"]
     assert len(each) == 2
     assert all(9e6 <= step <= 11e6 for step in each)

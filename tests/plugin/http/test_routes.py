@@ -37,8 +37,9 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
         "health": "ok",
         "reason": "",
         "step_ns": 5e6,
-        "each_ns": [],
+        "step_times_ns": [],
         "witness": "trace",
+        "evidence_source": "trace",
         "live": False,
     }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparison.sides import recorded, repeated
+from comparison.drawn_runs import recorded, repeated
 
 from tests.plugin.tenant import Tenant
 

@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.plugin.workers import question_queue as module
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.limits import Limits
-from tb_bottleneck.plugin.workers.question_queue import Pending, Questions
+from tb_bottleneck.plugin.workers.failures import WorkerFailure
+from tb_bottleneck.plugin.workers.question_queue import Pending, QuestionQueue
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tests.plugin.tenant import until
 
 PATIENCE = 20.0
 
 
 @pytest.fixture
-def questions() -> Iterator[Questions]:
-    with closing(Questions("tests.plugin.fake_answer:answer", Limits(idle_seconds=20.0))) as made:
+def questions() -> Iterator[QuestionQueue]:
+    with closing(QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits(idle_seconds=20.0))) as made:
         yield made
 
 
 def asked(
-    questions: Questions, ask: str = "this", number: int = 0, path: str = "", patience: float = PATIENCE
+    questions: QuestionQueue, ask: str = "this", number: int = 0, path: str = "", patience: float = PATIENCE
 ) -> object:
     return questions.ask({"ask": ask, "id": f"{number}", "path": path}, patience)
 
 
-def test_a_question_is_answered_by_another_process_and_asked_once(questions: Questions) -> None:
+def test_a_question_is_answered_by_another_process_and_asked_once(questions: QuestionQueue) -> None:
     first = asked(questions)
     assert isinstance(first, bytes)
     name, pid, ask = first.decode().split()
@@ -43,20 +43,22 @@ def test_a_question_is_answered_by_another_process_and_asked_once(questions: Que
 
 @pytest.mark.parametrize(("ask", "detail"), [("raise", "RuntimeError: a defect"), ("exit", "exit status 3")])
 def test_an_illness_costs_its_own_question_and_is_tried_again_later(
-    questions: Questions, monkeypatch: pytest.MonkeyPatch, ask: str, detail: str
+    questions: QuestionQueue, monkeypatch: pytest.MonkeyPatch, ask: str, detail: str
 ) -> None:
     failure = asked(questions, ask)
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, WorkerFailure)
     assert detail in failure.detail
     assert asked(questions, ask) is failure
     assert isinstance(asked(questions), bytes)
     monkeypatch.setattr(module, "FAILURE_SECONDS", 0.0)
     again = asked(questions, ask)
-    assert isinstance(again, Failure)
+    assert isinstance(again, WorkerFailure)
     assert again is not failure
 
 
-def test_who_is_not_answered_in_time_is_told_how_far_it_is_and_asks_again(questions: Questions, tmp_path: Path) -> None:
+def test_who_is_not_answered_in_time_is_told_how_far_it_is_and_asks_again(
+    questions: QuestionQueue, tmp_path: Path
+) -> None:
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)
     told = until(
@@ -71,7 +73,7 @@ def test_who_is_not_answered_in_time_is_told_how_far_it_is_and_asks_again(questi
 
 
 def test_the_newest_question_goes_first_and_the_oldest_are_forgotten(
-    questions: Questions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    questions: QuestionQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 2)
     gate = str(tmp_path / "gate")
@@ -85,7 +87,7 @@ def test_the_newest_question_goes_first_and_the_oldest_are_forgotten(
     assert [dict(key)["id"] for key in questions._replies] == ["0", "3", "2"]
 
 
-def test_replies_are_kept_up_to_so_many_bytes(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replies_are_kept_up_to_so_many_bytes(questions: QuestionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BYTES_KEPT", 40)
     for number in range(6):
         asked(questions, number=number)
@@ -93,7 +95,7 @@ def test_replies_are_kept_up_to_so_many_bytes(questions: Questions, monkeypatch:
     assert [dict(key)["id"] for key in questions._replies][-1] == "5"
 
 
-def test_long_questions_count_too(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_questions_count_too(questions: QuestionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only replies were counted: a million little ones, each to another question, would have filled the memory."""
     monkeypatch.setattr(module, "BYTES_KEPT", 3 * module.KEPT_FOR_EACH + 500)
     for number in range(4):
@@ -105,14 +107,14 @@ def test_long_questions_count_too(questions: Questions, monkeypatch: pytest.Monk
 
 
 def test_the_process_ends_when_nobody_asked_for_a_while_and_starts_again() -> None:
-    with closing(Questions("tests.plugin.fake_answer:answer", Limits(idle_seconds=0.05))) as questions:
+    with closing(QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits(idle_seconds=0.05))) as questions:
         assert isinstance(asked(questions), bytes)
         until(lambda: questions._thread, lambda thread: thread is None)
         assert isinstance(asked(questions, number=1), bytes)
 
 
 def test_closing_ends_who_waits(tmp_path: Path) -> None:
-    questions = Questions("tests.plugin.fake_answer:answer", Limits())
+    questions = QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits())
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)
     replies: list[object] = []
@@ -121,5 +123,5 @@ def test_closing_ends_who_waits(tmp_path: Path) -> None:
     until(lambda: questions._running, lambda running: running is not None)
     questions.close()
     thread.join()
-    assert isinstance(replies[0], Pending | Failure)
+    assert isinstance(replies[0], Pending | WorkerFailure)
     assert questions._thread is None or not questions._thread.is_alive()

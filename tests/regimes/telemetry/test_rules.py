@@ -34,7 +34,7 @@ def test_both_benches_judge_the_same_regimes_by_the_same_thresholds():
 def test_no_rule_breaks(illness):
     heard = Telemetry()
     heard.add(simulate([stretch(illness, 40.0)]))
-    verdicts = judge.judge_all(Measures(telemetry_recording.Testimony(heard)))
+    verdicts = judge.judge_all(Measures(telemetry_recording.TelemetryRecording(heard)))
     assert BROKEN not in [verdict.judgement.status for verdict in verdicts]
 
 
@@ -44,7 +44,9 @@ def test_on_a_cpu_telemetry_does_not_call_launching_clear():
     of_a_gpu = (*HEALTHY, "gpu_utilisation", "device_busy")
     heard.add(simulate([stretch("on_cpu", 40.0)], facts={"device_kind": "cpu", "cores": 16}, without=of_a_gpu))
     launch = next(
-        one for one in judge.judge_all(Measures(telemetry_recording.Testimony(heard))) if one.regime == "launch"
+        one
+        for one in judge.judge_all(Measures(telemetry_recording.TelemetryRecording(heard)))
+        if one.regime == "launch"
     )
     assert launch.judgement.status == ABSTAINS
     assert "only a trace tells" in launch.judgement.missing

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-from drawn_worlds import UNIT_NS, drawn_recording
+from drawn_graphs import UNIT_NS, drawn_recording
 
-from tb_bottleneck.attribution.host_activity import Doing
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, graph_of
@@ -25,7 +25,7 @@ def test_items_are_a_chain_with_the_hosts_time_by_what_it_did():
     items = graph_of(drawn_recording(LOADED)).items
     assert items.mark.tolist() == [0, NONE, 1, NONE, 2]
     assert items.follows.tolist() == [NONE, 0, 1, 2, 3]
-    assert (items.gap[:, Doing.LOAD] / UNIT_NS).tolist() == [0, 6, 0, 6, 0]
+    assert (items.gap[:, Activity.LOAD_BATCH] / UNIT_NS).tolist() == [0, 6, 0, 6, 0]
     assert (items.length / UNIT_NS).tolist() == [0, 3, 0, 3, 0]
     assert items.latency[items.op < 0].max() == LONG_AGO
 

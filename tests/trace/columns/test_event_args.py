@@ -28,7 +28,7 @@ def test_shapes_types_and_values_are_interned_together():
         Event(ph="X"),
     ]
     assert rows(known, *events) == [1, 2, 1, 0, 0]
-    assert list(known.kept) == [NO_SIGNATURE, (b"[[2]]", b'["float"]', b""), (b"[[2]]", b'["int"]', b"")]
+    assert list(known.row_of) == [NO_SIGNATURE, (b"[[2]]", b'["float"]', b""), (b"[[2]]", b'["int"]', b"")]
 
 
 def test_only_operators_are_asked_for_their_shapes():

@@ -4,7 +4,7 @@ import { expectedRows } from "./expected_rows";
 import { predictionBasis } from "./summary";
 import { causeTitle } from "../../shared/text/causes";
 import { duration, factor, share, signedShare } from "../../shared/text/format";
-import type { Comparison, Expected, Remainder, Report } from "../../shared/report";
+import type { Comparison, Expected, Report, Shortfall as ShortfallPart } from "../../shared/report";
 import { StackedBar } from "../../shared/widgets/waterfall_table";
 import { Fact } from "../../shared/widgets/fact";
 import { Swatch } from "../../shared/widgets/swatch";
@@ -56,7 +56,7 @@ export function ExpectedTime({ comparison, expected, reportA, reportB }: Props) 
           ))}
         </tbody>
       </table>
-      <Shortfall parts={expected.remainder} reportA={reportA} reportB={reportB} />
+      <Shortfall parts={expected.shortfall} reportA={reportA} reportB={reportB} />
       <details class="assumptions">
         <summary>How it was predicted</summary>
         <p>Predicted from {predictionBasis(expected.basis)}.</p>
@@ -99,7 +99,7 @@ function ThreeTimes({ comparison, expected }: { comparison: Comparison; expected
 }
 
 /** What explains the difference between the expected and the measured time of B. */
-function Shortfall({ parts, reportA, reportB }: { parts: readonly Remainder[]; reportA: Report | undefined; reportB: Report }) {
+function Shortfall({ parts, reportA, reportB }: { parts: readonly ShortfallPart[]; reportA: Report | undefined; reportB: Report }) {
   if (parts.length === 0) return null;
   const largest = Math.max(...parts.map((part) => Math.abs(part.share))) || 1;
   return (

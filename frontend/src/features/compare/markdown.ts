@@ -40,7 +40,7 @@ function expectedTime(comparison: Comparison, expected: Expected): string {
     "### Expected on B’s device",
     `Expected ${factor(expected.speedup)} (${factor(expected.low)} to ${factor(expected.high)}), measured ${factor(comparison.speedup)}; kernels only ${factor(expected.kernels_speedup)}. Predicted from ${predictionBasis(expected.basis)}.`,
     [...head, ...rows].join("\n"),
-    expected.remainder.length > 0 ? `Shortfall, as a share of B’s time:\n\n${bulletList(expected.remainder.map((part) => `${signedShare(part.share)} ${escaped(causeTitle(part.cause))}: ${escaped(part.because)}`))}` : "",
+    expected.shortfall.length > 0 ? `Shortfall, as a share of B’s time:\n\n${bulletList(expected.shortfall.map((part) => `${signedShare(part.share)} ${escaped(causeTitle(part.cause))}: ${escaped(part.because)}`))}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
 }

@@ -5,7 +5,7 @@ import type { Comparison } from "../../shared/report";
 import type { Label } from "../../shared/text/vocabulary";
 
 /** The result as a badge. */
-export function outcome({ speedup, told: significant, comparable, a_steps, b_steps }: Comparison): Label {
+export function outcome({ speedup, significant, comparable, a_steps, b_steps }: Comparison): Label {
   if (!comparable) return { text: "Cannot be compared", icon: "question", tone: "careful" };
   const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `Takes ${factor(1 / speedup)} as long`;
   if (significant) return speedup >= 1 ? { text: ratio, icon: "check", tone: "good" } : { text: ratio, icon: "warning", tone: "bad" };

@@ -19,7 +19,7 @@ interface Props {
 }
 
 export function Diagnosis({ report, showFocus, predict }: Props) {
-  const { account, findings, plan, regimes, stretches, window, verdict } = report;
+  const { account, findings, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
     <>
@@ -29,14 +29,14 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">
-          <Phases phases={stretches} showFocus={showFocus} />
+          <Phases phases={phases} showFocus={showFocus} />
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
         </div>
         <div class="half">
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.median} />}
           {report.replay && <ReplayNote replay={report.replay} />}
-          {predict && verdict && report.witness !== "telemetry" && <WhatIfLink predict={predict} />}
+          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
       </div>
       {regimes.length > 0 && <Regimes regimes={regimes} />}

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import type { Device, Report, ReportAnswer } from "../../shared/report";
-import { basis, confidence, health, noVerdict, severity, witness, type Label } from "../../shared/text/vocabulary";
+import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
 import { Fact } from "../../shared/widgets/fact";
 import { Icon } from "../../shared/widgets/icon";
 import { RecordingName } from "../../shared/widgets/recording_name";
@@ -44,7 +44,7 @@ function Badge({ label: { text, icon, tone } }: { label: Label }) {
   );
 }
 
-export function Facts({ report: { window, device, rank, world_size, verdict, witness: source } }: { report: Report }) {
+export function Facts({ report: { window, device, rank, world_size, verdict, evidence_source: source } }: { report: Report }) {
   const facts = [
     window?.step_ns && window.basis !== "whole" && (
       <Fact
@@ -59,7 +59,7 @@ export function Facts({ report: { window, device, rank, world_size, verdict, wit
     rank !== undefined && world_size !== 1 && (
       <Fact key="rank" name="Rank" value={count(rank)} note={world_size === undefined ? "" : `of ${count(world_size)}`} />
     ),
-    window && <Fact key="window" name={verdict ? "Judged" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={witness(source)} />,
+    window && <Fact key="window" name={verdict ? "Judged" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={evidenceSource(source)} />,
   ].filter(Boolean);
   return facts.length > 0 ? <dl class="facts">{facts}</dl> : null;
 }

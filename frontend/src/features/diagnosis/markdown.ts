@@ -46,11 +46,11 @@ function account({ account: rows, window }: Report): string {
 
 const MAX_LISTED = 8;
 
-function overTime({ stretches }: Report): string {
-  const first = stretches[0];
-  if (!first || stretches.length < 2) return "";
+function overTime({ phases: phases }: Report): string {
+  const first = phases[0];
+  if (!first || phases.length < 2) return "";
   const head = [tableRow("From", "For", "Regime", "Share", "Severity"), tableRow("---:", "---:", "---", "---:", "---")];
-  const rows = costliest(stretches, MAX_LISTED).map((phase) =>
+  const rows = costliest(phases, MAX_LISTED).map((phase) =>
     tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase.severity).text),
   );
   return [...head, ...rows].join("\n");

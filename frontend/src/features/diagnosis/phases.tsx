@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { colourOf, LABEL_COLOUR } from "../../shared/colours";
 import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../../shared/text/format";
-import type { Stretch } from "../../shared/report";
+import type { Phase } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { costliest, segmentsOf } from "./phase_band";
 import { severity } from "../../shared/text/vocabulary";
@@ -12,7 +12,7 @@ import { Swatch } from "../../shared/widgets/swatch";
 const MAX_LISTED = 8;
 
 interface Props {
-  readonly phases: readonly Stretch[];
+  readonly phases: readonly Phase[];
   /** Shows a phase in the telemetry. Undefined if that is not possible. */
   readonly showFocus: ((focus: Focus) => void) | undefined;
 }
@@ -81,12 +81,12 @@ export function Phases({ phases, showFocus }: Props) {
   );
 }
 
-const nameOf = ({ title, regime }: Stretch): string => title || regime;
+const nameOf = ({ title, regime }: Phase): string => title || regime;
 
-const focusOn = (phase: Stretch): Focus => ({ begin: phase.begin_ns, end: phase.end_ns, label: nameOf(phase) });
+const focusOn = (phase: Phase): Focus => ({ begin: phase.begin_ns, end: phase.end_ns, label: nameOf(phase) });
 
 /** Returns true if time was lost in the phase. */
-const isHatched = ({ severity }: Stretch): boolean => severity !== "none";
+const isHatched = ({ severity }: Phase): boolean => severity !== "none";
 
 /** A click shows the telemetry of a phase. The table offers the same to the keyboard and to screen readers. */
 function Band({ phases, showFocus }: Props) {

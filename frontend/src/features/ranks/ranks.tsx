@@ -83,7 +83,7 @@ function columnsOf(job: JobMessage | undefined, chosen: string, run: string, reg
             <span class="visually-hidden">Rank </span>
             {count(row.rank)}
           </button>
-          {row.straggles && (
+          {row.is_straggler && (
             <span class="straggler tone-bad">
               <Icon name="warning" /> the other ranks wait for it{delayOf(job, row)}
             </span>

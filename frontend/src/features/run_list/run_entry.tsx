@@ -16,7 +16,7 @@ export function Entry({ entry }: { entry: RunEntry }) {
         </span>
         {at !== undefined && <span class="figure muted">{shortMoment(at)}</span>}
         {entry.live && <span class="live-dot" title="Being written now" />}
-        <Sparkline each={entry.each_ns} />
+        <Sparkline each={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
           <span class="figure muted" title="Median step time">
             {duration(entry.step_ns)}

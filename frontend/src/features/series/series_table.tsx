@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { count, duration, factor } from "../../shared/text/format";
 import { runName, sourceName } from "../../shared/text/names";
-import type { RunEntry, RunPoint, RunSeries, Turn } from "../../shared/report";
+import type { RegressionPoint, RunEntry, RunPoint, RunSeries } from "../../shared/report";
 import { partsOf, regimeTitle } from "./areas";
 import { entryNamed } from "./members";
 import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";
@@ -37,7 +37,7 @@ export function SeriesTable({ series, entries, chosen, show }: Props) {
       <tbody>
         {points.map((point, index) => (
           <Fragment key={index}>
-            {point === regression && series.turn && <RegressionRow regression={series.turn} columns={bars ? 5 : 4} title={regimeTitle(points, series.turn.regime)} />}
+            {point === regression && series.regression_point && <RegressionRow regression={series.regression_point} columns={bars ? 5 : 4} title={regimeTitle(points, series.regression_point.regime)} />}
             <tr class={point === knee ? "at-knee" : undefined}>
               <th scope="row">
                 <PointName series={series} point={point} entries={entries} chosen={chosen} show={show} mark={point === knee ? "knee" : ""} />
@@ -70,7 +70,7 @@ export function SeriesTable({ series, entries, chosen, show }: Props) {
 
 const at = (ns: number, longest: number): string => `calc(100% * ${Math.max(0, ns) / longest})`;
 
-function RegressionRow({ regression, columns, title }: { regression: Turn; columns: number; title: string }) {
+function RegressionRow({ regression, columns, title }: { regression: RegressionPoint; columns: number; title: string }) {
   return (
     <tr class="regression">
       <td colSpan={columns}>

@@ -35,4 +35,6 @@ export const relativeSpeed = ({ speedup }: RunPoint, index: number): string => (
 export const kneeOf = ({ knee, points }: RunSeries): RunPoint | undefined => knee && points.find(({ value }) => value === knee.value);
 
 /** The regression point: the first slower run of a history, if there is one. */
-export const regressionPointOf = ({ turn, points }: RunSeries): RunPoint | undefined => turn && points.find(({ run, value }) => value === turn.since || run === turn.since);
+export function regressionPointOf({ regression_point: regression, points }: RunSeries): RunPoint | undefined {
+  return regression && points.find(({ run, value }) => value === regression.since || run === regression.since);
+}

@@ -2,7 +2,7 @@
 import { poll } from "../../shared/server/polling";
 import { bytes, count, duration, rate, share } from "../../shared/text/format";
 import { kernelName } from "../../shared/text/names";
-import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, WaitRow } from "../../shared/report";
+import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { Focus } from "../../shared/run/focus";
 import charts from "../../shared/style/charts.css";
@@ -75,15 +75,15 @@ function Content({ tables, showFocus, onDevice, inSteps }: ContentProps) {
         note={<LeftOutNote left={tables.operators_left_out} window={tables.window_ns} />}
       />
       {onDevice &&
-        (tables.waits.length > 0 ? (
+        (tables.syncs.length > 0 ? (
           <SortableTable
             caption="Waits for the device that cost time, by location"
-            rows={tables.waits}
-            columns={waitColumns(linkTo)}
+            rows={tables.syncs}
+            columns={syncColumns(linkTo)}
             initial={{ by: "cost", descending: true }}
             searchText={({ operator, line, kind }) => `${operator} ${line} ${kind}`}
             note={
-              tables.waits.every(({ line }) => !line) && (
+              tables.syncs.every(({ line }) => !line) && (
                 <span class="muted">Record with with_stack=True to see the lines of your program.</span>
               )
             }
@@ -162,7 +162,7 @@ const operatorColumns = (linkTo: LinkTo, onDevice: boolean): readonly Column<Ope
     : []),
 ];
 
-const waitColumns = (linkTo: LinkTo): readonly Column<WaitRow>[] => [
+const syncColumns = (linkTo: LinkTo): readonly Column<SyncRow>[] => [
   {
     key: "line",
     title: "Where",

@@ -25,7 +25,7 @@ const SETTLED_MS = 350;
 export function TelemetryView({ client, entry, report, focus, visible, setVisible }: ViewProps) {
   const readings = useReadings(client, entry.id);
   const { data, problem } = readings;
-  const titles = useMemo(() => new Map([...report.account, ...report.stretches].map(({ regime, title }) => [regime, title])), [report]);
+  const titles = useMemo(() => new Map([...report.account, ...report.phases].map(({ regime, title }) => [regime, title])), [report]);
   if (!data) {
     return problem ? <p class="request" role="status">{problem}</p> : <p class="muted delayed request" role="status">Loading the telemetry…</p>;
   }

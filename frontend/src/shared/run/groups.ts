@@ -22,4 +22,4 @@ export function groups(runs: readonly RunEntry[], filter: string): readonly Grou
 }
 
 /** Returns true if the recording is a trace. Comparisons read traces only. */
-export const isTrace = ({ witness }: RunEntry): boolean => witness !== "telemetry";
+export const isTrace = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry";

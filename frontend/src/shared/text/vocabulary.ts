@@ -38,7 +38,7 @@ const BASIS: ReadonlyMap<string, string> = new Map([
   ["step_clock", "timed by the monitor, without a profiler"],
 ]);
 
-const WITNESS: ReadonlyMap<string, string> = new Map([
+const EVIDENCE_SOURCE: ReadonlyMap<string, string> = new Map([
   ["trace", "from the trace"],
   ["telemetry", "from the telemetry"],
   ["both", "from trace and telemetry"],
@@ -74,7 +74,7 @@ export const severity = (word: string): Label => SEVERITY.get(word) ?? unknown(w
 export const health = (word: string): Label => HEALTH.get(word) ?? unknown(word);
 export const status = (word: string): Label => STATUS.get(word) ?? unknown(word);
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);
-export const witness = (word: string): string => WITNESS.get(word) ?? words(word);
+export const evidenceSource = (word: string): string => EVIDENCE_SOURCE.get(word) ?? words(word);
 export const reason = (word: string): string => REASON.get(word) ?? words(word);
 export const wait = (word: string): string => WAIT.get(word) ?? words(word);
 export const roof = (word: string): string => ROOF.get(word) ?? words(word);

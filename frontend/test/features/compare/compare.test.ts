@@ -24,13 +24,13 @@ const EXPECTED: Expected = {
     { regime: "sync", ratio: 1, because: "the host", expected_ns: 0 },
     { regime: "compute", ratio: 5, because: "FLOPS", expected_ns: 6e6 },
   ],
-  remainder: [{ cause: "slower_host", share: 0.2, because: "dispatching takes longer", regime: "launch" }, { cause: "unexplained", share: -0.01, because: "", regime: "unexplained" }],
+  remainder: [], shortfall: [{ cause: "slower_host", share: 0.2, because: "dispatching takes longer", regime: "launch" }, { cause: "unexplained", share: -0.01, because: "", regime: "unexplained" }],
 };
 
 function comparison(fields: Partial<Comparison> = {}): Comparison {
   return {
     schema: 1, a: "old", b: "new", per: "step", speedup: 100 / 70, noise: 0.02, headline: "B is faster.", by_regime: ROWS, context: [],
-    a_ns: 100e6, b_ns: 70e6, told: true, test: "9 steps against 9.", notes: [], comparable: true, a_steps: 9, b_steps: 9, ...fields,
+    a_ns: 100e6, b_ns: 70e6, significant: true, test: "9 steps against 9.", notes: [], comparable: true, a_steps: 9, b_steps: 9, ...fields,
   };
 }
 
@@ -65,8 +65,8 @@ test("changes have a sign, and factors three digits", () => {
 test("the result is faster, slower, within noise, or unknown", () => {
   assert.deepEqual([outcome(comparison()).text, outcome(comparison()).tone], ["1.43× as fast", "good"]);
   assert.deepEqual([outcome(comparison({ speedup: 0.5 })).text, outcome(comparison({ speedup: 0.5 })).tone], ["Takes 2.00× as long", "bad"]);
-  assert.equal(outcome(comparison({ told: false })).text, "No difference beyond noise");
-  assert.equal(outcome(comparison({ told: false, b_steps: 1 })).text, "1.43× as fast, noise unknown");
+  assert.equal(outcome(comparison({ significant: false })).text, "No difference beyond noise");
+  assert.equal(outcome(comparison({ significant: false, b_steps: 1 })).text, "1.43× as fast, noise unknown");
   assert.equal(outcome(comparison({ comparable: false, speedup: 0 })).text, "Cannot be compared");
 });
 
@@ -88,7 +88,7 @@ test("expected and measured speedups, without tiny regimes", () => {
 
 test("traces of the same folder come first; telemetry and the recording itself are left out", () => {
   const mine = entry("resnet/slow", "a");
-  const others = [entry("bert", "x"), entry("resnet/fast", "y"), entry("resnet/slow", "z"), entry("resnet/slow", "t", { witness: "telemetry" })];
+  const others = [entry("bert", "x"), entry("resnet/fast", "y"), entry("resnet/slow", "z"), entry("resnet/slow", "t", { evidence_source: "telemetry" })];
   const { shown, hidden, total } = candidates([mine, ...others], mine, "");
   assert.deepEqual(shown.map(({ run }) => run), ["resnet/slow", "resnet/fast", "bert"]);
   assert.deepEqual([hidden, total], [0, 3]);
@@ -105,7 +105,7 @@ test("of thousands some are listed, and the others are counted", () => {
 
 test("the baseline of the address is used unless it is gone, the same, or no trace", () => {
   const [mine, other] = [entry("r", "a"), entry("r", "b")];
-  const runs = [mine, other, entry("r", "t", { witness: "telemetry" })];
+  const runs = [mine, other, entry("r", "t", { evidence_source: "telemetry" })];
   assert.equal(baselineOf(runs, "r/b", mine), other);
   for (const key of ["r/a", "r/t", "r/nowhere", undefined]) assert.equal(baselineOf(runs, key, mine), undefined, key);
 });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Stretch } from "../../../src/shared/report";
+import type { Phase } from "../../../src/shared/report";
 import { costliest, segmentsOf } from "../../../src/features/diagnosis/phase_band";
 
-const phaseOf = (begin: number, end: number, severity = "none", share = 0.5): Stretch => ({ begin_ns: begin, end_ns: end, regime: "input", share, severity, title: "Waiting for data" });
+const phaseOf = (begin: number, end: number, severity = "none", share = 0.5): Phase => ({ begin_ns: begin, end_ns: end, regime: "input", share, severity, title: "Waiting for data" });
 
 test("a band has gaps without data and is as long as the run", () => {
   const segments = segmentsOf([phaseOf(10, 30), phaseOf(30, 40), phaseOf(60, 100)]);

@@ -39,7 +39,7 @@ test("a series is written to the address and parsed again, whatever its names co
 });
 
 test("a series has the recordings in the list, in its order, if the chosen one is part of it", () => {
-  const [a, b, telemetry] = [entry("r", "a"), entry("r", "b"), entry("r", "t", { witness: "telemetry" })];
+  const [a, b, telemetry] = [entry("r", "a"), entry("r", "b"), entry("r", "t", { evidence_source: "telemetry" })];
   const members = membersOf([a, b, telemetry], ["r/b", "r/t", "r/gone", "r/a"], a);
   assert.deepEqual(members?.entries, [b, a]);
   assert.deepEqual(members?.missing, ["r/t", "r/gone"]);
@@ -98,8 +98,8 @@ test("a regime has its title, else its identifier", () => {
 test("the knee and the regression point are found among the points", () => {
   assert.equal(kneeOf(series({ knee: { run: "w4/x", value: "4", because: "" } })), POINTS[2]);
   assert.equal(kneeOf(series()), undefined);
-  const turn = { since: "w2/x", last_good: "w1/x", regime: "input", slowdown: 1.3, because: "" };
-  assert.equal(regressionPointOf(series({ kind: "history", turn })), POINTS[1]);
+  const regression_point = { since: "w2/x", last_good: "w1/x", regime: "input", slowdown: 1.3, because: "" };
+  assert.equal(regressionPointOf(series({ kind: "history", regression_point })), POINTS[1]);
 });
 
 test("each kind has its title", () => {

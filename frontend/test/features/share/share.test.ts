@@ -62,7 +62,7 @@ test("Markdown contains the phases of a run, and what its telemetry says about t
   const phase = (begin_ns: number, end_ns: number, title: string, severity: string) => ({ begin_ns, end_ns, regime: "input", share: 0.4, severity, title });
   const markdown = reportMarkdown({
     ...report("events"),
-    stretches: [phase(0, 300e9, "Compute", "none"), phase(300e9, 540e9, "Waiting | for data", "critical")],
+    phases: [phase(0, 300e9, "Compute", "none"), phase(300e9, 540e9, "Waiting | for data", "critical")],
     unprofiled: { step_ns: 1e8, steps: 50, ratio: 1.2, sentence: "Without a profiler a step takes 100 ms." },
   });
   assert.ok(markdown.includes("| 5:00 | 4 min 0 s | Waiting \\| for data | 40.0 % | Critical |"));
@@ -90,7 +90,7 @@ test("the saved page contains canvases as pictures, and no controls", () => {
 });
 
 test("Markdown says why there is no verdict, uses the singular for one step, and lists what was not judged", () => {
-  const window = { steps: 1, basis: "profiler_step", step_ns: { median: 4e7, p10: 4e7, p90: 4e7 }, begin_ns: 0, end_ns: 4e7, each_ns: [] };
+  const window = { steps: 1, basis: "profiler_step", step_ns: { median: 4e7, p10: 4e7, p90: 4e7 }, begin_ns: 0, end_ns: 4e7, step_times_ns: [] };
   const health = { status: "incomplete", reasons: [{ code: "warmup", detail: "It starts up.", fix: "schedule(wait=1)" }] };
   const regimes = [
     { regime: "input", status: "abstains", share: 0, because: "No loader was recorded.", title: "Waiting for data" },

@@ -6,7 +6,7 @@ from typing import Any
 
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import Side, Unjudged, open_side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, judge_run
 
 A100 = {"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}
 H200 = {"id": 0, "name": "NVIDIA H200", "numSms": 132}
@@ -28,17 +28,17 @@ def recorded(folder: Path, drawing: str, device: dict[str, Any] = A100, unit_us:
     return str(path)
 
 
-def read(folder: Path, drawing: str, **options: Any) -> Side | Unjudged:
+def read(folder: Path, drawing: str, **options: Any) -> ComparedRun | UnjudgedRun:
     """The drawing as a side, whatever becomes of it."""
     path = recorded(folder, drawing, **options)
-    return open_side(Path(path).name, [path])
+    return judge_run(Path(path).name, [path])
 
 
-def judged(folder: Path, drawing: str, **options: Any) -> Side:
+def judged(folder: Path, drawing: str, **options: Any) -> ComparedRun:
     """The drawing as a side that got a verdict."""
-    side = read(folder, drawing, **options)
-    assert isinstance(side, Side), side
-    return side
+    run = read(folder, drawing, **options)
+    assert isinstance(run, ComparedRun), run
+    return run
 
 
 def context(**facts: Any) -> str:

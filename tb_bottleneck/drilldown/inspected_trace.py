@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import claims_of
-from tb_bottleneck.attribution.owned_spans import Pieces, pieces_of
+from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.colour_keys import KEY
 from tb_bottleneck.drilldown.lanes import Lanes, lanes_of
@@ -17,7 +17,7 @@ from tb_bottleneck.trace.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class InspectedTrace:
     """A trace under inspection. Everything is computed on first use and kept."""
 
     trace: Trace
@@ -29,14 +29,14 @@ class Case:
         return Recording(self.trace, steps) if steps is not None else None
 
     @cached_property
-    def pieces(self) -> Pieces:
-        """Who owns each stretch of the window; empty where there is no window."""
-        return pieces_of(self.recording) if self.recording is not None else Pieces.none()
+    def owned_spans(self) -> OwnedSpans:
+        """The time of the window, split by owner; empty if there is no window."""
+        return self.recording.owned_spans if self.recording is not None else OwnedSpans.none()
 
     @cached_property
     def lanes(self) -> Lanes:
         """The rows of the timeline."""
-        return lanes_of(self.trace, self.recording, self.pieces, self.device_keys)
+        return lanes_of(self.trace, self.recording, self.owned_spans, self.device_keys)
 
     @cached_property
     def device_keys(self) -> Ints:
@@ -47,7 +47,7 @@ class Case:
             return keys
         # Another device's kernels have no roofs of their own here: their names tell what they are.
         mine = np.flatnonzero(ops.device == trace.device_index)
-        for owner, rows in claims_of(trace.device_ops, self.recording.roofs, trace.multiprocessors).items():
+        for owner, rows in ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors).items():
             keys[mine[rows]] = KEY[owner]
         return keys
 

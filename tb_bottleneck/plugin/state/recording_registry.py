@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from tb_bottleneck.plugin.state.run_index import id_of
-from tb_bottleneck.plugin.state.telemetry_registry import Telemetries
-from tb_bottleneck.plugin.workers.analysis_queue import DONE, Analyses, Digest, State
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, AnalysisQueue, AnalysisState, Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report, ReportAnswer
 from tb_bottleneck.sources.logdir import Recording
 
 
-class Witnesses:
+class RecordingRegistry:
     """Every method may be called by any thread."""
 
-    def __init__(self, analyses: Analyses, telemetries: Telemetries) -> None:
+    def __init__(self, analyses: AnalysisQueue, telemetries: TelemetryRegistry) -> None:
         self._analyses = analyses
         self._telemetries = telemetries
         self._wanted: tuple[Recording, ...] = ()
@@ -24,7 +24,7 @@ class Witnesses:
         self._analyses.want(recording for recording in wanted if not recording.is_telemetry)
         self._telemetries.want(recording for recording in wanted if recording.is_telemetry)
 
-    def look(self, recording: Recording) -> tuple[State, Digest | None]:
+    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
         """How far this recording is, and its digest once there is one."""
         return (self._telemetries if recording.is_telemetry else self._analyses).look(recording)
 
@@ -36,11 +36,10 @@ class Witnesses:
 
             others = [self._ask(one)[1] for one in self._beside(recording)]
             place = _place(recording)
-            report = _copy(report)
-            join([(place, report), *((place, _copy(other)) for other in others if other is not None)])
+            report = join([(place, report), *((place, other) for other in others if other is not None)])[0]
         return ReportAnswer(id=id_of(recording), state=state.name, progress=state.progress, report=report)
 
-    def _ask(self, recording: Recording) -> tuple[State, Report | None]:
+    def _ask(self, recording: Recording) -> tuple[AnalysisState, Report | None]:
         if recording.is_telemetry:
             return DONE, self._telemetries.report(recording)
         return self._analyses.ask(recording)
@@ -54,9 +53,3 @@ class Witnesses:
 
 def _place(recording: Recording) -> str:
     return PurePath(recording.path).parent.as_posix()
-
-
-def _copy(report: Report) -> Report:
-    copy = Report()
-    copy.CopyFrom(report)
-    return copy

@@ -1,13 +1,14 @@
-"""The same training on another device: the program is the host's, its kernels take the other device's time.
+"""The same training on another device: the program is unchanged, its kernels take the other device's time.
 
-What is true of the other device, told by none of the analyser's means but the data sheets, which both read:
-- a kernel that arithmetic bounds takes the ratio of the rates of the units it runs on (each name is given one), one
-  that bandwidth bounds the ratio of the bandwidths, each times a factor of its own by name, log-normal with a spread of
-  MISSED: what predictions of kernels on another device were published to miss by;
-- of a grid with fewer blocks than multiprocessors only the part of the device that it can use counts;
-- nothing is over sooner than SHORTEST_NS, and what takes less on the first device takes as long on the other;
-- copies of pinned memory go by the link; collectives by the links between devices; pageable ones by the host.
-The host does the same, each piece of its work taking up to JITTER more or less.
+The other device's times are computed without the analyser's code; only the data sheets are shared:
+- the time of a compute-bound kernel scales with the rates of the units it runs on (given by its name), the time of a
+  memory-bound kernel with the bandwidths; each is multiplied by a log-normal factor per kernel name with spread MISSED,
+  the published error of kernel predictions for another device;
+- a grid with fewer blocks than multiprocessors uses only its part of the device;
+- no kernel is shorter than SHORTEST_NS, and one that is shorter on the first device takes as long on the other;
+- copies of pinned memory scale with the PCIe link, collectives with the links between devices, pageable copies with
+  the host.
+The host does the same work, each part up to JITTER longer or shorter.
 """
 
 import json
@@ -35,13 +36,13 @@ THERE = (
 MISSED = 0.12  # Habitat (ATC'21): 11.8 % on average
 JITTER = 0.05
 SHORTEST_NS, LARGE_BYTES = 2_000, 1 << 20
-# GB/s of sixteen lanes by generation.
+# GB/s of sixteen PCIe lanes, by generation.
 LINK = {3: 15.8, 4: 31.5, 5: 63.0}
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """Another device, and the chances of one training on it."""
+class OtherDevice:
+    """Another device, with the random factors of one training."""
 
     name: str
     seed: int
@@ -49,18 +50,18 @@ class Elsewhere:
 
     @cached_property
     def gpu(self) -> Gpu:
-        found = gpu_named(self.name)
-        assert found is not None, self.name
-        return found
+        gpu = gpu_named(self.name)
+        assert gpu is not None, self.name
+        return gpu
 
     @property
     def multiprocessors(self) -> int:
-        found = multiprocessors_of(self.gpu.name)
-        assert found is not None, self.name
-        return found
+        count = multiprocessors_of(self.gpu.name)
+        assert count is not None, self.name
+        return count
 
     def program(self, program: Program) -> Program:
-        """The program as it runs there."""
+        """Returns the program with this device's durations."""
         rng = random.Random(self.seed * 13 + 5)
         workers = program.workers
         if workers is not None:
@@ -68,7 +69,7 @@ class Elsewhere:
         return Program(tuple(self._instruction(one, rng) for one in program.instructions), workers)
 
     def relabelled(self, text: str) -> str:
-        """A recording of the program, with this device in its head."""
+        """Returns a recording of the program with this device in its header."""
         trace = json.loads(text)
         for facts in trace.get("deviceProperties", []):
             facts.update(name=self.name, numSms=self.multiprocessors)
@@ -76,7 +77,7 @@ class Elsewhere:
 
     def _instruction(self, one: Instruction, rng: random.Random) -> Instruction:
         if isinstance(one, Spend):
-            return Spend(_about(one.ns, rng), one.doing)
+            return Spend(_about(one.ns, rng), one.activity)
         if isinstance(one, Fetch):
             return replace(one, cost=_about(one.cost, rng))
         if isinstance(one, Launch):
@@ -97,7 +98,7 @@ class Elsewhere:
         return replace(kernel, ns=max(int(kernel.ns / factor), min(kernel.ns, SHORTEST_NS)))
 
     def _ratio(self, kernel: Kernel) -> float:
-        """Rate there / rate here of what bounds the kernel."""
+        """Returns rate there / rate here of the resource that bounds the kernel."""
         here, there = _here(), self.gpu
         if kernel.work != "contraction":
             return there.bandwidth / here.bandwidth
@@ -116,9 +117,9 @@ class Elsewhere:
 
 
 def _here() -> Gpu:
-    found = gpu_named(HERE_NAME)
-    assert found is not None
-    return found
+    gpu = gpu_named(HERE_NAME)
+    assert gpu is not None
+    return gpu
 
 
 def _about(ns: int, rng: random.Random) -> int:

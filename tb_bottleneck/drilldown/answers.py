@@ -9,9 +9,9 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tb_bottleneck.drilldown.inspection import Case
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of
-from tb_bottleneck.drilldown.timeline import stretch_of, timeline_of
+from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
 from tb_bottleneck.drilldown.trace_slice import slice_of
 from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.report.rendering.json_form import as_json
@@ -24,24 +24,24 @@ KEPT_EVENTS = 3_000_000
 """Of all recordings that stay read together, one always: some 500 bytes each, with what is derived from them."""
 
 
-class Shelf:
+class TraceCache:
     """The recordings that are kept read. For one thread."""
 
     def __init__(self) -> None:
-        self._cases: OrderedDict[tuple[str, int], Case] = OrderedDict()
+        self._cases: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
 
-    def case(self, path: str, mtime_ns: int, progress: Progress | None) -> Case:
+    def case(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
         """The recording at this path as it was written at this time; read where it is not here."""
         key = (path, mtime_ns)
         if key not in self._cases:
-            self._cases[key] = Case(load(path, progress))
+            self._cases[key] = InspectedTrace(load(path, progress))
         self._cases.move_to_end(key)
         while len(self._cases) > 1 and sum(len(case.trace.events) for case in self._cases.values()) > KEPT_EVENTS:
             self._cases.popitem(last=False)
         return self._cases[key]
 
 
-_SHELF = Shelf()
+_TRACES = TraceCache()
 
 
 def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
@@ -52,12 +52,12 @@ def answer(question: Mapping[str, Any], progress: Progress | None = None) -> byt
     """
     ask = question["ask"]
     if ask == "slice":
-        case = _SHELF.case(question["path"], question["mtime_ns"], progress)
-        stretch = stretch_of(case, question["begin"], question["end"], None)
+        case = _TRACES.case(question["path"], question["mtime_ns"], progress)
+        stretch = time_range_of(case, question["begin"], question["end"], None)
         return slice_of(case.trace, stretch.begin, stretch.end)
     message: Message
     try:
-        case = _SHELF.case(question["path"], question["mtime_ns"], progress)
+        case = _TRACES.case(question["path"], question["mtime_ns"], progress)
         message = _answered(question, case)
     except BottleneckError as error:
         kind = pb.TimelineAnswer if ask == "timeline" else pb.TablesAnswer
@@ -65,8 +65,8 @@ def answer(question: Mapping[str, Any], progress: Progress | None = None) -> byt
     return as_json(message).encode()
 
 
-def _answered(question: Mapping[str, Any], case: Case) -> Message:
+def _answered(question: Mapping[str, Any], case: InspectedTrace) -> Message:
     if question["ask"] == "tables":
         return pb.TablesAnswer(id=question["id"], state="done", progress=1.0, tables=tables_of(case))
-    stretch = stretch_of(case, question["begin"], question["end"], question["pixels"])
+    stretch = time_range_of(case, question["begin"], question["end"], question["pixels"])
     return pb.TimelineAnswer(id=question["id"], state="done", progress=1.0, timeline=timeline_of(case, stretch))

@@ -16,7 +16,7 @@ def _spare_cores() -> int:
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkerLimits:
     """Bounds on the worker processes."""
 
     processes: int = 1  # at a time
@@ -27,7 +27,7 @@ class Limits:
     retry_seconds: float = 5.0  # a file that was still being written is read again after this long
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "Limits":
+    def from_environment(cls, environment: Mapping[str, str]) -> "WorkerLimits":
         """The defaults, or what TB_BOTTLENECK_PROCESSES, _MEMORY_GIB and _SECONDS_PER_FILE say.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Trainings with one planted illness, and healthy ones that look ill: the seeds decide sizes, never the kind."""
+"""Trainings with one planted problem, and healthy ones that look slow. Seeds choose sizes, never the kind."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -14,10 +14,10 @@ Make = Callable[[int], Workload]
 
 
 @dataclass(frozen=True)
-class Illness:
-    """What is planted, and the verdict's regime and first cause that name it.
+class PlantedProblem:
+    """A generator of trainings with one problem, and the expected verdict regime and first cause.
 
-    `also` are causes that may be named instead by recordings that do not hold what tells them apart.
+    `also` lists causes that are accepted instead if the recording cannot distinguish them.
     """
 
     make: Make
@@ -27,18 +27,18 @@ class Illness:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """What may be named first."""
+        """The accepted causes of the first finding."""
         return (self.cause, *self.also)
 
 
 def _sized(seed: int, low: float = 0.4, high: float = 2.0) -> tuple[Workload, Callable[[], int]]:
-    """A healthy training, and a size for its illness in ns: `low` to `high` times the step."""
+    """Returns a healthy training, and a function that draws a problem's size in ns: `low` to `high` times the step."""
     rng, well = random.Random(seed + 5), healthy(seed)
     return well, lambda: int(well.step_ns * rng.uniform(low, high))
 
 
 def _main_loader(seed: int) -> Workload:
-    # The loader is hidden for as long as the queue is ahead, so it must be dearer than the device's whole step.
+    # The launch queue hides the loader, so one batch must take longer than the device's whole step.
     well, size = _sized(seed, 1.2, 3.0)
     return well.but(loader="main", load_ns=size())
 
@@ -60,7 +60,7 @@ def _blocking(seed: int) -> Workload:
 
 
 def _reads(seed: int) -> Workload:
-    """A scalar read after every layer or two: it drains a queue that fills hardly faster than the device empties it."""
+    """A scalar read after every layer or two. It drains a queue that fills hardly faster than the device empties it."""
     rng, well = random.Random(seed), healthy(seed)
     pace = rng.randint(50_000, 80_000)
     close = well.but(kernel_ns=pace, operator_ns=int(pace * 0.7), layers=30, filled=1.0, loader="")
@@ -68,7 +68,7 @@ def _reads(seed: int) -> Workload:
 
 
 def _short_steps(seed: int) -> Workload:
-    """Steps of about a millisecond: short enough for one wait in each of them to cost a tenth of the time."""
+    """Steps of about a millisecond: short enough that one wait per step costs a tenth of the time."""
     rng = random.Random(seed)
     short = healthy(seed).but(layers=3, kernel_ns=rng.randint(90_000, 130_000), operator_ns=12_000, loader="")
     return short.but(optimizer_kernels=2, old_reads=rng.random() < 0.5, contractions=0.5)
@@ -170,40 +170,40 @@ def _collectives(seed: int) -> Workload:
     return well.but(buckets=3, bucket_ns=size() // 2)
 
 
-ILLNESSES: Mapping[str, Illness] = {
-    "loader in the main process": Illness(_main_loader, "input", "loader_in_main_process"),
-    "too few workers": Illness(_few_workers, "input", "too_few_workers"),
-    "pageable copies": Illness(_pageable, "transfer", "pageable_copies", ("exposed_copies",)),
-    "blocking copies": Illness(_blocking, "transfer", "blocking_copies", ("exposed_copies",)),
-    "a slow link": Illness(_slow_link, "transfer", "degraded_link", ("exposed_copies", "blocking_copies")),
-    "uneven storage": Illness(_uneven, "input", "slow_storage"),
-    "a loader that reads files": Illness(_files, "input", "slow_storage"),
-    "scalar reads in the forward pass": Illness(_reads, "sync", "metric_reads"),
-    "a scalar read that drains the queue": Illness(_one_read, "sync", "scalar_reads"),
-    "metrics read one by one": Illness(_metrics, "sync", "metric_reads"),
-    "a synchronize in every step": Illness(_synchronize, "sync", "explicit_waits"),
-    "masks in the forward pass": Illness(_masks, "sync", "data_dependent_shapes"),
-    "small kernels": Illness(lambda seed: launch_bound(seed).but(load_ns=0), "launch", "small_kernels"),
-    "checkpoints": Illness(_checkpoints, "interruption", "checkpointing"),
-    "checkpoints without frames": Illness(_unseen_checkpoints, "host", "host_python"),
-    "garbage collection": Illness(_garbage, "interruption", "garbage_collection"),
-    "Python between the steps": Illness(_python, "host", "host_python"),
-    "emptied cache": Illness(_empty_cache, "allocator", "empty_cache"),
-    "full memory": Illness(_full_memory, "allocator", "memory_pressure"),
-    "exposed collectives": Illness(_collectives, "communication", "exposed_collectives"),
-    "collectives after the backward pass": Illness(_late_collectives, "communication", "no_overlap"),
-    "small messages": Illness(_small_messages, "communication", "small_messages"),
-    "a slow network": Illness(_slow_network, "communication", "slow_interconnect", ("exposed_collectives",)),
-    "DataParallel": Illness(_data_parallel, "launch", "data_parallel"),
-    "a compiled model without graphs": Illness(_compiled, "launch", "no_graph"),
-    "products in fp32": Illness(_products(FP32), "compute", "fp32_matmul", ("fp32_without_tf32", "")),
-    "products of odd shapes": Illness(_products(ODD), "compute", "misaligned_shapes"),
-    "pointwise kernels one by one": Illness(_pointwise, "memory", "unfused_pointwise"),
+PROBLEMS: Mapping[str, PlantedProblem] = {
+    "loader in the main process": PlantedProblem(_main_loader, "input", "loader_in_main_process"),
+    "too few workers": PlantedProblem(_few_workers, "input", "too_few_workers"),
+    "pageable copies": PlantedProblem(_pageable, "transfer", "pageable_copies", ("exposed_copies",)),
+    "blocking copies": PlantedProblem(_blocking, "transfer", "blocking_copies", ("exposed_copies",)),
+    "a slow link": PlantedProblem(_slow_link, "transfer", "degraded_link", ("exposed_copies", "blocking_copies")),
+    "uneven storage": PlantedProblem(_uneven, "input", "slow_storage"),
+    "a loader that reads files": PlantedProblem(_files, "input", "slow_storage"),
+    "scalar reads in the forward pass": PlantedProblem(_reads, "sync", "metric_reads"),
+    "a scalar read that drains the queue": PlantedProblem(_one_read, "sync", "scalar_reads"),
+    "metrics read one by one": PlantedProblem(_metrics, "sync", "metric_reads"),
+    "a synchronize in every step": PlantedProblem(_synchronize, "sync", "explicit_waits"),
+    "masks in the forward pass": PlantedProblem(_masks, "sync", "data_dependent_shapes"),
+    "small kernels": PlantedProblem(lambda seed: launch_bound(seed).but(load_ns=0), "launch", "small_kernels"),
+    "checkpoints": PlantedProblem(_checkpoints, "interruption", "checkpointing"),
+    "checkpoints without frames": PlantedProblem(_unseen_checkpoints, "host", "host_python"),
+    "garbage collection": PlantedProblem(_garbage, "interruption", "garbage_collection"),
+    "Python between the steps": PlantedProblem(_python, "host", "host_python"),
+    "emptied cache": PlantedProblem(_empty_cache, "allocator", "empty_cache"),
+    "full memory": PlantedProblem(_full_memory, "allocator", "memory_pressure"),
+    "exposed collectives": PlantedProblem(_collectives, "communication", "exposed_collectives"),
+    "collectives after the backward pass": PlantedProblem(_late_collectives, "communication", "no_overlap"),
+    "small messages": PlantedProblem(_small_messages, "communication", "small_messages"),
+    "a slow network": PlantedProblem(_slow_network, "communication", "slow_interconnect", ("exposed_collectives",)),
+    "DataParallel": PlantedProblem(_data_parallel, "launch", "data_parallel"),
+    "a compiled model without graphs": PlantedProblem(_compiled, "launch", "no_graph"),
+    "products in fp32": PlantedProblem(_products(FP32), "compute", "fp32_matmul", ("fp32_without_tf32", "")),
+    "products of odd shapes": PlantedProblem(_products(ODD), "compute", "misaligned_shapes"),
+    "pointwise kernels one by one": PlantedProblem(_pointwise, "memory", "unfused_pointwise"),
 }
 
 
 def _busy(seed: int) -> Workload:
-    """Healthy, and with a device so slow that the host is far ahead of it."""
+    """A healthy training on a device so slow that the host is far ahead of it."""
     return healthy(seed).but(kernel_ns=900_000, operator_ns=15_000, layers=12)
 
 

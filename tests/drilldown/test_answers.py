@@ -6,8 +6,8 @@ import json
 import pytest
 from draw import drawn
 
-from tb_bottleneck.drilldown import dispatch
-from tb_bottleneck.drilldown.dispatch import Shelf, answer
+from tb_bottleneck.drilldown import answers
+from tb_bottleneck.drilldown.answers import TraceCache, answer
 from tb_bottleneck.errors import NotFound
 
 RUN = """
@@ -43,10 +43,10 @@ def test_a_file_that_is_gone_is_an_answer(question):
 
 def test_a_recording_stays_read_until_others_take_its_place(question, tmp_path, monkeypatch):
     read = []
-    real = dispatch.load
-    monkeypatch.setattr(dispatch, "load", lambda path, progress: read.append(path) or real(path, progress))
-    monkeypatch.setattr(dispatch, "KEPT_EVENTS", 20)
-    shelf = Shelf()
+    real = answers.load
+    monkeypatch.setattr(answers, "load", lambda path, progress: read.append(path) or real(path, progress))
+    monkeypatch.setattr(answers, "KEPT_EVENTS", 20)
+    shelf = TraceCache()
     for name in ("a", "b", "c", "a"):
         (tmp_path / name).write_text(json.dumps(drawn(RUN)))
         shelf.case(str(tmp_path / name), 1, None)

@@ -1,7 +1,7 @@
-"""The cure of each planted illness, as an edit of the program: every other duration stays as it was drawn.
+"""The fix of each planted problem, as an edit of the program. Every other duration stays as it was drawn.
 
-So the ill and the cured run differ in the cure and in nothing else. What an edit does is what the advice tells people
-to do; it knows nothing of how the analyser predicts it.
+The slow and the fixed run therefore differ in the fix only. An edit does what the advice text recommends, and is
+independent of how the analyser predicts it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,21 +24,21 @@ from simulate.program import (
     Workers,
 )
 
-# A program, and the number of workers (or how many times as many) that the report asks for, give the cured program.
-Cure = Callable[[Program, int], Program]
+# Maps a program, and the number (or multiple) of workers that the report recommends, to the fixed program.
+Fix = Callable[[Program, int], Program]
 Rewrite = Callable[[list[Instruction]], Iterable[Instruction]]
 
-# What taking a ready batch costs the training process.
+# Time of the training process to take a ready batch.
 TAKING_NS = 60_000
-# Interruptions come this much less often: that part of each is what is left per step.
+# A fixed interruption occurs this many times less often, so 1/SELDOM of its time remains per step.
 SELDOM = 100
 GRAPH_LAUNCH_NS, GRAPH_LATENCY_NS, GRAPH_GAP_NS = 40_000, 10_000, 800
-# Spends of an operator's own are a microsecond or two; the batch is the long one.
+# A Spend that belongs to an operator takes one or two microseconds; a longer one is the creation of the batch.
 LONGEST_OVERHEAD = 10_000
 
 
 def with_workers(program: Program, workers: int) -> Program:
-    """Worker processes make the batches, each as fast as the training process did."""
+    """Moves batch creation to worker processes, each as fast as the training process was."""
     made: list[int] = []
 
     def taken(inside: list[Instruction]) -> Iterable[Instruction]:
@@ -53,13 +53,13 @@ def with_workers(program: Program, workers: int) -> Program:
 
 
 def with_more_workers(program: Program, factor: int) -> Program:
-    """So many times the workers."""
+    """Multiplies the number of workers."""
     assert program.workers is not None
     return _steady(replace(program, workers=replace(program.workers, number=factor * program.workers.number)))
 
 
 def with_pinned_copies(program: Program, _: int) -> Program:
-    """Batches are copied from pinned memory, and nobody waits for them."""
+    """Copies batches from pinned memory, without waiting."""
 
     def pinned(inside: list[Instruction]) -> Iterable[Instruction]:
         for step in inside:
@@ -74,7 +74,7 @@ def with_pinned_copies(program: Program, _: int) -> Program:
 
 
 def with_prefetched_copies(program: Program, number: int) -> Program:
-    """Batches are copied on a stream of their own while the step before runs: its kernels never wait for one."""
+    """Copies batches on a separate stream during the previous step, so that kernels never wait for a copy."""
     freed = with_pinned_copies(program, number)
 
     def elsewhere(step: Instruction) -> Instruction:
@@ -84,12 +84,12 @@ def with_prefetched_copies(program: Program, number: int) -> Program:
 
 
 def without_scalar_reads(program: Program, _: int) -> Program:
-    """Values stay on the device."""
+    """Leaves values on the device."""
     return _edited(program, "aten::item", lambda _: ())
 
 
 def without_metric_reads(program: Program, _: int) -> Program:
-    """Metrics stay on the device: operators that copy to the host are gone."""
+    """Leaves metrics on the device: removes the operators that copy to the host."""
 
     def kept(inside: list[Instruction]) -> Iterable[Instruction]:
         return () if any(isinstance(step, Copy) and step.direction == "DtoH" for step in inside) else inside
@@ -98,7 +98,7 @@ def without_metric_reads(program: Program, _: int) -> Program:
 
 
 def without_masks(program: Program, _: int) -> Program:
-    """Masks are applied on the device: the same operators, and nobody waits in them."""
+    """Applies masks on the device: the same operators, without waits."""
 
     def freed(inside: list[Instruction]) -> Iterable[Instruction]:
         for step in inside:
@@ -111,7 +111,7 @@ def without_masks(program: Program, _: int) -> Program:
 
 
 def without_synchronizes(program: Program, _: int) -> Program:
-    """Nobody synchronises but the profiler, at the very end."""
+    """Removes every device synchronisation except the profiler's at the end."""
     last = program.instructions[-1]
     inside = _without(replace(program, instructions=program.instructions[:-1]), _synchronizes)
     return replace(inside, instructions=(*inside.instructions, last))
@@ -122,7 +122,7 @@ def _synchronizes(step: Instruction) -> bool:
 
 
 def with_a_graph(program: Program, _: int) -> Program:
-    """Forward and backward pass are launched as one graph; loader, copies and optimizer stay as they are."""
+    """Launches forward and backward pass as one graph; loader, copies and optimizer are unchanged."""
     done: list[Instruction] = []
     launches: list[Launch] | None = None
     for step in program.instructions:
@@ -143,8 +143,8 @@ def _graph(launches: list[Launch]) -> list[Instruction]:
     return [Launch(kernels, GRAPH_LAUNCH_NS, GRAPH_LATENCY_NS, call="GraphLaunch")] if kernels else []
 
 
-def with_seldom_interruptions(*frames: str) -> Cure:
-    """What runs inside these frames comes that much less often: little of its time is left, and nobody waits in it."""
+def with_seldom_interruptions(*frames: str) -> Fix:
+    """Makes the work inside these frames SELDOM times less frequent: 1/SELDOM of its time remains, without waits."""
 
     def shrunk(inside: list[Instruction]) -> Iterable[Instruction]:
         for step in inside:
@@ -159,7 +159,7 @@ def with_seldom_interruptions(*frames: str) -> Cure:
 
 
 def without_python(program: Program, _: int) -> Program:
-    """Python outside torch is moved out of the loop; what a recording shows as an interruption is no such Python."""
+    """Moves Python code outside torch out of the loop, except code that a recording shows as an interruption."""
     done: list[Instruction] = []
     phases: list[str] = []
     for step in program.instructions:
@@ -167,18 +167,18 @@ def without_python(program: Program, _: int) -> Program:
             phases.append(step.phase)
         elif isinstance(step, Close):
             phases.pop()
-        if not (isinstance(step, Spend) and step.doing == PYTHON and INTERRUPT not in phases):
+        if not (isinstance(step, Spend) and step.activity == PYTHON and INTERRUPT not in phases):
             done.append(step)
     return replace(program, instructions=tuple(done))
 
 
 def without_allocations(program: Program, _: int) -> Program:
-    """Nothing is given back to the driver, so nothing is asked of it."""
+    """Removes all driver calls that free or allocate memory."""
     return _without(program, lambda step: isinstance(step, Allocate))
 
 
 def with_half_the_bytes(program: Program, _: int) -> Program:
-    """Collectives take half as long."""
+    """Halves the duration of collectives."""
 
     def halved(step: Instruction) -> Instruction:
         if not isinstance(step, Launch) or step.kernels[0].work != "collective":
@@ -188,7 +188,7 @@ def with_half_the_bytes(program: Program, _: int) -> Program:
     return replace(program, instructions=tuple(halved(step) for step in program.instructions))
 
 
-CURES: Mapping[str, Cure] = {
+FIXES: Mapping[str, Fix] = {
     "loader in the main process": with_workers,
     "too few workers": with_more_workers,
     "pageable copies": with_pinned_copies,
@@ -211,7 +211,7 @@ CURES: Mapping[str, Cure] = {
 }
 
 
-CURE_OF: Mapping[str, Cure] = {
+FIX_OF: Mapping[str, Fix] = {
     "loader_in_main_process": with_workers,
     "too_few_workers": with_more_workers,
     "pageable_copies": with_pinned_copies,
@@ -238,7 +238,7 @@ CURE_OF: Mapping[str, Cure] = {
 
 
 def _edited(program: Program, prefix: str | tuple[str, ...], rewrite: Rewrite) -> Program:
-    """The program with each outermost row whose name begins so, from its Open to its Close, rewritten."""
+    """Applies `rewrite` to each outermost row (from its Open to its Close) with a name that starts with `prefix`."""
     done: list[Instruction] = []
     inside: list[Instruction] = []
     depth = 0
@@ -259,7 +259,7 @@ def _without(program: Program, test: Callable[[Instruction], bool]) -> Program:
 
 
 def _steady(program: Program) -> Program:
-    """The program when the batches that were made ahead are used up, as after the first steps of a real training."""
+    """Returns the program with the prefetched batches used up, as after the first steps of a real training."""
     assert program.workers is not None
     stock = program.workers.number * program.workers.prefetch
     return replace(program, instructions=(*(Fetch(0) for _ in range(stock)), *program.instructions))
