@@ -1,14 +1,14 @@
 // The page: the recordings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useState } from "preact/hooks";
-import { timeOfDay } from "../shared/text/format";
+import { RunList } from "../features/run_list/run_list";
 import type { Session } from "../shared/run/session";
+import { timeOfDay } from "../shared/text/format";
+import { Icon } from "../shared/widgets/icon";
+import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
 import { useFocusRestore } from "./focus_restore";
+import { RecordingPage } from "./recording";
 import { chosenEntry, hasVanished, type State } from "./state";
 import type { Store } from "./store";
-import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
-import { Icon } from "../shared/widgets/icon";
-import { RecordingPage } from "./recording";
-import { RunList } from "../features/run_list/run_list";
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);

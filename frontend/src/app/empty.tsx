@@ -1,12 +1,12 @@
 // Shown while there is no report: why, and what happens or what to do next.
 import type { ComponentChildren } from "preact";
-import { bytes, timeOfDay } from "../shared/text/format";
-import type { Report, ReportAnswer, RunEntry } from "../shared/report";
-import type { Failure } from "./state";
-import { CodeBlock } from "../shared/widgets/code_block";
-import { RecordingPage } from "./recording";
-import { RecordingName } from "../shared/widgets/recording_name";
 import { Problems } from "../features/run_list/run_list";
+import type { Report, ReportAnswer, RunEntry } from "../shared/report";
+import { bytes, timeOfDay } from "../shared/text/format";
+import { CodeBlock } from "../shared/widgets/code_block";
+import { RecordingName } from "../shared/widgets/recording_name";
+import { RecordingPage } from "./recording";
+import type { Failure } from "./state";
 
 function Empty({ heading, children }: { heading: string; children?: ComponentChildren }) {
   return (

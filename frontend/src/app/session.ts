@@ -1,10 +1,10 @@
 // Connects the store with the server and the host page: what is requested when, and what a click or a new address does.
-import { withAddress, writeAddress } from "./address";
 import * as host from "../shared/page/host";
 import type { Key } from "../shared/run/keys";
 import type { Session } from "../shared/run/session";
 import type { Client } from "../shared/server/api";
 import { Poller } from "../shared/server/poller";
+import { withAddress, writeAddress } from "./address";
 import { chosenEntry, pollDelay, type Action, type State } from "./state";
 import type { Store } from "./store";
 

@@ -2,8 +2,8 @@
 import type { Report, ReportAnswer, RunEntry, RunList } from "../shared/report";
 import type { Focus } from "../shared/run/focus";
 import { keyOf, type Key } from "../shared/run/keys";
-import type { View } from "../shared/run/views";
 import type { Span } from "../shared/run/viewport";
+import type { View } from "../shared/run/views";
 
 /** The version of the report's schema that this tab was written for. A newer report is drawn as far as it is understood. */
 export const KNOWN_SCHEMA = 2;

@@ -3,8 +3,8 @@
 import type { JSX } from "preact";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
 import type { Report, RunEntry } from "../shared/report";
-import type { Session } from "../shared/run/session";
 import { isTrace } from "../shared/run/groups";
+import type { Session } from "../shared/run/session";
 import type { ViewProps } from "../shared/run/view_props";
 import { VIEWS, type View } from "../shared/run/views";
 import { lazyView } from "./lazy_view";

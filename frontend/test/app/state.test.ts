@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunEntry } from "../../src/shared/report";
 import { chosenEntry, hasVanished, pollDelay, reduce, START, type Action, type State } from "../../src/app/state";
+import type { RunEntry } from "../../src/shared/report";
 import { groups } from "../../src/shared/run/groups";
 import { keyOf } from "../../src/shared/run/keys";
 import { analysing, done, entry, list } from "../recordings";

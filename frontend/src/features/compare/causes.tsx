@@ -1,8 +1,8 @@
 // Causes found in only one of the two runs. Each links to its card in the diagnosis of that run.
 import { colourOf } from "../../shared/colours";
+import type { CausesChanged, Report } from "../../shared/report";
 import { causeTitle, findingOf } from "../../shared/text/causes";
 import { share } from "../../shared/text/format";
-import type { CausesChanged, Report } from "../../shared/report";
 
 interface Props {
   readonly changed: CausesChanged | undefined;

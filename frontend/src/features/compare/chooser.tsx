@@ -1,16 +1,16 @@
 // Asks which recordings to compare with: a button and a checkbox for each, the most closely related first.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { candidates } from "./candidates";
 import { colourOf } from "../../shared/colours";
-import { count, duration, shortShare } from "../../shared/text/format";
-import { runName, sourceName } from "../../shared/text/names";
-import { nextInList } from "../../shared/widgets/list_navigation";
 import type { RunEntry } from "../../shared/report";
-import { inNaturalOrder } from "../series/members";
-import { MAX_RUNS } from "../series/series_keys";
 import { keyOf, type Key } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
+import { count, duration, shortShare } from "../../shared/text/format";
+import { runName, sourceName } from "../../shared/text/names";
 import { withoutVerdict } from "../../shared/text/vocabulary";
+import { nextInList } from "../../shared/widgets/list_navigation";
+import { inNaturalOrder } from "../series/members";
+import { MAX_RUNS } from "../series/series_keys";
+import { candidates } from "./candidates";
 
 const MIN_ROWS_FOR_FILTER = 9;
 

@@ -1,7 +1,7 @@
 // The comparison of the chosen recording B with another one, A, or of a series of recordings.
 import { useMemo, useState } from "preact/hooks";
-import { addStyle } from "../../shared/page/style_sheet";
 import { scrollToCause } from "../../shared/page/scroll_to_cause";
+import { addStyle } from "../../shared/page/style_sheet";
 import type { Comparison, Report, RunEntry } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";

@@ -1,13 +1,13 @@
 // Runs on different devices: the expected time of A's work on B's device, the measured time, and the shortfall.
 import { colourOf, isLost } from "../../shared/colours";
-import { expectedRows } from "./expected_rows";
-import { predictionBasis } from "./summary";
+import type { Comparison, Expected, Report, Shortfall as ShortfallPart } from "../../shared/report";
 import { causeTitle } from "../../shared/text/causes";
 import { duration, factor, share, signedShare } from "../../shared/text/format";
-import type { Comparison, Expected, Report, Shortfall as ShortfallPart } from "../../shared/report";
-import { StackedBar } from "../../shared/widgets/waterfall_table";
 import { Fact } from "../../shared/widgets/fact";
 import { Swatch } from "../../shared/widgets/swatch";
+import { StackedBar } from "../../shared/widgets/waterfall_table";
+import { expectedRows } from "./expected_rows";
+import { predictionBasis } from "./summary";
 
 interface Props {
   readonly comparison: Comparison;

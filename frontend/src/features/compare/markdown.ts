@@ -1,10 +1,10 @@
 // A comparison as Markdown, with the same texts and numbers as on the page.
-import { duration, factor, share, signedShare } from "../../shared/text/format";
 import type { Comparison, Expected, Report } from "../../shared/report";
 import { causeTitle } from "../../shared/text/causes";
+import { duration, factor, share, signedShare } from "../../shared/text/format";
 import { bulletList, escaped, joinParts, tableRow } from "../../shared/text/markdown";
-import { expectedRows } from "./expected_rows";
 import { waterfallMarkdown } from "../../shared/widgets/waterfall_markdown";
+import { expectedRows } from "./expected_rows";
 import { outcome, predictionBasis, testNote } from "./summary";
 
 /** The reports are used for the titles of causes. */

@@ -1,14 +1,14 @@
 // The texts of a comparison: the two runs, the result, and the differences of their environments.
-import { comparisonMarkdown } from "./markdown";
-import { outcome, testNote } from "./summary";
-import { count, duration, share } from "../../shared/text/format";
 import type { BatchSize, Comparison, ContextRow, Report, RunEntry } from "../../shared/report";
+import { count, duration, share } from "../../shared/text/format";
 import { health } from "../../shared/text/vocabulary";
 import { Answer } from "../../shared/widgets/answer";
 import { Health } from "../../shared/widgets/health";
-import { Notes } from "../../shared/widgets/notes";
 import { Icon } from "../../shared/widgets/icon";
+import { Notes } from "../../shared/widgets/notes";
 import { RecordingName } from "../../shared/widgets/recording_name";
+import { comparisonMarkdown } from "./markdown";
+import { outcome, testNote } from "./summary";
 
 export interface PairProps {
   readonly comparison: Comparison;

@@ -1,7 +1,7 @@
 // Short texts about a comparison, used on the page and in Markdown.
+import type { Comparison } from "../../shared/report";
 import { factor } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
-import type { Comparison } from "../../shared/report";
 import type { Label } from "../../shared/text/vocabulary";
 
 /** The result as a badge. */

@@ -1,10 +1,10 @@
 // The account: where the step time goes, as a bar and as a table.
 import { useState } from "preact/hooks";
-import { accountRows } from "./account_rows";
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
-import { duration, share, shortShare } from "../../shared/text/format";
 import type { AccountRow } from "../../shared/report";
+import { duration, share, shortShare } from "../../shared/text/format";
 import { Swatch } from "../../shared/widgets/swatch";
+import { accountRows } from "./account_rows";
 
 interface AccountProps {
   readonly account: readonly AccountRow[];

@@ -1,9 +1,9 @@
 // The findings, costliest first: the cost, the gain of the fix, the fix itself and the evidence.
 import { colourOf } from "../../shared/colours";
-import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
-import { title } from "../../shared/text/identifier";
 import type { Evidence, Finding } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
+import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
+import { title } from "../../shared/text/identifier";
 import { CodeBlock } from "../../shared/widgets/code_block";
 
 interface Props {

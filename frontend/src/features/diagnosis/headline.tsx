@@ -1,7 +1,7 @@
 // The headline of a recording: the answer in one sentence, its confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
-import { count, duration, shortShare, spread } from "../../shared/text/format";
 import type { Device, Report, ReportAnswer } from "../../shared/report";
+import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
 import { Fact } from "../../shared/widgets/fact";
 import { Icon } from "../../shared/widgets/icon";

@@ -1,13 +1,13 @@
 // A report as Markdown, with the same texts and numbers as on the page.
-import { accountRows } from "./account_rows";
-import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
+import type { Finding, Report, Window } from "../../shared/report";
 import { causeTitle } from "../../shared/text/causes";
+import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { fileStem, runName } from "../../shared/text/names";
-import type { Finding, Report, Window } from "../../shared/report";
-import { costliest } from "./phase_band";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { accountRows } from "./account_rows";
+import { costliest } from "./phase_band";
 
 export function reportMarkdown(report: Report): string {
   const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];

@@ -1,13 +1,13 @@
 // The run over time: its phases from the first judged step on, as a band and as a table.
 import { useState } from "preact/hooks";
 import { colourOf, LABEL_COLOUR } from "../../shared/colours";
-import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../../shared/text/format";
 import type { Phase } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
-import { costliest, segmentsOf } from "./phase_band";
+import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../../shared/text/format";
 import { severity } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { Swatch } from "../../shared/widgets/swatch";
+import { costliest, segmentsOf } from "./phase_band";
 
 const MAX_LISTED = 8;
 

@@ -1,7 +1,7 @@
 // The plan: the fixes in the best order, each simulated on top of the previous ones.
-import { between, duration, shortShare, times } from "../../shared/text/format";
-import { causeTitle } from "../../shared/text/causes";
 import type { Finding, PlanStep } from "../../shared/report";
+import { causeTitle } from "../../shared/text/causes";
+import { between, duration, shortShare, times } from "../../shared/text/format";
 
 interface Props {
   readonly plan: readonly PlanStep[];

@@ -1,6 +1,6 @@
 // The verdict on each regime and its reason. Clear regimes are collapsed.
-import { share } from "../../shared/text/format";
 import type { RegimeVerdict } from "../../shared/report";
+import { share } from "../../shared/text/format";
 import { status } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 

@@ -1,16 +1,16 @@
 // The ranks of a job: the account of each rank, and which one the others wait for.
 import { colourOf, isLost } from "../../shared/colours";
+import { addStyle } from "../../shared/page/style_sheet";
+import type { AccountRow, Job as JobMessage, RankRow, RanksAnswer, Speedup } from "../../shared/report";
+import type { Key } from "../../shared/run/keys";
+import type { ViewProps } from "../../shared/run/view_props";
+import viewStyle from "../../shared/style/view.css";
 import { count, duration, share, shortShare, speedup } from "../../shared/text/format";
 import { sourceName } from "../../shared/text/names";
-import type { AccountRow, Job as JobMessage, RankRow, RanksAnswer, Speedup } from "../../shared/report";
-import { addStyle } from "../../shared/page/style_sheet";
-import type { Key } from "../../shared/run/keys";
-import viewStyle from "../../shared/style/view.css";
-import sheet from "./ranks.css";
-import { Request } from "../../shared/widgets/request";
-import type { ViewProps } from "../../shared/run/view_props";
 import { Icon } from "../../shared/widgets/icon";
+import { Request } from "../../shared/widgets/request";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
+import sheet from "./ranks.css";
 
 addStyle(viewStyle);
 addStyle(sheet);

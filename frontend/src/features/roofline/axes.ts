@@ -48,8 +48,8 @@ function between(low: number, high: number): readonly number[] {
 /** The roof as an SVG path: it rises with the bandwidth and is flat at the peak. */
 export function path({ x, y, left, right, bottom }: Axes, bandwidth: number, peak: number): string {
   const invert = (pixel: number, from: (value: number) => number): number => {
-    const [one, ten] = [from(1), from(10)];
-    return 10 ** ((pixel - one) / (ten - one));
+    const [atOne, atTen] = [from(1), from(10)];
+    return 10 ** ((pixel - atOne) / (atTen - atOne));
   };
   const lowest = Math.max(invert(left, x), invert(bottom, y) / bandwidth);
   return `M${x(lowest)} ${y(lowest * bandwidth)}L${x(peak / bandwidth)} ${y(peak)}H${right}`;

@@ -1,20 +1,20 @@
 // The roofline: the throughput of operators against the limit of the device at their arithmetic intensity.
 import { useRef, useState } from "preact/hooks";
-import { poll } from "../../shared/server/polling";
 import { colourOf } from "../../shared/colours";
-import { count, duration, flops, intensity, rate, roundFlops, share } from "../../shared/text/format";
-import { words } from "../../shared/text/identifier";
 import { useWidth } from "../../shared/page/media";
-import type { Roofline as RooflineMessage, RoofPoint } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
-import { axes, path, type Axes } from "./axes";
+import type { Roofline as RooflineMessage, RoofPoint } from "../../shared/report";
+import type { ViewProps } from "../../shared/run/view_props";
+import { poll } from "../../shared/server/polling";
 import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
-import sheet from "./roofline.css";
-import { Request } from "../../shared/widgets/request";
+import { count, duration, flops, intensity, rate, roundFlops, share } from "../../shared/text/format";
+import { words } from "../../shared/text/identifier";
 import { CodeBlock } from "../../shared/widgets/code_block";
-import type { ViewProps } from "../../shared/run/view_props";
+import { Request } from "../../shared/widgets/request";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
+import { axes, path, type Axes } from "./axes";
+import sheet from "./roofline.css";
 
 addStyle(charts);
 addStyle(viewStyle);

@@ -1,8 +1,8 @@
 // One recording in the list: its name, its step times, and its verdict or why there is none.
 import { colourOf } from "../../shared/colours";
+import type { RunEntry } from "../../shared/report";
 import { duration, shortMoment, shortShare } from "../../shared/text/format";
 import { sourceParts } from "../../shared/text/names";
-import type { RunEntry } from "../../shared/report";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 

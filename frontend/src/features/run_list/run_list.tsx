@@ -1,15 +1,15 @@
 // The list of recordings, grouped by run directory: a listbox with arrow keys, Enter to choose, Shift and Enter to compare.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { count, duration, shortShare } from "../../shared/text/format";
-import { runName, shortRun, sourceName } from "../../shared/text/names";
-import { nextInList } from "../../shared/widgets/list_navigation";
 import type { RunEntry, RunList as List } from "../../shared/report";
 import { groups } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
-import { rowsOf, scrollTarget, visibleRows } from "./visible_rows";
+import { count, duration, shortShare } from "../../shared/text/format";
+import { runName, shortRun, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
+import { nextInList } from "../../shared/widgets/list_navigation";
 import { Collapsible } from "./collapsible";
 import { Entry } from "./run_entry";
+import { rowsOf, scrollTarget, visibleRows } from "./visible_rows";
 
 const MIN_ROWS_FOR_FILTER = 9;
 

@@ -1,13 +1,13 @@
 // A sweep as a chart: the time over the varied setting, with stacked regimes, error bars and the knee.
 import { useRef } from "preact/hooks";
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
-import { duration, roundDuration } from "../../shared/text/format";
 import { useWidth } from "../../shared/page/media";
 import type { RunSeries } from "../../shared/report";
+import { duration, roundDuration } from "../../shared/text/format";
+import { Swatch } from "../../shared/widgets/swatch";
 import { areas, type Area } from "./areas";
 import { placeValues, ticks } from "./scale";
 import { kneeOf, pointHeading } from "./summary";
-import { Swatch } from "../../shared/widgets/swatch";
 
 const WIDTH = 860;
 const HEIGHT = 380;

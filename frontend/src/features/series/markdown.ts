@@ -1,6 +1,6 @@
 // A series as Markdown, with the same texts and numbers as on the page.
-import { duration } from "../../shared/text/format";
 import type { RunPoint, RunSeries } from "../../shared/report";
+import { duration } from "../../shared/text/format";
 import { bulletList, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { regimeTitle } from "./areas";
 import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";

@@ -1,13 +1,13 @@
 // A series as a table: its points with their times, speeds and largest losses. Comparable points have bars.
 import { Fragment } from "preact";
+import type { RegressionPoint, RunEntry, RunPoint, RunSeries } from "../../shared/report";
 import { count, duration, factor } from "../../shared/text/format";
 import { runName, sourceName } from "../../shared/text/names";
-import type { RegressionPoint, RunEntry, RunPoint, RunSeries } from "../../shared/report";
+import { Swatch } from "../../shared/widgets/swatch";
+import { StackedBar } from "../../shared/widgets/waterfall_table";
 import { partsOf, regimeTitle } from "./areas";
 import { entryNamed } from "./members";
 import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";
-import { StackedBar } from "../../shared/widgets/waterfall_table";
-import { Swatch } from "../../shared/widgets/swatch";
 
 interface Props {
   readonly series: RunSeries;

@@ -2,13 +2,13 @@
 import { useEffect, useRef } from "preact/hooks";
 import { copyText } from "../../shared/page/clipboard";
 import { save } from "../../shared/page/download";
-import { fileStem, runName } from "../../shared/text/names";
 import { address } from "../../shared/page/host";
+import { allStyle } from "../../shared/page/style_sheet";
 import type { Report } from "../../shared/report";
+import { fileStem, runName } from "../../shared/text/names";
+import { Icon } from "../../shared/widgets/icon";
 import { useTemporaryMessage } from "../../shared/widgets/temporary_message";
 import { htmlPage } from "./html_page";
-import { allStyle } from "../../shared/page/style_sheet";
-import { Icon } from "../../shared/widgets/icon";
 
 interface Props {
   readonly report: Report;

@@ -1,10 +1,10 @@
 // The account of each step: a stacked column per step.
 import { useRef, useState } from "preact/hooks";
 import { colourOf, isLost } from "../../shared/colours";
-import { duration, share } from "../../shared/text/format";
-import { nextInTabs } from "../../shared/widgets/list_navigation";
 import type { RegimeColumn, StepColumns } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
+import { duration, share } from "../../shared/text/format";
+import { nextInTabs } from "../../shared/widgets/list_navigation";
 import { Swatch } from "../../shared/widgets/swatch";
 
 interface Props {

@@ -1,19 +1,19 @@
 // What ran in the judged window: the account of each step, kernels, operators, waits, copies.
-import { poll } from "../../shared/server/polling";
-import { bytes, count, duration, rate, share } from "../../shared/text/format";
-import { kernelName } from "../../shared/text/names";
-import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
+import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
+import type { ViewProps } from "../../shared/run/view_props";
+import { poll } from "../../shared/server/polling";
 import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
-import sheet from "./tables.css";
+import { bytes, count, duration, rate, share } from "../../shared/text/format";
+import { kernelName } from "../../shared/text/names";
 import { roof, wait } from "../../shared/text/vocabulary";
 import { Request } from "../../shared/widgets/request";
-import type { ViewProps } from "../../shared/run/view_props";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
-import { StepAccount } from "./step_account";
 import { Swatch } from "../../shared/widgets/swatch";
+import { StepAccount } from "./step_account";
+import sheet from "./tables.css";
 
 addStyle(charts);
 addStyle(viewStyle);

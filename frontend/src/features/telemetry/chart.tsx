@@ -2,9 +2,9 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { colourOf } from "../../shared/colours";
-import { axisTimes, reading } from "../../shared/text/format";
-import { words } from "../../shared/text/identifier";
 import { onThemeChange } from "../../shared/page/host";
+import { axisTimes, sample } from "../../shared/text/format";
+import { words } from "../../shared/text/identifier";
 import { ceiling, type Panel } from "./panels";
 
 const HEIGHT = 132;
@@ -92,7 +92,7 @@ function options(
     scales: { x: { time: true, auto: false }, y: { range: () => [0, top()] } },
     axes: [
       { ...axis, show: showsTime, size: (_, values) => (values?.some((label) => label.includes("\n")) ? 40 : 26), values: (_, splits) => [...axisTimes(splits.map((seconds) => seconds * 1_000))] },
-      { ...axis, size: AXIS_WIDTH, values: (_, splits) => splits.map((value) => reading(value, unit)) },
+      { ...axis, size: AXIS_WIDTH, values: (_, splits) => splits.map((value) => sample(value, unit)) },
     ],
     series: [
       {},

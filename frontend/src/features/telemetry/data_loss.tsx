@@ -1,7 +1,7 @@
 // What the monitor could not measure, and data that was lost.
+import type { TelemetryAnswer } from "../../shared/report";
 import { count, epochMs, moment } from "../../shared/text/format";
 import { words } from "../../shared/text/identifier";
-import type { TelemetryAnswer } from "../../shared/report";
 
 export function DataLoss({ data: { context, notes, lost_packets, dropped } }: { data: TelemetryAnswer }) {
   const unsupported = context?.unsupported ?? [];

@@ -1,8 +1,8 @@
 // Loads the telemetry of one recording: all of it once, then only new samples, and a range in detail when the user
 // zooms in further than the resolution of the loaded data.
+import type { TelemetryAnswer } from "../../shared/report";
 import type { TimeRange } from "../../shared/server/api";
 import type { Result } from "../../shared/server/result";
-import type { TelemetryAnswer } from "../../shared/report";
 import { APPENDED, lastOf, longestOf, merged } from "./merge";
 
 /** Points of each series in a response: about twice the pixels of a chart, because each bucket has a minimum and a maximum. */

@@ -1,6 +1,6 @@
 // One panel of telemetry: the values of its lines, the chart, and the legend of its shading.
 import { colourOf } from "../../shared/colours";
-import { duration, fromSeconds, reading } from "../../shared/text/format";
+import { duration, fromSeconds, sample } from "../../shared/text/format";
 import { words } from "../../shared/text/identifier";
 import { Chart, DASHES, HUES, shadeColour } from "./chart";
 import { ceiling, summary, type Panel, type Shade } from "./panels";
@@ -33,9 +33,9 @@ export function PanelView({ panel, range, titles, choose, showsTime, live }: Pan
                   {line.title}
                 </dt>
                 <dd>
-                  {values ? reading(values.now, panel.unit) : "–"}
+                  {values ? sample(values.now, panel.unit) : "–"}
                   <small>
-                    {values && ` ${live ? "now" : "at the end"}, mean ${reading(values.mean, panel.unit)}, max ${reading(values.max, panel.unit)}`}
+                    {values && ` ${live ? "now" : "at the end"}, mean ${sample(values.mean, panel.unit)}, max ${sample(values.max, panel.unit)}`}
                   </small>
                 </dd>
               </div>
@@ -44,7 +44,7 @@ export function PanelView({ panel, range, titles, choose, showsTime, live }: Pan
         </dl>
       </header>
       <Chart panel={panel} range={range} titles={titles} choose={choose} showsTime={showsTime} />
-      {cut && <p class="muted footnote cut">Values above {reading(top, panel.unit)} are outside of the chart. The maximum is shown above it.</p>}
+      {cut && <p class="muted footnote cut">Values above {sample(top, panel.unit)} are outside of the chart. The maximum is shown above it.</p>}
       <ShadeLegend shades={panel.shades} range={range} titles={titles} />
     </section>
   );

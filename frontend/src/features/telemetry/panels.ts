@@ -1,6 +1,6 @@
 // Telemetry as panels: signals that share a chart, their samples on one time axis, and the ranges to shade. Pure.
-import { unixSeconds } from "../../shared/text/format";
 import type { Band, Series, StepRows, TelemetryAnswer } from "../../shared/report";
+import { unixSeconds } from "../../shared/text/format";
 
 /** The samples of a signal. Times are seconds since 1970; null is an unknown value. */
 export interface Line {

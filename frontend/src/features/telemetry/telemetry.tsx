@@ -1,18 +1,18 @@
 // The telemetry of the monitor, during or after the training: charts with a common time range and cursor.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import plotSheet from "uplot/dist/uPlot.min.css";
-import { epochMs, fromSeconds, momentsBetween, unixSeconds } from "../../shared/text/format";
-import { devicesOf, extent, panelsOf } from "./panels";
-import { useDetail, useReadings, type Readings } from "./readings";
-import type { TelemetryAnswer } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
+import type { TelemetryAnswer } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
-import charts from "../../shared/style/charts.css";
-import sheet from "./telemetry.css";
-import { moved, spanAfterKey, zoomed, type Span } from "../../shared/run/viewport";
 import type { ViewProps } from "../../shared/run/view_props";
+import { moved, spanAfterKey, zoomed, type Span } from "../../shared/run/viewport";
+import charts from "../../shared/style/charts.css";
+import { epochMs, fromSeconds, momentsBetween, unixSeconds } from "../../shared/text/format";
 import { DataLoss } from "./data_loss";
 import { PanelView } from "./panel";
+import { devicesOf, extent, panelsOf } from "./panels";
+import { useDetail, useTelemetry, type TelemetryData } from "./telemetry_data";
+import sheet from "./telemetry.css";
 
 addStyle(plotSheet);
 addStyle(charts);
@@ -23,17 +23,17 @@ const SHORTEST_NS = 2e9; // samples are about one second apart
 const SETTLED_MS = 350;
 
 export function TelemetryView({ client, entry, report, focus, visible, setVisible }: ViewProps) {
-  const readings = useReadings(client, entry.id);
-  const { data, problem } = readings;
+  const telemetry = useTelemetry(client, entry.id);
+  const { data, problem } = telemetry;
   const titles = useMemo(() => new Map([...report.account, ...report.phases].map(({ regime, title }) => [regime, title])), [report]);
   if (!data) {
     return problem ? <p class="request" role="status">{problem}</p> : <p class="muted delayed request" role="status">Loading the telemetry…</p>;
   }
-  return <Charts readings={readings} data={data} titles={titles} focus={focus} visible={visible} setVisible={setVisible} />;
+  return <Charts telemetry={telemetry} data={data} titles={titles} focus={focus} visible={visible} setVisible={setVisible} />;
 }
 
 interface ChartsProps {
-  readonly readings: ReturnType<typeof useReadings>;
+  readonly telemetry: ReturnType<typeof useTelemetry>;
   readonly data: TelemetryAnswer;
   readonly titles: ReadonlyMap<string, string>;
   readonly focus: Focus | undefined;
@@ -41,7 +41,7 @@ interface ChartsProps {
   readonly setVisible: (visible: Span | undefined) => void;
 }
 
-function Charts({ readings, data, titles, focus, visible, setVisible }: ChartsProps) {
+function Charts({ telemetry, data, titles, focus, visible, setVisible }: ChartsProps) {
   const devices = devicesOf(data);
   const [selectedDevice, setDevice] = useState("");
   const device = devices.includes(selectedDevice) ? selectedDevice : (devices[0] ?? "");
@@ -54,7 +54,7 @@ function Charts({ readings, data, titles, focus, visible, setVisible }: ChartsPr
   const followed = following && data.live && whole.end - whole.begin > FOLLOWED_NS;
   const span: Span = chosen ?? (followed ? { begin: whole.end - FOLLOWED_NS, end: whole.end } : whole);
   const range = useMemo(() => [unixSeconds(span.begin), unixSeconds(span.end)] as const, [span.begin, span.end]);
-  useDetail(readings, range[0], range[1]);
+  useDetail(telemetry, range[0], range[1]);
   useEffect(() => {
     if (focus === current.current.focus && visible === current.current.visible) return;
     current.current = { focus, visible };
@@ -85,7 +85,7 @@ function Charts({ readings, data, titles, focus, visible, setVisible }: ChartsPr
     <section class="telemetry">
       <h2 class="visually-hidden">Telemetry</h2>
       <div class="controls">
-        <Extent readings={readings} span={span} />
+        <Extent telemetry={telemetry} span={span} />
         <span class="buttons">
           {devices.length > 1 && (
             <select aria-label="GPU" value={device} onChange={(event) => setDevice(event.currentTarget.value)}>
@@ -143,7 +143,7 @@ function withMargin({ begin, end }: Focus): Span {
 }
 
 /** The visible range, and whether the training is still running. The times are no live region, because they change constantly. */
-function Extent({ readings: { data, problem }, span }: { readings: Readings; span: Span }) {
+function Extent({ telemetry: { data, problem }, span }: { telemetry: TelemetryData; span: Span }) {
   return (
     <span class="extent">
       {data?.live && <span class="live-dot" />}

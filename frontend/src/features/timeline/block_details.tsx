@@ -1,12 +1,12 @@
 // The blocks of the timeline as text: the hovered one, the selected one, and all visible ones as a table.
 import { useMemo } from "preact/hooks";
+import { lengthOf, type Span } from "../../shared/run/viewport";
 import { count, duration, share } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { kernelName } from "../../shared/text/names";
+import { Swatch } from "../../shared/widgets/swatch";
 import { largest, type Block, type VisibleTiles } from "./hit";
 import type { Track } from "./layout";
-import { lengthOf, type Span } from "../../shared/run/viewport";
-import { Swatch } from "../../shared/widgets/swatch";
 
 interface Names {
   readonly keys: readonly string[];

@@ -1,7 +1,7 @@
 // Finds blocks in the drawn tiles: the one under the pointer, and those with the most time.
+import type { Span } from "../../shared/run/viewport";
 import type { Row, Track } from "./layout";
 import type { Tile } from "./tiles";
-import type { Span } from "../../shared/run/viewport";
 
 /** A block of the timeline. Events that are too short to be drawn separately are merged into one. */
 export interface Block extends Span {

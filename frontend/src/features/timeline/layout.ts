@@ -1,6 +1,6 @@
 // The vertical layout of the timeline: tracks below one another, their lanes by depth.
-import { words } from "../../shared/text/identifier";
 import type { Lane } from "../../shared/report";
+import { words } from "../../shared/text/identifier";
 
 export interface Row {
   readonly lane: number; // index in the response's lanes

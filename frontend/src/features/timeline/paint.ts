@@ -1,9 +1,9 @@
 // Draws the timeline on a canvas. Each frame draws everything that is visible.
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
+import { lengthOf, ticks, type Span } from "../../shared/run/viewport";
 import { duration } from "../../shared/text/format";
 import type { Block, VisibleTiles } from "./hit";
 import { RULER, type Row, type Track } from "./layout";
-import { lengthOf, ticks, type Span } from "../../shared/run/viewport";
 
 export interface Theme {
   readonly page: string;

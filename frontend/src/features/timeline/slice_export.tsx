@@ -1,11 +1,11 @@
 // Exports the visible range: to Perfetto or to a file.
 import { useState } from "preact/hooks";
-import type { Client } from "../../shared/server/api";
 import { save } from "../../shared/page/download";
-import { fileStem } from "../../shared/text/names";
-import { openViewer, sendTrace } from "./perfetto";
 import type { RunEntry } from "../../shared/report";
 import type { Span } from "../../shared/run/viewport";
+import type { Client } from "../../shared/server/api";
+import { fileStem } from "../../shared/text/names";
+import { openViewer, sendTrace } from "./perfetto";
 
 interface Props {
   readonly client: Client;

@@ -1,9 +1,9 @@
 // The timeline in tiles: level z divides the recording into 2^z tiles, each at the highest resolution that is drawn.
 // Fetched tiles are cached. Visible tiles are fetched first, and requests for tiles that are no longer visible are cancelled.
-import { poll } from "../../shared/server/polling";
-import type { Result } from "../../shared/server/result";
 import type { Lane, Timeline, TimelineAnswer } from "../../shared/report";
 import { lengthOf, type Span } from "../../shared/run/viewport";
+import { poll } from "../../shared/server/polling";
+import type { Result } from "../../shared/server/result";
 
 export const TILE_PIXELS = 512;
 const DEEPEST = 40; // 2^40 tiles of a day are 0.1 µs each

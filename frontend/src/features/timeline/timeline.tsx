@@ -1,14 +1,14 @@
 // The timeline of a recording. It can be zoomed and panned over tiles from the server.
 import { useMemo } from "preact/hooks";
-import { poll } from "../../shared/server/polling";
-import { duration } from "../../shared/text/format";
-import type { Timeline as TimelineMessage } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
-import charts from "../../shared/style/charts.css";
-import sheet from "./timeline.css";
-import type { Span } from "../../shared/run/viewport";
-import { Request } from "../../shared/widgets/request";
+import type { Timeline as TimelineMessage } from "../../shared/report";
 import type { ViewProps } from "../../shared/run/view_props";
+import type { Span } from "../../shared/run/viewport";
+import { poll } from "../../shared/server/polling";
+import charts from "../../shared/style/charts.css";
+import { duration } from "../../shared/text/format";
+import { Request } from "../../shared/widgets/request";
+import sheet from "./timeline.css";
 import { TimelineCanvas } from "./timeline_canvas";
 
 addStyle(charts);

@@ -1,6 +1,6 @@
 // A prediction as Markdown, with the same texts and numbers as on the page.
-import { duration, factor } from "../../shared/text/format";
 import type { WhatIf } from "../../shared/report";
+import { duration, factor } from "../../shared/text/format";
 import { bulletList, escaped, joinParts } from "../../shared/text/markdown";
 import { waterfallMarkdown } from "../../shared/widgets/waterfall_markdown";
 import { cost, predictionBasis, interval, intervalOfTime } from "./summary";

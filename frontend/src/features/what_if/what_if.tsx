@@ -1,16 +1,16 @@
 // Predicts the recording under other conditions: a form for the conditions, and the prediction.
-import { poll } from "../../shared/server/polling";
+import { scrollToCause } from "../../shared/page/scroll_to_cause";
+import { addStyle } from "../../shared/page/style_sheet";
 import type { Report, RunEntry } from "../../shared/report";
 import type { Session } from "../../shared/run/session";
-import { addStyle } from "../../shared/page/style_sheet";
+import { poll } from "../../shared/server/polling";
 import comparisonStyle from "../../shared/style/comparison.css";
 import viewStyle from "../../shared/style/view.css";
-import sheet from "./what_if.css";
-import { conditionsText, parseConditions } from "./conditions";
-import { scrollToCause } from "../../shared/page/scroll_to_cause";
 import { Request } from "../../shared/widgets/request";
+import { conditionsText, parseConditions } from "./conditions";
 import { Form } from "./form";
 import { Prediction } from "./prediction";
+import sheet from "./what_if.css";
 
 addStyle(viewStyle);
 addStyle(comparisonStyle);

@@ -2,8 +2,8 @@
 import type { Client } from "../server/api";
 import type { Focus } from "./focus";
 import type { Key } from "./keys";
-import type { View } from "./views";
 import type { Span } from "./viewport";
+import type { View } from "./views";
 
 export interface Session {
   readonly client: Client;

@@ -55,7 +55,7 @@ export class Client {
     return this.getCached(withId("ranks", id), signal, isRanks);
   }
 
-  /** The readings in (since, until], at most `points` of each series. */
+  /** The telemetry in (since, until], at most `points` samples of each series. */
   telemetry(id: string, points: number, { since, until }: TimeRange, signal: AbortSignal): Promise<Result<TelemetryAnswer>> {
     const from = since === undefined ? "" : `&since=${Math.round(since)}`;
     const to = until === undefined ? "" : `&until=${Math.round(until)}`;

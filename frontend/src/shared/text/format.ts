@@ -1,6 +1,6 @@
 // Numbers as text. This is the only file that converts nanoseconds to milliseconds and shares to percent.
-import { words } from "./identifier";
 import type { Evidence, Speedup, Spread } from "../report";
+import { words } from "./identifier";
 
 const NBSP = "\u00a0";
 const UNKNOWN = "–";
@@ -123,7 +123,7 @@ export function rate(bytesPerSecond: number | undefined): string {
 const CLOCK_UNITS = [[1e9, "GHz"], [1e6, "MHz"], [1e3, "kHz"], [1, "Hz"]] as const;
 
 /** A sample of a telemetry signal, by its unit in tb_bottleneck/schema/. */
-export function reading(value: number | null | undefined, unit: string): string {
+export function sample(value: number | null | undefined, unit: string): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
   switch (unit) {
     case "share":

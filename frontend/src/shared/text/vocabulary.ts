@@ -65,7 +65,7 @@ const ROOF: ReadonlyMap<string, string> = new Map([
   ["underfilled", "its small size"],
   ["communication", "the other ranks"],
   ["transfer", "the link"],
-  ["unexplained", "not known"],
+  ["unexplained", "unknown"],
 ]);
 
 const unknown = (word: string): Label => ({ text: title(word), icon: "dot", tone: "plain" });

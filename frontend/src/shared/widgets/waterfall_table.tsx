@@ -1,9 +1,9 @@
 // Waterfall chart from A's time to B's with a bar per regime. The chart is one column of a table with the numbers.
 import { colourOf, isLost } from "../colours";
-import { waterfall, type Bar as BarEnds } from "./waterfall";
-import { change, duration, shortShare } from "../text/format";
 import type { Comparison } from "../report";
+import { change, duration, shortShare } from "../text/format";
 import { Swatch } from "./swatch";
+import { waterfall, type Bar as BarEnds } from "./waterfall";
 
 const SLIGHT = 0.005; // a smaller change, relative to the longest time, is shown muted
 const SLIVER = 0.03; // a shorter bar, relative to the longest, is drawn without gaps

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { baselineOf, candidates, MAX_CANDIDATES } from "../../../src/features/compare/candidates";
-import { comparisonMarkdown } from "../../../src/features/compare/markdown";
-import { expectedRows } from "../../../src/features/compare/expected_rows";
-import { waterfall } from "../../../src/shared/widgets/waterfall";
-import { outcome, testNote } from "../../../src/features/compare/summary";
-import { causeTitle } from "../../../src/shared/text/causes";
-import { splitHeadline } from "../../../src/shared/text/names";
-import { change, factor, signedShare } from "../../../src/shared/text/format";
-import type { Comparison, Expected, Finding, RegimeDelta } from "../../../src/shared/report";
 import { reduce, START } from "../../../src/app/state";
+import { baselineOf, candidates, MAX_CANDIDATES } from "../../../src/features/compare/candidates";
+import { expectedRows } from "../../../src/features/compare/expected_rows";
+import { comparisonMarkdown } from "../../../src/features/compare/markdown";
+import { outcome, testNote } from "../../../src/features/compare/summary";
+import type { Comparison, Expected, Finding, RegimeDelta } from "../../../src/shared/report";
+import { causeTitle } from "../../../src/shared/text/causes";
+import { change, factor, signedShare } from "../../../src/shared/text/format";
+import { splitHeadline } from "../../../src/shared/text/names";
+import { waterfall } from "../../../src/shared/widgets/waterfall";
 import { entry, report } from "../../recordings";
 
 function delta(regime: string, a_ns: number, b_ns: number): RegimeDelta {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Phase } from "../../../src/shared/report";
 import { costliest, segmentsOf } from "../../../src/features/diagnosis/phase_band";
+import type { Phase } from "../../../src/shared/report";
 
 const phaseOf = (begin: number, end: number, severity = "none", share = 0.5): Phase => ({ begin_ns: begin, end_ns: end, regime: "input", share, severity, title: "Waiting for data" });
 

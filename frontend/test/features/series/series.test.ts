@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunPoint, RunSeries } from "../../../src/shared/report";
+import { reduce, START } from "../../../src/app/state";
 import { areas, partsOf, regimeTitle } from "../../../src/features/series/areas";
 import { seriesMarkdown } from "../../../src/features/series/markdown";
 import { entryNamed, inNaturalOrder, membersOf } from "../../../src/features/series/members";
-import { MAX_RUNS, seriesKeys, seriesText } from "../../../src/features/series/series_keys";
 import { placeValues, ticks } from "../../../src/features/series/scale";
+import { MAX_RUNS, seriesKeys, seriesText } from "../../../src/features/series/series_keys";
 import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle } from "../../../src/features/series/summary";
-import { reduce, START } from "../../../src/app/state";
+import type { RunPoint, RunSeries } from "../../../src/shared/report";
 import { entry } from "../../recordings";
 
 /** A point of these ns by regime. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { safe } from "../../../src/shared/page/download";
 import { reportMarkdown } from "../../../src/features/diagnosis/markdown";
 import { htmlPage, nodeHtml, type Node } from "../../../src/features/share/html_page";
+import { safe } from "../../../src/shared/page/download";
 import { escaped } from "../../../src/shared/text/markdown";
 import { report } from "../../recordings";
 

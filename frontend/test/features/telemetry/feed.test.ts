@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TimeRange } from "../../../src/shared/server/api";
-import type { Result } from "../../../src/shared/server/result";
 import { Feed, POINTS } from "../../../src/features/telemetry/feed";
 import type { TelemetryAnswer } from "../../../src/shared/report";
+import type { TimeRange } from "../../../src/shared/server/api";
+import type { Result } from "../../../src/shared/server/result";
 
 const S = 1e9;
 const signal = new AbortController().signal;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Result } from "../../../src/shared/server/result";
-import type { Lane, Timeline, TimelineAnswer } from "../../../src/shared/report";
 import { find, largest, lastBefore } from "../../../src/features/timeline/hit";
 import { layout } from "../../../src/features/timeline/layout";
 import { levelOf, overlapping, rangeOf, TILE_PIXELS, tileOf, Tiles } from "../../../src/features/timeline/tiles";
+import type { Lane, Timeline, TimelineAnswer } from "../../../src/shared/report";
+import type { Result } from "../../../src/shared/server/result";
 
 const whole = { begin: 0, end: 1_024_000 };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Result } from "../../../src/shared/server/result";
 import { poll } from "../../../src/shared/server/polling";
+import type { Result } from "../../../src/shared/server/result";
 
 const status = (state: string, progress = 0, problem = ""): Result<{ state: string; progress: number; problem: string }> => ({ kind: "ok", value: { state, progress, problem } });
 

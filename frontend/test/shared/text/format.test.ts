@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Evidence, Speedup } from "../../../src/shared/report";
 import * as format from "../../../src/shared/text/format";
 import * as names from "../../../src/shared/text/names";
-import type { Evidence, Speedup } from "../../../src/shared/report";
 
 /** Numbers and units are kept together by a no-break space; the tests read better with a plain one. */
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
@@ -160,10 +160,10 @@ test("quantities of the drill-down views have units", () => {
   assert.equal(plain(format.intensity(62.458)), "62.5 FLOP/B");
   assert.equal(plain(format.rate(1.8611e10)), "18.6 GB/s");
   assert.equal(format.rate(undefined), "–");
-  assert.equal(plain(format.reading(1.98e9, "Hz")), "1.98 GHz");
-  assert.equal(plain(format.reading(0.934, "share")), "93.4 %");
-  assert.equal(plain(format.reading(71.6, "celsius")), "72 °C");
-  assert.equal(format.reading(null, "W"), "–");
+  assert.equal(plain(format.sample(1.98e9, "Hz")), "1.98 GHz");
+  assert.equal(plain(format.sample(0.934, "share")), "93.4 %");
+  assert.equal(plain(format.sample(71.6, "celsius")), "72 °C");
+  assert.equal(format.sample(null, "W"), "–");
   assert.equal(format.between(1.5, 1.5), "");
   assert.equal(names.kernelName("void at::native::(anonymous namespace)::cunn_SoftMax<8>"), "cunn_SoftMax<8>");
   assert.equal(names.kernelName("at::"), "at::");

@@ -1,24 +1,24 @@
 // Hooks that keep the telemetry of one recording up to date while it is shown, and load details when the user zooms in.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Client } from "../../shared/server/api";
-import { fromSeconds } from "../../shared/text/format";
 import { isHidden, onVisibilityChange } from "../../shared/page/host";
-import { Poller } from "../../shared/server/poller";
 import type { TelemetryAnswer } from "../../shared/report";
+import type { Client } from "../../shared/server/api";
+import { Poller } from "../../shared/server/poller";
+import { fromSeconds } from "../../shared/text/format";
 import { Feed } from "./feed";
 
 const FAST_MS = 2_000;
 const SLOW_MS = 30_000;
 const SETTLED_MS = 200; // a zoom takes several turns of the wheel
 
-export interface Readings {
+export interface TelemetryData {
   readonly feed: Feed;
   readonly data: TelemetryAnswer | undefined;
   readonly problem: string | undefined;
 }
 
 /** The telemetry of this recording. After a failure the loaded data stays and `problem` is set. */
-export function useReadings(client: Client, id: string): Readings & { readonly setData: (data: TelemetryAnswer) => void } {
+export function useTelemetry(client: Client, id: string): TelemetryData & { readonly setData: (data: TelemetryAnswer) => void } {
   const [data, setData] = useState<TelemetryAnswer>();
   const [problem, setProblem] = useState<string>();
   const feed = useMemo(() => new Feed((points, range, signal) => client.telemetry(id, points, range, signal)), [id]);
@@ -42,7 +42,7 @@ export function useReadings(client: Client, id: string): Readings & { readonly s
 }
 
 /** Loads a range (seconds since 1970) in detail once the user stops moving. */
-export function useDetail({ feed, data, setData }: ReturnType<typeof useReadings>, from: number, to: number): void {
+export function useDetail({ feed, data, setData }: ReturnType<typeof useTelemetry>, from: number, to: number): void {
   const missing = data !== undefined && !feed.isDetailed(fromSeconds(from), fromSeconds(to));
   useEffect(() => {
     if (!missing) return undefined;
