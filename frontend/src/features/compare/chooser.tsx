@@ -44,7 +44,7 @@ export function Chooser({ runs, chosen, missing, initialSelection, session }: Pr
       <h2>Compare with…</h2>
       {missing !== undefined && (
         <p class="notice" role="status">
-          <code>{missing}</code> cannot be compared with this recording: it is no longer a trace under the logdir. Choose another one.
+          <code>{missing}</code> cannot be compared with this recording: it is not a trace under the logdir. Choose another one.
         </p>
       )}
       {total === 0 ? (

@@ -17,7 +17,7 @@ export function seriesMarkdown(series: RunSeries): string {
 
 function table(series: RunSeries): string {
   const isUnrelated = series.kind === "apart";
-  const head = [pointHeading(series), `Time per ${series.per}`, "Range", ...(isUnrelated ? [] : [SPEED_HEADING]), "Largest loss"];
+  const head = [pointHeading(series), `Time per ${series.per}`, "Range", ...(isUnrelated ? [] : [SPEED_HEADING]), "Bottleneck"];
   const [knee, regression] = [kneeOf(series), regressionPointOf(series)];
   const rows = series.points.map((point, index) => {
     const mark = point === knee ? " (knee)" : point === regression ? " (slower since here)" : "";

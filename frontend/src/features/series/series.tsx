@@ -62,7 +62,7 @@ export function Series({ session, members: { entries, missing }, chosen, version
 function Missing({ keys }: { keys: readonly string[] }) {
   return (
     <p class="notice" role="status">
-      Left out, because they are no longer traces under the logdir:{" "}
+      Left out, because they are not traces under the logdir:{" "}
       {keys.map((key, index) => (
         <span key={key}>
           {index > 0 && ", "}

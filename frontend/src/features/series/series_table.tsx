@@ -1,4 +1,4 @@
-// A series as a table: its points with their times, speeds and largest losses. Comparable points have bars.
+// A series as a table: its points with their times, speeds and bottlenecks. Comparable points have bars.
 import { Fragment } from "preact";
 import type { RegressionPoint, RunEntry, RunPoint, RunSeries } from "../../shared/report";
 import { count, duration, factor } from "../../shared/text/format";
@@ -31,7 +31,7 @@ export function SeriesTable({ series, entries, chosen, show }: Props) {
           {bars && <th scope="col">Where the time goes</th>}
           <th scope="col" class="figure">Per {series.per}</th>
           {kind !== "apart" && <th scope="col" class="figure">{SPEED_HEADING}</th>}
-          <th scope="col">Largest loss</th>
+          <th scope="col">Bottleneck</th>
         </tr>
       </thead>
       <tbody>
@@ -55,7 +55,7 @@ export function SeriesTable({ series, entries, chosen, show }: Props) {
                 <small title={point.runs.length > 1 ? "shortest and longest mean of its runs" : "95 % interval of the mean"}>{range(point)}</small>
               </td>
               {kind !== "apart" && <td class="figure speed" data-name="speed vs first">{relativeSpeed(point, index)}</td>}
-              <td class="largest-loss">
+              <td class="bottleneck">
                 <Swatch regime={point.regime} />
                 {regimeTitle(points, point.regime)}
                 <small> {point.steps === 1 ? "one step" : `${count(point.steps)} steps`}</small>

@@ -31,7 +31,7 @@ export function StepAccount({ columns, showFocus }: Props) {
   };
   return (
     <section class="step-account">
-      <h2>Where the time of each step goes</h2>
+      <h2>Account of each step</h2>
       <div class="columns-chart" role="group" aria-label="Steps; the arrow keys move between them" ref={root} onPointerLeave={() => setHovered(undefined)} onKeyDown={onKeyDown}>
         {totals.map((time, step) => (
           <button

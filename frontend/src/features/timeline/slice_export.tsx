@@ -36,7 +36,7 @@ export function SliceExport({ client, entry, span }: Props) {
     }
     const sent = await sendTrace(viewer, result.value, name);
     return setMessage(
-      sent ? "" : "Perfetto did not result. It is a page on the internet: without a connection, download the slice instead.",
+      sent ? "" : "Perfetto did not respond. It is a page on the internet: without a connection, download the slice instead.",
     );
   };
   return (

@@ -25,7 +25,7 @@ const HEALTH: ReadonlyMap<string, Label> = new Map<string, Label>([
 ]);
 
 const STATUS: ReadonlyMap<string, Label> = new Map<string, Label>([
-  ["fires", { text: "Fires", icon: "warning", tone: "careful" }],
+  ["fires", { text: "Detected", icon: "warning", tone: "careful" }],
   ["clear", { text: "Clear", icon: "check", tone: "good" }],
   ["abstains", { text: "Cannot tell", icon: "question", tone: "note" }],
   ["broken", { text: "Check failed", icon: "cross", tone: "bad" }],
