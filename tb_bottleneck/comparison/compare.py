@@ -135,7 +135,7 @@ def _tell_times(told: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: TimeUnit)
     found = difference(a.durations / unit.a, b.durations / unit.b)
     told.a_steps, told.b_steps = len(a.durations), len(b.durations)
     told.speedup = told.a_ns / told.b_ns
-    told.noise, told.significant, told.test = found.noise, found.told, found.test
+    told.noise, told.significant, told.test = found.noise, found.significant, found.test
 
 
 def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:

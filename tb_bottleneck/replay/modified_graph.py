@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_operators import quickest_share
+from tb_bottleneck.attribution.cpu_operators import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
@@ -93,7 +93,7 @@ class RecordedGraph:
     @cached_property
     def quickest_share(self) -> float:
         """CPU runs: time of undisturbed operators / time of the recorded operators."""
-        return quickest_share(self.recording.trace, self.recording.host.main_thread)
+        return undisturbed_share(self.recording.trace, self.recording.host.main_thread)
 
     @cached_property
     def gap_length(self) -> Ints:

@@ -1,4 +1,4 @@
-"""The simulator: one pass over the blocks of a graph gives the times of its steps."""
+"""Simulates a graph: one pass over its blocks gives the times of the steps."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tb_bottleneck.trace.table import Ints
 
 @dataclass(frozen=True, eq=False)
 class ReplayResult:
-    """What came of it: the edges of the steps in ns, and when each block was over on the host and on its stream."""
+    """The edges of the steps in ns, and when each block ended on the host and on its stream."""
 
     edges: Ints
     host: list[int]
@@ -26,7 +26,7 @@ class ReplayResult:
 
 
 def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayResult:
-    """Runs the graph; with `items` in the place of its own, which must depend on one another as those do."""
+    """Simulates the graph, with `items` instead of its own; they must have the same dependencies."""
     work = graph.items if items is None else items
     maps = maps_of(work, layout)
     drains, marks = work.drains[layout.last].tolist(), work.mark[layout.last].tolist()
@@ -70,7 +70,7 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayRe
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:
-    """The edges of the steps; of a window that was not cut into steps, the device's first begin and last end."""
+    """Returns the edges of the steps; for a window without steps, the device's first start and last end."""
     if reached:
         return np.maximum.accumulate(np.array([reached[mark] for mark in sorted(reached)], np.int64))
     ends = [end for stream, end in zip(layout.stream, device, strict=True) if stream in graph.judged]

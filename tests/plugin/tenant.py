@@ -54,11 +54,13 @@ class Tenant:
         return until(lambda: self.entry(source), lambda entry: entry["state"] == "done")
 
     def report(self, source: str) -> dict[str, Any]:
-        """The report of this recording, once there is one."""
+        """Returns the report of this recording, once there is one."""
         self.listed()
-        route = f"report?id={self.entry(source)['id']}"
-        answer = until(lambda: json.loads(self.get(route).data), lambda answer: answer["state"] == "done")
-        return dict(answer["report"])
+        return dict(self.ready(f"report?id={self.entry(source)['id']}").json["report"])
+
+    def ready(self, route: str) -> TestResponse:
+        """Returns the answer to a GET, once it is not pending."""
+        return until(lambda: self.get(route), lambda response: response.status_code != 202)
 
 
 def until(ask: Callable[[], Any], satisfied: Callable[[Any], bool]) -> Any:

@@ -77,5 +77,6 @@ async function requestAll(store: Store, client: Client, signal: AbortSignal): Pr
   if (!entry || key === undefined) return undefined;
   const result = await client.report(entry.id, signal);
   if (result.kind === "ok") store.dispatch({ type: "report", key, answer: result.value });
+  if (result.kind === "pending") store.dispatch({ type: "report", key, answer: { id: entry.id, ...result.value } });
   return result.kind === "failed" ? result.message : undefined;
 }

@@ -1,4 +1,4 @@
-"""The run since which a row of runs is slower, and the regime that grew."""
+"""Finds the run since which a series of runs is slower, and the regime that grew."""
 
 from collections.abc import Sequence
 
@@ -12,36 +12,36 @@ from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text
 
-MIN_SERIES_RUNS = 2  # one is neither faster nor slower
+MIN_SERIES_RUNS = 2  # one run is neither faster nor slower
 Accounts = Sequence[dict[Regime, float]]
 
 
 def regression_point_of(
     names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
 ) -> pb.RegressionPoint | None:
-    """Where the row splits best into faster runs and slower ones after them, if it does beyond the noise.
+    """Returns the run at which the series gets slower, if it does so beyond the noise, otherwise None.
 
-    `times` are step times of each run, `accounts` time by regime, all in ns. The best split is the one that leaves the
-    least squared deviation of log time within its two parts; it counts where the later part takes WORTH_TELLING longer
-    and the two parts' steps differ by the test of noise.py. Where it is a gain by as much instead, the runs since then
-    are looked at by themselves.
+    `times` are the step times of each run, `accounts` the time by regime, all in ns. The series is split where the
+    squared deviation of log time within the two parts is smallest. The split counts if the later part takes
+    RELEVANT_CHANGE longer and the steps of the two parts differ significantly (significance.py). If the later part is
+    faster by as much instead, only the runs since then are considered.
     """
     begin = 0
     while len(times) - begin >= MIN_SERIES_RUNS:
         at, slowdown = _best_split(accounts[begin:])
         at += begin
-        found = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
-        if not found.told or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
+        result = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
+        if not result.significant or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
             return None
         if slowdown > 1:
             parts = _mean(accounts[begin:at]), _mean(accounts[at:])
-            return _told(names[begin:], at - begin, parts, (per, slowdown, found), begin > 0)
+            return _described(names[begin:], at - begin, parts, (per, slowdown, result), begin > 0)
         begin = at
     return None
 
 
 def _best_split(accounts: Accounts) -> tuple[int, float]:
-    """The first run of the later part, and how many times as long its runs take."""
+    """Returns the first run of the later part, and mean time of its runs / mean time of the earlier ones."""
     means = np.log([sum(account.values()) for account in accounts])
     splits = range(1, len(means))
     at = min(
@@ -50,16 +50,16 @@ def _best_split(accounts: Accounts) -> tuple[int, float]:
     return at, float(np.exp(means[at:].mean() - means[:at].mean()))
 
 
-def _told(
+def _described(
     names: Sequence[str],
     at: int,
     parts: tuple[dict[Regime, float], dict[Regime, float]],
     how: tuple[str, float, Difference],
     cut: bool,
 ) -> pb.RegressionPoint:
-    """The turn in words; `cut` where other runs were before these."""
-    (before, after), (per, slowdown, found) = parts, how
-    regime = max(before, key=lambda one: after[one] - before[one])
+    """Returns the regression point with its description; `cut` is True if earlier runs were left out."""
+    (before, after), (per, slowdown, result) = parts, how
+    regime = max(before, key=lambda name: after[name] - before[name])
     since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"
     because = series_text("turn").safe_substitute(
         {
@@ -72,7 +72,7 @@ def _told(
             "title": Regime(regime).label.lower(),
             "before": time_text(before[regime]),
             "after": time_text(after[regime]),
-            "test": found.test,
+            "test": result.test,
         }
     )
     return pb.RegressionPoint(

@@ -221,7 +221,7 @@ def _settings(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
 def _in_noise(a: SeriesGroup, b: SeriesGroup) -> bool:
     """Whether their steps do not tell them apart; of one step alone that is not known, and the times are told."""
     steps = a.every, b.every
-    return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).told
+    return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).significant
 
 
 def _where(before: SeriesGroup, after: SeriesGroup) -> str:

@@ -1,21 +1,19 @@
-"""Python between the steps is gone: moved into loader workers, onto the device, or out of the loop.
+"""Removes Python code between the steps: it moves into loader workers, onto the device, or out of the loop.
 
-Changes: host time outside operators, loader and interruptions takes no time.
-Assumes: nothing of it has to happen where it does.
-Bounds: at worst half of it stays; at best none.
+Changes: host time outside operators, loader and interruptions becomes zero.
+Assumes: none of that code has to run in its place.
+Bounds: low: half of it stays. High: none.
 """
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.scenario import Scenario
-
-STAYING = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Takes the time out; what overlaps, and so counts as less than nothing, stays."""
+    """Removes the time; negative values, which come from overlaps, stay."""
     gap = graph.items.gap.copy(order="K")
-    gap[:, Activity.OTHER] = (gap[:, Activity.OTHER].clip(min=0) * STAYING[estimate]).astype("int64") + gap[
+    gap[:, Activity.OTHER] = (gap[:, Activity.OTHER].clip(min=0) * REMAINING_SHARE[estimate]).astype("int64") + gap[
         :, Activity.OTHER
     ].clip(max=0)
     return graph.with_items(gap=gap)

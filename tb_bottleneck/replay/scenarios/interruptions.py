@@ -1,11 +1,10 @@
-"""What interrupts the steps does so less often: checkpoints, logging, evaluation, garbage collection.
+"""Makes interruptions of the steps rarer: checkpoints, logging, evaluation, garbage collection.
 
-Changes: host and device time inside interruptions of the kind that is cured shrinks to one SELDOM-th, as if they came
-that much less often.
-Assumes: the recorded cadence is that of the run, and nothing needs the interruption more often.
-Bounds: at worst they come a third as often; at best never, as if they were done beside the training. On a CPU they slow
-the work between them too (a writer's own thread, cold caches): at best each operator takes as long as the quickest one
-with its shapes that was recorded.
+Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
+Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
+Bounds: low: a third as often. High: never, as if they ran next to the training. On a CPU, interruptions also slow the
+work between them (a writer's own thread, cold caches): in the high estimate, each operator takes as long as the
+quickest recorded one with its shapes.
 """
 
 from functools import partial
@@ -19,32 +18,32 @@ from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
-# The advice is to go from every few steps to every hundredth or thousandth.
-SELDOM = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
+# The advice is to go from every few steps to every hundredth or thousandth step.
+RARER = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
 
 
 def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shrinks those of one kind (measures/trace/interruptions.py); of every kind where it is empty."""
-    items, left = graph.items, 1 / SELDOM[estimate]
+    """Shortens interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty."""
+    items, remaining = graph.items, 1 / RARER[estimate]
     spans = _spans(graph, kind)
-    # A gap may hold an interruption, and what the host did besides: only the former shrinks.
+    # A gap may contain an interruption and other host work: only the former shrinks.
     interrupting = graph.items.gap[:, Activity.INTERRUPT]
     inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = graph.issued_in(spans)
     if estimate is Estimate.HIGH and not graph.base.recording.on_device and (inside.any() or issued.any()):
         graph = graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, graph.base.quickest_share))
     return graph.with_items(
-        gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - left)),
-        cost=np.where(issued, scale_column(items.cost, left), items.cost),
-        length=np.where(issued, scale_column(items.length, left), items.length),
+        gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - remaining)),
+        cost=np.where(issued, scale_column(items.cost, remaining), items.cost),
+        length=np.where(issued, scale_column(items.length, remaining), items.length),
         waits=np.where(issued, NONE, items.waits),
     )
 
 
 def _spans(graph: ModifiedGraph, kind: str) -> Spans:
     recording = graph.base.recording
-    found, events = interruptions_of(recording), recording.trace.events
-    rows = found.rows[found.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else found.rows
+    matches, events = interruptions_of(recording), recording.trace.events
+    rows = matches.rows[matches.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else matches.rows
     return union(events.start[rows], events.end[rows])
 
 

@@ -1,8 +1,8 @@
-"""The link between host and device runs at what it was made for.
+"""Runs the link between host and device at its full speed.
 
-Changes: copies of pinned memory take their bytes over the healthy link's rate.
+Changes: copies of pinned memory take the time of their bytes at the rate of a healthy link.
 Assumes: the link is degraded, and not shared with other work.
-Bounds: at worst half of the way there; at best as expected.
+Bounds: low: half of the improvement. High: as expected.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from tb_bottleneck.trace.device_ops import Work
 
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Shortens the copies; None where the healthy link's rate is not known."""
+    """Shortens the copies. Returns None if the rate of a healthy link is not known."""
     rate = link_rate(graph)
     if rate is None:
         return None

@@ -1,10 +1,10 @@
-"""Batches are made beside the training: by a loop of one's own, or a loader whose kind was not recorded.
+"""Makes batches next to the training: instead of the user's own loop, or for a loader whose kind was not recorded.
 
-Changes: what makes batches on the training thread takes as long as taking a batch from a queue.
+Changes: making batches on the training thread takes as long as taking a batch from a queue.
 Assumes: batches are made as fast as now, one after the other.
-Bounds: never faster than one maker delivers; at best nobody waits for a batch. At worst, for a loop, that maker takes
-SLOWER_WORKERS times as long; for a loader of unknown kind only fetches of unusual length get shorter, to the median
-one, since nothing tells that batches are not made beside the training already.
+Bounds: never faster than one worker delivers; high: no fetch waits. Low, for a loop: the worker takes SLOWER_WORKERS
+times as long. Low, for a loader of unknown kind: only unusually long fetches get shorter, to the median, because the
+batches may already be made next to the training.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 
 def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens what the loop does to make batches, and sets the floor."""
+    """Shortens the loop's batch making, and sets the lower bound of the window."""
     ready = loader.without_waiting(graph, estimate)
     if estimate is Estimate.HIGH:
         return ready
@@ -24,12 +24,12 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """The same, where a loader's fetches may wait for makers that are there already."""
+    """Does the same for a loader whose fetches may already wait for workers."""
     return storage.evened(graph, staying=0.0) if estimate is Estimate.LOW else apply_loop(graph, estimate)
 
 
 def _making(graph: ModifiedGraph) -> int:
-    """Time in which the training thread makes the window's batches, or waits for them, in ns."""
+    """Returns the time in ns in which the training thread makes the window's batches or waits for them."""
     inside = graph.base.recording.in_window(graph.base.graph.items.at)
     return int(np.sum(graph.base.graph.items.gap[inside, Activity.LOAD_BATCH]))
 

@@ -1,9 +1,9 @@
-"""Storage answers evenly: no batch is waited for longer than for a usual one.
+"""Makes storage respond evenly: no fetch takes longer than the median one.
 
-Changes: of each fetch that takes longer than the median one, the rest is gone. Where fetches are even, and mostly read,
+Changes: of each fetch that takes longer than the median, the rest is removed. If fetches are even and mostly read,
 worker processes read instead (loader.py).
-Assumes: what made them slow is the storage, not samples of another size.
-Bounds: at worst half of the rest stays; at best nobody waits for a batch at all, as where enough of them are queued up.
+Assumes: storage made them slow, not samples of a different size.
+Bounds: low: half of the rest stays. High: no fetch waits, as if enough batches were queued.
 """
 
 import numpy as np
@@ -14,21 +14,23 @@ from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.loader_fetches import uneven_fetches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import loader
-from tb_bottleneck.replay.scenarios.scenario import Scenario
-
-STAYING = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Evens the fetches out; None where they are even, and workers cannot be simulated."""
+    """Evens out the fetches. Returns None if they are even and workers cannot be simulated."""
     uneven = uneven_fetches(graph.base.recording)
     if not isinstance(uneven, Measure) or uneven.value <= 0:
         return loader.apply(graph, estimate)
-    return loader.without_waiting(graph, estimate) if estimate is Estimate.HIGH else evened(graph, STAYING[estimate])
+    return (
+        loader.without_waiting(graph, estimate)
+        if estimate is Estimate.HIGH
+        else evened(graph, REMAINING_SHARE[estimate])
+    )
 
 
 def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
-    """The world in which `staying` is left of what each fetch takes beyond the median one."""
+    """Returns the graph in which only the share `staying` remains of each fetch's time beyond the median."""
     loading = graph.items.gap[:, Activity.LOAD_BATCH]
     slow = np.minimum(graph.gap_share_in(_beyond_usual(graph)) * graph.base.gap_length, loading)
     return graph.with_items(
@@ -37,7 +39,7 @@ def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
 
 
 def _beyond_usual(graph: ModifiedGraph) -> Spans:
-    """The ends of long fetches, from where a usual one would have been over."""
+    """Returns the ends of long fetches, from the time at which a median one would have ended."""
     fetches = graph.base.spans_named("enumerate(Data")
     usual = int(np.median(fetches.ends - fetches.starts)) if len(fetches) else 0
     return union(fetches.starts + usual, fetches.ends)

@@ -73,7 +73,7 @@ def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: RunIndex, mo
     monkeypatch.setattr(run_index.time, "monotonic", lambda: next(times, 130.0))
     looked.latest()
     looked.close()
-    assert looked._due == 130.0 + 30.0 * run_index.REST_FACTOR
+    assert looked._due == 130.0 + 30.0 * run_index.PAUSE_FACTOR
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

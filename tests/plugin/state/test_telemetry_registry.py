@@ -19,9 +19,9 @@ MoveIn = Callable[..., Tenant]
 
 @pytest.fixture(autouse=True)
 def listing_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.LOOK_SECONDS", 0.0)
-    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.REST_FACTOR", 0.0)
-    monkeypatch.setattr(module, "JUDGED_SECONDS", 0.0)
+    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.SCAN_SECONDS", 0.0)
+    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.PAUSE_FACTOR", 0.0)
+    monkeypatch.setattr(module, "REPORT_SECONDS", 0.0)
 
 
 @pytest.fixture

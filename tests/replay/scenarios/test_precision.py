@@ -6,7 +6,7 @@ from draw import drawn
 from drawn_graphs import columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.precision import REACHES, SCENARIO
+from tb_bottleneck.replay.scenarios.precision import PEAK_SHARE_KEPT, SCENARIO
 
 FP32 = "ampere_sgemm_128x64_tn"
 BUSY = """
@@ -28,7 +28,9 @@ def test_an_ordinary_product_gets_shorter(in_fp32):
     after = {estimate: SCENARIO.apply(graph, estimate) for estimate in Estimate}
     lengths = {estimate: int(fixed.items.length.sum()) for estimate, fixed in after.items() if fixed is not None}
     assert lengths[Estimate.HIGH] < lengths[Estimate.EXPECTED] < lengths[Estimate.LOW] < graph.items.length.sum()
-    assert lengths[Estimate.EXPECTED] == pytest.approx(lengths[Estimate.HIGH] / REACHES[Estimate.EXPECTED], rel=0.01)
+    assert lengths[Estimate.EXPECTED] == pytest.approx(
+        lengths[Estimate.HIGH] / PEAK_SHARE_KEPT[Estimate.EXPECTED], rel=0.01
+    )
 
 
 def test_products_on_matrix_units_stay():

@@ -3,7 +3,7 @@
 from drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.syncs import EXPLICITS, READS, WAITS
+from tb_bottleneck.replay.scenarios.syncs import EXPLICITS, SCALAR_READS, WAITS
 
 SYNCED = """
     step    aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb
@@ -22,7 +22,7 @@ def test_without_waits_the_device_is_the_limit():
 
 
 def test_waits_of_another_kind_stay():
-    assert after_fix(drawn_graph(SYNCED), READS) == 32
+    assert after_fix(drawn_graph(SYNCED), SCALAR_READS) == 32
 
 
 def test_at_worst_the_last_wait_of_each_step_stays():

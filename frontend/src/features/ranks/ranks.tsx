@@ -4,6 +4,7 @@ import { addStyle } from "../../shared/page/style_sheet";
 import type { AccountRow, Job as JobMessage, RankRow, RanksAnswer, Speedup } from "../../shared/report";
 import type { Key } from "../../shared/run/keys";
 import type { ViewProps } from "../../shared/run/view_props";
+import { poll } from "../../shared/server/polling";
 import viewStyle from "../../shared/style/view.css";
 import { count, duration, share, shortShare, speedup } from "../../shared/text/format";
 import { sourceName } from "../../shared/text/names";
@@ -21,7 +22,7 @@ interface Props extends ViewProps {
 
 export function RanksView({ client, entry, report, choose }: Props) {
   return (
-    <Request subject={`${entry.id} ranks`} version={report} waiting="Loading the other ranks…" send={(signal) => client.ranks(entry.id, signal)}>
+    <Request subject={`${entry.id} ranks`} version={report} waiting="Loading the other ranks…" send={(signal, onProgress) => poll(() => client.ranks(entry.id, signal), signal, onProgress)}>
       {(answer) =>
         answer.job && answer.ranks.length > 1 ? (
           <Job answer={answer} chosen={entry.id} run={entry.run} choose={choose} />

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { isHidden, onVisibilityChange } from "../../shared/page/host";
 import type { TelemetryAnswer } from "../../shared/report";
 import type { Client } from "../../shared/server/api";
+import { poll } from "../../shared/server/polling";
 import { Poller } from "../../shared/server/poller";
 import { fromSeconds } from "../../shared/text/format";
 import { Feed } from "./feed";
@@ -21,7 +22,7 @@ export interface TelemetryData {
 export function useTelemetry(client: Client, id: string): TelemetryData & { readonly setData: (data: TelemetryAnswer) => void } {
   const [data, setData] = useState<TelemetryAnswer>();
   const [problem, setProblem] = useState<string>();
-  const feed = useMemo(() => new Feed((points, range, signal) => client.telemetry(id, points, range, signal)), [id]);
+  const feed = useMemo(() => new Feed((points, range, signal) => poll(() => client.telemetry(id, points, range, signal), signal)), [id]);
   useEffect(() => {
     const poller = new Poller(async (signal) => {
       const result = await feed.update(signal);

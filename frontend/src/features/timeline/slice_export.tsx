@@ -4,6 +4,7 @@ import { save } from "../../shared/page/download";
 import type { RunEntry } from "../../shared/report";
 import type { Span } from "../../shared/run/viewport";
 import type { Client } from "../../shared/server/api";
+import { poll } from "../../shared/server/polling";
 import { fileStem } from "../../shared/text/names";
 import { openViewer, sendTrace } from "./perfetto";
 
@@ -16,7 +17,8 @@ interface Props {
 export function SliceExport({ client, entry, span }: Props) {
   const [message, setMessage] = useState("");
   const name = `${fileStem(entry.source)}.slice`;
-  const requestSlice = () => client.slice(entry.id, span.begin, span.end, new AbortController().signal);
+  const { signal } = new AbortController(); // never aborted
+  const requestSlice = () => poll(() => client.slice(entry.id, span.begin, span.end, signal), signal);
 
   const download = async () => {
     setMessage("Creating the slice…");

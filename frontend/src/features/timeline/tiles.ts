@@ -3,7 +3,7 @@
 import type { Lane, Timeline, TimelineAnswer } from "../../shared/report";
 import { lengthOf, type Span } from "../../shared/run/viewport";
 import { poll } from "../../shared/server/polling";
-import type { Result } from "../../shared/server/result";
+import type { Attempt } from "../../shared/server/result";
 
 export const TILE_PIXELS = 512;
 const DEEPEST = 40; // 2^40 tiles of a day are 0.1 µs each
@@ -63,7 +63,7 @@ export function overlapping(span: Span, level: number, whole: Span): readonly [n
   return [at(span.begin), at(span.end)];
 }
 
-type Request = (begin: number, end: number, pixels: number, signal: AbortSignal) => Promise<Result<TimelineAnswer>>;
+type Request = (begin: number, end: number, pixels: number, signal: AbortSignal) => Promise<Attempt<TimelineAnswer>>;
 
 export class Tiles {
   private readonly cache = new Map<string, Tile>();

@@ -1,12 +1,10 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
-import type { ComparisonAnswer, DeviceList, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
-import { poll, type JobStatus } from "./polling";
-import type { Result } from "./result";
+import type { ComparisonAnswer, DeviceList, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
+import type { Attempt } from "./result";
 
 /** Responses that are cached, to be revalidated with If-None-Match or shown again at once: the list and the latest reports. */
 const CACHE_SIZE = 24;
 const TIMEOUT_MS = 20_000;
-const MAX_STATUS_BYTES = 4_096; // of a slice response that is a status and not a trace
 
 // Relative URLs: the page's <base> ends in `data/plugin/tb_bottleneck/`, also under --path_prefix.
 const RUNS_URL = "runs";
@@ -24,11 +22,6 @@ interface CacheEntry {
   readonly value: unknown;
 }
 
-/** A slice of a trace, or the status of the work that makes it. */
-interface Slice extends JobStatus {
-  readonly bytes?: ArrayBuffer;
-}
-
 type Guard<T> = (value: unknown) => value is T;
 
 /** Sends the requests. An unchanged response is the same object as before, so that nothing is drawn again. */
@@ -37,11 +30,11 @@ export class Client {
 
   constructor(private readonly fetcher: typeof fetch) {}
 
-  runs(signal: AbortSignal): Promise<Result<RunList>> {
+  runs(signal: AbortSignal): Promise<Attempt<RunList>> {
     return this.getCached(RUNS_URL, signal, isRunList);
   }
 
-  report(id: string, signal: AbortSignal): Promise<Result<ReportAnswer>> {
+  report(id: string, signal: AbortSignal): Promise<Attempt<ReportAnswer>> {
     return this.getCached(withId("report", id), signal, isAboutRun<ReportAnswer>);
   }
 
@@ -51,60 +44,57 @@ export class Client {
     return isAboutRun<ReportAnswer>(value) ? value : undefined;
   }
 
-  ranks(id: string, signal: AbortSignal): Promise<Result<RanksAnswer>> {
+  ranks(id: string, signal: AbortSignal): Promise<Attempt<RanksAnswer>> {
     return this.getCached(withId("ranks", id), signal, isRanks);
   }
 
   /** The telemetry in (since, until], at most `points` samples of each series. */
-  telemetry(id: string, points: number, { since, until }: TimeRange, signal: AbortSignal): Promise<Result<TelemetryAnswer>> {
+  telemetry(id: string, points: number, { since, until }: TimeRange, signal: AbortSignal): Promise<Attempt<TelemetryAnswer>> {
     const from = since === undefined ? "" : `&since=${Math.round(since)}`;
     const to = until === undefined ? "" : `&until=${Math.round(until)}`;
     return this.get(`${withId("telemetry", id)}&points=${points}${from}${to}`, signal, isTelemetry);
   }
 
-  tables(id: string, signal: AbortSignal): Promise<Result<TablesAnswer>> {
+  tables(id: string, signal: AbortSignal): Promise<Attempt<TablesAnswer>> {
     return this.get(withId("tables", id), signal, isAboutRun<TablesAnswer>);
   }
 
   /** Recording A against recording B. */
-  compare(a: string, b: string, signal: AbortSignal): Promise<Result<ComparisonAnswer>> {
+  compare(a: string, b: string, signal: AbortSignal): Promise<Attempt<ComparisonAnswer>> {
     return this.get(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`, signal, isComparison);
   }
 
   /** Several recordings as a series, in this order. */
-  series(ids: readonly string[], signal: AbortSignal): Promise<Result<SeriesAnswer>> {
+  series(ids: readonly string[], signal: AbortSignal): Promise<Attempt<SeriesAnswer>> {
     return this.get(`series?${ids.map((id) => `id=${encodeURIComponent(id)}`).join("&")}`, signal, isSeries);
   }
 
   /** The recording under other conditions, as features/what_if/conditions.ts spells them. */
-  whatIf(id: string, conditions: string, signal: AbortSignal): Promise<Result<WhatIfAnswer>> {
+  whatIf(id: string, conditions: string, signal: AbortSignal): Promise<Attempt<WhatIfAnswer>> {
     return this.get(`${withId("what_if", id)}&${conditions}`, signal, isAboutRun<WhatIfAnswer>);
   }
 
   /** The devices that a prediction can be made for. */
-  devices(signal: AbortSignal): Promise<Result<DeviceList>> {
+  devices(signal: AbortSignal): Promise<Attempt<DeviceList>> {
     return this.getCached("devices", signal, isDevices);
   }
 
   /** The range [begin, end) in ns, at the resolution of so many pixels. */
-  timeline(id: string, begin: number, end: number, pixels: number, signal: AbortSignal): Promise<Result<TimelineAnswer>> {
+  timeline(id: string, begin: number, end: number, pixels: number, signal: AbortSignal): Promise<Attempt<TimelineAnswer>> {
     return this.get(`${withId("timeline", id)}${range(begin, end)}&pixels=${pixels}`, signal, isAboutRun<TimelineAnswer>);
   }
 
   /** The whole recording, whose range is not known yet. */
-  overview(id: string, pixels: number, signal: AbortSignal): Promise<Result<TimelineAnswer>> {
+  overview(id: string, pixels: number, signal: AbortSignal): Promise<Attempt<TimelineAnswer>> {
     return this.get(`${withId("timeline", id)}&pixels=${pixels}`, signal, isAboutRun<TimelineAnswer>);
   }
 
   /** A range as a trace file of its own: its bytes. */
-  async slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Result<ArrayBuffer>> {
-    const url = `${withId("slice", id)}${range(begin, end)}`;
-    const result = await poll(() => this.send(url, signal, {}, readSlice), signal);
-    if (result.kind !== "ok") return result;
-    return result.value.bytes ? { kind: "ok", value: result.value.bytes } : { kind: "failed", message: UNKNOWN_FORM };
+  slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Attempt<ArrayBuffer>> {
+    return this.send(`${withId("slice", id)}${range(begin, end)}`, signal, {}, readBytes);
   }
 
-  private async getCached<T>(url: string, signal: AbortSignal, isT: Guard<T>): Promise<Result<T>> {
+  private async getCached<T>(url: string, signal: AbortSignal, isT: Guard<T>): Promise<Attempt<T>> {
     const entry = this.cache.get(url);
     return this.send(url, signal, entry ? { "If-None-Match": entry.etag } : {}, async (response) => {
       const value: unknown = response.status === 304 ? entry?.value : await readJson(response);
@@ -114,13 +104,11 @@ export class Client {
     });
   }
 
-  private get<T>(url: string, signal: AbortSignal, isT: Guard<T>): Promise<Result<T>> {
+  private get<T>(url: string, signal: AbortSignal, isT: Guard<T>): Promise<Attempt<T>> {
     return this.send(url, signal, {}, async (response) => {
       const value = await readJson(response);
-      if (isT(value)) return value;
-      // A 202 without the fields of a full response: the status is all that the caller reads.
-      if (response.status === PENDING && isPending(value)) return { ...NOT_STARTED, ...value } as T;
-      throw new Error(UNKNOWN_FORM);
+      if (!isT(value)) throw new Error(UNKNOWN_FORM);
+      return value;
     });
   }
 
@@ -129,10 +117,11 @@ export class Client {
     signal: AbortSignal,
     headers: Record<string, string>,
     read: (response: Response) => Promise<T>,
-  ): Promise<Result<T>> {
+  ): Promise<Attempt<T>> {
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
     try {
       const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, timeout]) }).catch(unreachable);
+      if (response.status === ACCEPTED) return { kind: "pending", value: await readPending(response) };
       return { kind: "ok", value: await read(response) };
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
@@ -151,8 +140,7 @@ export class Client {
 }
 
 const UNKNOWN_FORM = "The server’s answer has a form that this tab does not know. Reload the page: it may be older than the server.";
-const PENDING = 202; // Accepted: the server still works on it
-const NOT_STARTED: JobStatus = { state: "waiting", progress: 0, problem: "" };
+const ACCEPTED = 202;
 
 /** Replaces the error of fetch() for an unreachable server, which differs between browsers. */
 function unreachable(error: unknown): never {
@@ -172,25 +160,24 @@ async function readJson(response: Response): Promise<unknown> {
   return response.json();
 }
 
-/** Reads a trace file, or the JSON status that is sent until it is there: with 202, or as a short body with 200. */
-async function readSlice(response: Response): Promise<Slice> {
+async function readBytes(response: Response): Promise<ArrayBuffer> {
   await check(response);
-  const bytes = await response.arrayBuffer();
-  const pending = response.status === PENDING;
-  if (pending || bytes.byteLength <= MAX_STATUS_BYTES) {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    if (pending ? isPending(value) : isAboutRun<JobStatus>(value)) return { ...NOT_STARTED, ...(value as Partial<JobStatus>) };
-    if (pending) throw new Error(UNKNOWN_FORM);
-  }
-  return { state: "done", progress: 1, problem: "", bytes };
+  return response.arrayBuffer();
+}
+
+/** The body of a 202. Throws if it is not a Pending. */
+async function readPending(response: Response): Promise<Pending> {
+  const value = await readJson(response);
+  if (!isPending(value)) throw new Error(UNKNOWN_FORM);
+  return value;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 
-function isPending(value: unknown): value is Fields {
-  return isObject(value) && typeof value["state"] === "string";
+function isPending(value: unknown): value is Pending {
+  return isObject(value) && typeof value["state"] === "string" && typeof value["progress"] === "number";
 }
 
 function isRunList(value: unknown): value is RunList {

@@ -1,26 +1,19 @@
-// Repeats a request until the server has finished the work that it needs.
-import type { Result } from "./result";
+// Repeats a request until the server has computed the response.
+import type { Attempt, Result } from "./result";
 
 const INTERVAL_MS = 250;
 
-/** How far the server's work on a request is. */
-export interface JobStatus {
-  readonly state: string; // waiting | analysing | done | failed
-  readonly progress: number; // 0 to 1
-  readonly problem: string; // the reason, if it failed
-}
-
-/** Returns the response whose state is "done". Calls `onProgress` (0 to 1) after each earlier response. */
-export async function poll<T extends JobStatus>(
-  request: () => Promise<Result<T>>,
+/** The first result that is not pending. Calls `onProgress` (0 to 1) before each repetition. */
+export async function poll<T>(
+  request: () => Promise<Attempt<T>>,
   signal: AbortSignal,
   onProgress: (progress: number) => void = () => undefined,
 ): Promise<Result<T>> {
   for (;;) {
-    const result = await request();
-    if (result.kind !== "ok" || result.value.state === "done") return signal.aborted ? { kind: "aborted" } : result;
-    if (result.value.state === "failed") return { kind: "failed", message: result.value.problem };
-    onProgress(result.value.progress);
+    const attempt = await request();
+    if (signal.aborted) return { kind: "aborted" };
+    if (attempt.kind !== "pending") return attempt;
+    onProgress(attempt.value.progress);
     await pause(INTERVAL_MS, signal);
     if (signal.aborted) return { kind: "aborted" };
   }

@@ -11,5 +11,5 @@ test("a recording has the name that the server uses in comparisons", () => {
   assert.equal(comparedName({ run: ".", source: "a.json" }), "a.json");
   assert.equal(comparedName({ run: "", source: "a.json" }), "a.json");
   const contract = readFileSync(path.join(FRONTEND, "../tb_bottleneck/plugin/http_api.md"), "utf8");
-  assert.ok(contract.includes("`RUN/SOURCE`, or `SOURCE` for a recording in the logdir itself"));
+  assert.match(contract, /`RUN\/SOURCE`, or\s+`SOURCE` for a recording in the logdir itself/);
 });

@@ -76,28 +76,17 @@ test("the latest reports are cached", async () => {
   assert.equal(client.cachedReport("r0"), undefined);
 });
 
-const pending = (value: unknown, status: number) => new Response(JSON.stringify(value), { status });
-
-test("a slice is requested until its bytes are there, whether the server says 202 or sends a short status", async () => {
-  const trace = JSON.stringify({ traceEvents: [{ name: "x".repeat(5_000) }] });
-  for (const first of [pending({ state: "analysing", progress: 0.5 }, 202), pending({ id: "a", state: "waiting", progress: 0, problem: "" }, 200)]) {
-    const { client, requests } = server(first, new Response(trace));
-    const result = await client.slice("a", 1, 2, never);
-    assert.ok(result.kind === "ok");
-    assert.equal(new TextDecoder().decode(result.value), trace);
-    assert.equal(requests.length, 2);
-  }
-});
-
-test("a short trace is a trace, and a failed slice has its reason", async () => {
-  const { client } = server(pending({ traceEvents: [] }, 200), pending({ id: "a", state: "failed", progress: 0, problem: "No such file." }, 200));
-  const short = await client.slice("a", 1, 2, never);
-  assert.ok(short.kind === "ok" && short.value.byteLength > 0);
-  assert.deepEqual(await client.slice("a", 1, 2, never), { kind: "failed", message: "No such file." });
-});
-
-test("202 is a status, whatever else it contains", async () => {
-  const { client } = server(pending({ state: "analysing", progress: 0.25 }, 202), pending({ progress: 1 }, 202));
-  assert.deepEqual(await client.timeline("a", 1, 2, 100, never), { kind: "ok", value: { state: "analysing", progress: 0.25, problem: "" } });
-  assert.equal((await client.timeline("a", 1, 2, 100, never)).kind, "failed");
+test("a 202 is pending on every route, and a slice is the bytes of a 200", async () => {
+  const pending = () => new Response(JSON.stringify({ state: "analysing", progress: 0.5 }), { status: 202 });
+  const broken = new Response(JSON.stringify({ id: "a" }), { status: 202 });
+  const refused = new Response("No device is known as x.", { status: 422, headers: { "Content-Type": "text/plain; charset=utf-8" } });
+  const { client } = server(pending(), pending(), pending(), new Response("{}"), broken, refused);
+  const expected = { kind: "pending", value: { state: "analysing", progress: 0.5 } };
+  assert.deepEqual(await client.report("a", never), expected);
+  assert.deepEqual(await client.tables("a", never), expected);
+  assert.deepEqual(await client.slice("a", 0, 1, never), expected);
+  const slice = await client.slice("a", 0, 1, never);
+  assert.ok(slice.kind === "ok" && slice.value.byteLength === 2);
+  assert.equal((await client.tables("a", never)).kind, "failed", "a 202 with another body");
+  assert.deepEqual(await client.whatIf("a", "device=x", never), { kind: "failed", message: "No device is known as x." });
 });
