@@ -52,7 +52,7 @@ function firstScreen(outputs, entry) {
 async function build(outdir) {
   const { outputFiles, metafile } = await esbuild.build({
     absWorkingDir: FRONTEND,
-    entryPoints: ["src/index.tsx"],
+    entryPoints: ["src/app/index.tsx"],
     bundle: true,
     splitting: true, // views beyond the first screen are fetched when they are opened
     chunkNames: "[name]-[hash]",

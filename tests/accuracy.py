@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from pages import progress, publish  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
-from simulate.illnesses import HARD_NEGATIVES, ILLNESSES  # noqa: E402
+from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 
@@ -44,10 +44,10 @@ def verdict_table(cases: list[Case]) -> Iterator[str]:
     """Precision and recall of the verdict's regime. A run with several right answers counts for what was said."""
     true, said, hit = Counter[str](), Counter[str](), Counter[str]()
     for case in cases:
-        correct = case.said in case.right
-        true[case.said if correct else case.right[0]] += 1
-        said[case.said] += 1
-        hit[case.said] += correct
+        correct = case.answer in case.right_answers
+        true[case.answer if correct else case.right_answers[0]] += 1
+        said[case.answer] += 1
+        hit[case.answer] += correct
     yield "| verdict | runs | said | right | precision | recall |"
     yield "|---|---:|---:|---:|---:|---:|"
     for regime in [*REGIMES, *sorted(set(said) - set(REGIMES))]:
@@ -60,7 +60,7 @@ def cause_table(cases: list[Case]) -> Iterator[str]:
     """Whether planted illnesses are named by the first finding, and healthy runs left alone."""
     yield "| planted | runs | named | |"
     yield "|---|---:|---:|---|"
-    for name, illness in ILLNESSES.items():
+    for name, illness in PROBLEMS.items():
         mine = [case.examination.report for case in cases if case.origin == name]
         named = sum(bool(report.findings) and report.findings[0].cause in illness.named for report in mine)
         told = " or ".join(f"`{cause}`" for cause in illness.named if cause)
@@ -73,10 +73,10 @@ def cause_table(cases: list[Case]) -> Iterator[str]:
 
 def account_table(cases: list[Case]) -> Iterator[str]:
     """Errors of the account, in points: hundredths of the window."""
-    judged = [case for case in cases if case.examination.said]
+    judged = [case for case in cases if case.examination.account]
     yield "| regime | runs that have it | mean error | mean where it has ≥ 1 % | largest error | in run |"
     yield "|---|---:|---:|---:|---:|---|"
-    for regime in judged[0].examination.said:
+    for regime in judged[0].examination.account:
         errors = [(abs(case.examination.errors[regime]), case) for case in judged]
         having = [error for error, case in errors if case.examination.truth.share(regime) >= 0.01]
         largest, case = max(errors, key=lambda pair: pair[0])
@@ -98,15 +98,15 @@ def misses(cases: list[Case]) -> Iterator[str]:
 
 def _what_is_wrong(case: Case) -> Iterator[str]:
     examination = case.examination
-    if case.said not in case.right:
-        yield f"said **{case.said}**, right: {' or '.join(case.right)}"
-    illness = ILLNESSES.get(case.origin)
+    if case.answer not in case.right_answers:
+        yield f"said **{case.answer}**, right: {' or '.join(case.right_answers)}"
+    illness = PROBLEMS.get(case.origin)
     causes = [finding.cause for finding in examination.report.findings]
     if illness and (causes[0] if causes else "") not in illness.named:
         yield f"planted `{illness.cause}`, found {', '.join(f'`{cause}`' for cause in causes) or 'nothing'}"
     off = [
         f"{regime} {_points(examination.truth.share(regime))} → {_points(share)}"
-        for regime, share in examination.said.items()
+        for regime, share in examination.account.items()
         if abs(examination.errors[regime]) > TOLERANCE
     ]
     if off:

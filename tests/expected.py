@@ -1,6 +1,6 @@
 """Measures how well the speed of another device is foretold: `python tests/expected.py [--runs N] [--write]`.
 
-Trainings are simulated twice: on one device, and on another whose kernels take their own time (simulate/elsewhere.py).
+Trainings are simulated twice: on one device, and on another with kernel times of its own (simulate/other_device.py).
 Both are recorded and compared; the promise that the comparison makes from the first recording and the two devices'
 data sheets is held against what the second one measured. Beside it stand recorded pairs, of the demo and (where the
 environment variable TB_BOTTLENECK_TRACES names their folder) public ones. The table goes to stdout, and with --write to
@@ -21,16 +21,16 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from pages import progress, publish  # noqa: E402
-from simulate.elsewhere import JITTER, MISSED, THERE, Elsewhere  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
+from simulate.other_device import JITTER, MISSED, THERE, OtherDevice  # noqa: E402
 from simulate.training import program_of  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
 from tb_bottleneck.commands.run_argument import open_run  # noqa: E402
 from tb_bottleneck.comparison.compare import compare, unprofiled_of  # noqa: E402
-from tb_bottleneck.comparison.runs.compared_run import Side, open_side  # noqa: E402
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if  # noqa: E402
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run  # noqa: E402
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  # noqa: E402
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
 
 # Held out: defects were looked for with other seeds. Where a miss of the page is mended, move on.
@@ -65,7 +65,7 @@ class Pair:
 
 def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> Pair:
     """Simulates, records and compares one pair."""
-    there = Elsewhere(device, seed, missed)
+    there = OtherDevice(device, seed, missed)
     recording = Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
     program = program_of(workload)
     with tempfile.TemporaryDirectory() as folder:
@@ -153,12 +153,12 @@ def recorded_pairs() -> Iterator[str]:
     yield ""
     yield "| recorded | change | expected | interval | measured | without a profiler | error of the time |"
     yield "|---|---|---:|---:|---:|---:|---:|"
-    yield from _row_of("the demo's loader", _demo("slow"), _demo("fixed"), Asked(workers=WORKERS))
+    yield from _row_of("the demo's loader", _demo("slow"), _demo("fixed"), WhatIfOptions(workers=WORKERS))
     for name, a, b, asked in PUBLIC:
         yield from _row_of(name, _public(a), _public(b), asked)
 
 
-def _row_of(name: str, a: Side | None, b: Side | None, asked: Asked) -> Iterator[str]:
+def _row_of(name: str, a: ComparedRun | None, b: ComparedRun | None, asked: WhatIfOptions) -> Iterator[str]:
     """One row; none where a recording is not at hand or gives no verdict."""
     if a is None or b is None:
         yield f"| {name} | not at hand | | | | | |"
@@ -180,22 +180,27 @@ def _row_of(name: str, a: Side | None, b: Side | None, asked: Asked) -> Iterator
 
 WORKERS = 2
 PUBLIC = (
-    ("ResNet-50 on a V100, 0 workers", "kineto_resnet50_nw0_v19_a", "kineto_resnet50_nw4_v19_a", Asked(workers=4)),
-    ("particle transformer on an A100, batch 2", "ptf_bs2_steady", "ptf_bs16_steady", Asked(batch=16)),
-    ("particle transformer on an A100, batch 2", "ptf_bs2_steady", "ptf_bs128_steady_a", Asked(batch=128)),
-    ("particle transformer on an A100, batch 16", "ptf_bs16_steady", "ptf_bs128_steady_a", Asked(batch=128)),
+    (
+        "ResNet-50 on a V100, 0 workers",
+        "kineto_resnet50_nw0_v19_a",
+        "kineto_resnet50_nw4_v19_a",
+        WhatIfOptions(workers=4),
+    ),
+    ("particle transformer on an A100, batch 2", "ptf_bs2_steady", "ptf_bs16_steady", WhatIfOptions(batch=16)),
+    ("particle transformer on an A100, batch 2", "ptf_bs2_steady", "ptf_bs128_steady_a", WhatIfOptions(batch=128)),
+    ("particle transformer on an A100, batch 16", "ptf_bs16_steady", "ptf_bs128_steady_a", WhatIfOptions(batch=128)),
 )
 
 
-def _demo(which: str) -> Side | None:
+def _demo(which: str) -> ComparedRun | None:
     side = open_run(str(RECORDED / "loader_in_main_process" / which))
-    return side if isinstance(side, Side) else None
+    return side if isinstance(side, ComparedRun) else None
 
 
-def _public(name: str) -> Side | None:
+def _public(name: str) -> ComparedRun | None:
     path = Path(os.environ.get("TB_BOTTLENECK_TRACES", "")) / f"{name}.json.gz"
-    side = open_side(name, [str(path)]) if path.is_file() else None
-    return side if isinstance(side, Side) else None
+    side = judge_run(name, [str(path)]) if path.is_file() else None
+    return side if isinstance(side, ComparedRun) else None
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
-from tb_bottleneck.drilldown.inspection import InspectedTrace  # noqa: E402
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace  # noqa: E402
 from tb_bottleneck.drilldown.tables import tables_of  # noqa: E402
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of  # noqa: E402
 from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402

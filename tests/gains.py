@@ -1,7 +1,7 @@
 """Measures how near predicted gains come to real ones: `python tests/gains.py [--runs N] [--write]`.
 
 Simulated trainings with a planted illness are recorded and diagnosed; then the same training is simulated with its
-cure (simulate/cures.py), and the gain that the report predicts is laid beside the one that the cure brings. The
+cure (simulate/fixes.py), and the gain that the report predicts is laid beside the one that the cure brings. The
 recorded pairs of demo/ are real: what is predicted from the slow half's trace is laid beside the ratio of both halves'
 unprofiled step times. The table goes to stdout, and with --write to tests/GAINS.md; progress goes to stderr.
 """
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from pages import progress, publish  # noqa: E402
-from simulate.cures import CURES  # noqa: E402
+from simulate.fixes import FIXES  # noqa: E402
 from simulate.pairs import Pair, finding_of, pair_of, planned, simulated  # noqa: E402
 
 from demo.pairs import PAIRS  # noqa: E402
@@ -39,10 +39,10 @@ def recorded() -> Iterator[Pair]:
     if not (folder / "recorded.json").exists():
         return
     for name, halves in json.loads((folder / "recorded.json").read_text())["pairs"].items():
-        if not PAIRS[name].cures or "slow_over_fixed" not in halves:
+        if not PAIRS[name].fixed_causes or "slow_over_fixed" not in halves:
             continue
         trace = folder / name / "slow" / halves["slow"]["trace"]
-        finding = finding_of(diagnose(str(trace)), tuple(PAIRS[name].cures.split(" or ")))
+        finding = finding_of(diagnose(str(trace)), tuple(PAIRS[name].fixed_causes.split(" or ")))
         yield pair_of(name, 0, halves["slow_over_fixed"], finding)
 
 
@@ -52,7 +52,7 @@ def recorded() -> Iterator[Pair]:
 def page(runs: int) -> Iterator[str]:
     """The whole page, line by line."""
     plans = max(round(runs * PLANS_SHARE), 1)
-    names, pairs, several = list(CURES), [], []
+    names, pairs, several = list(FIXES), [], []
     for number in range(runs):
         progress("simulated pair", number + 1, runs)
         if number < plans:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import accuracy
 from simulate.cases import Case
 from simulate.examine import examine
-from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
+from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy
 
 RUNS = 10
@@ -16,7 +16,7 @@ def test_the_page_counts_every_run_and_has_a_line_for_each_kind(monkeypatch):
     text = "\n".join(accuracy.page(RUNS))
     assert f"## {RUNS} simulated trainings" in text
     assert f"| **all** | {RUNS} | {RUNS} |" in text
-    assert all(f"| {name} |" in text for name in ILLNESSES)
+    assert all(f"| {name} |" in text for name in PROBLEMS)
     assert all(f"| *healthy:* {name} |" in text for name in HARD_NEGATIVES)
     assert "Not judged this time: TB_BOTTLENECK_TRACES names no folder." in text
 

@@ -2,8 +2,8 @@
 
 import pytest
 from simulate.examine import examine, measured
-from simulate.illnesses import BF16, FP32, HARD_NEGATIVES, ILLNESSES
 from simulate.kineto import DIALECTS, Recording
+from simulate.problems import BF16, FP32, HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy, launch_bound
 
 from tb_bottleneck.knowledge.catalogue import load
@@ -21,7 +21,7 @@ def busy_share(workload):
 
 def test_pinning_works_without_workers_too():
     """ "pin_memory does nothing with num_workers=0": the copies' own names say from which memory they came."""
-    ill = ILLNESSES["pageable copies"].make(2).but(loader="main", load_ns=0)
+    ill = PROBLEMS["pageable copies"].make(2).but(loader="main", load_ns=0)
     assert causes(ill)[0] == "pageable_copies"
     pinned = ill.but(pinned=True)
     assert pageable_copies(measured(pinned)).value == 0
@@ -48,7 +48,7 @@ def test_tiny_kernels_on_an_idle_device_are_bound_by_launching_and_not_by_bandwi
 def test_gradient_accumulation_eases_no_bandwidth():
     """It holds fewer activations; each sample's bytes are read and written all the same."""
     bound = healthy(1).but(contractions=0.0, loader="", layers=8)
-    shares = [examine(bound.but(accumulation=times)).said["memory"] for times in (1, 4)]
+    shares = [examine(bound.but(accumulation=times)).account["memory"] for times in (1, 4)]
     assert shares[1] == pytest.approx(shares[0], abs=0.03)
     told = str(load("advice/memory.toml")).lower()
     assert "accumulat" not in told
@@ -58,7 +58,7 @@ def test_gradient_accumulation_eases_no_bandwidth():
 def test_a_synchronising_call_is_no_stall_by_itself(name):
     """ "Look for cudaStreamSynchronize": over a busy device it costs next to nothing, however long it takes."""
     found = examine(HARD_NEGATIVES[name](2))
-    assert found.said["sync"] < 0.02
+    assert found.account["sync"] < 0.02
     assert found.report.verdict.severity == "none"
 
 
@@ -66,7 +66,7 @@ def test_a_value_of_a_tensor_on_the_cpu_is_read_without_waiting():
     """ "aten::item synchronises": optimizers read step counts that lie on the CPU."""
     reading = launch_bound(2).but(cpu_reads=100)
     assert not {"scalar_reads", "metric_reads"} & set(causes(reading))
-    assert examine(reading).said["sync"] < 0.02
+    assert examine(reading).account["sync"] < 0.02
 
 
 @pytest.mark.parametrize(("name", "advised"), [(FP32, True), (BF16, False)])
@@ -84,12 +84,12 @@ def test_bf16_on_amds_matrix_units_is_no_missing_mixed_precision():
 
 def test_collectives_beside_computing_cost_nothing():
     found = examine(HARD_NEGATIVES["overlapped collectives"](1))
-    assert found.said["communication"] < 0.05
+    assert found.account["communication"] < 0.05
     assert not [one for one in found.report.findings if one.regime == "communication"]
 
 
 def test_a_launching_call_that_blocks_since_its_queue_is_full_is_no_overhead():
     """ "cudaLaunchKernel takes most of the CPU's time": a device that is behind makes the host wait in it."""
     found = examine(HARD_NEGATIVES["a full launch queue"](1))
-    assert found.said["launch"] < 0.02
+    assert found.account["launch"] < 0.02
     assert found.report.verdict.severity == "none"

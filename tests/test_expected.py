@@ -4,9 +4,9 @@ from statistics import fmean
 
 import expected
 import pytest
-from simulate.elsewhere import THERE, Elsewhere
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
+from simulate.other_device import THERE, OtherDevice
 from simulate.training import program_of
 from simulate.workload import healthy, random_workload
 
@@ -34,7 +34,7 @@ def test_most_promises_hold_where_kernels_miss_their_data_sheets():
 
 
 def test_elsewhere_only_the_device_changes():
-    there = Elsewhere("NVIDIA H200", 3, missed=0.0)
+    there = OtherDevice("NVIDIA H200", 3, missed=0.0)
     program = program_of(healthy(3))
     moved = there.program(program)
     assert len(moved.instructions) == len(program.instructions)

@@ -3,17 +3,17 @@
 import gains
 import pytest
 from gains import TARGET_MEDIAN, TARGET_WORST, recorded
-from simulate.cures import CURES
-from simulate.illnesses import ILLNESSES
+from simulate.fixes import FIXES
 from simulate.machine import Machine
 from simulate.pairs import BURSTY, Pair, planned, simulated
+from simulate.problems import PROBLEMS
 from simulate.training import program_of
 
 # Another range than the one that the page is measured with.
 SEEDS = range(4_000, 4_003)
 
 
-@pytest.mark.parametrize("name", CURES)
+@pytest.mark.parametrize("name", FIXES)
 def test_a_predicted_gain_comes_true(name):
     pairs = [simulated(name, seed) for seed in SEEDS]
     assert any(pair.predicted for pair in pairs), "nothing was predicted"
@@ -23,11 +23,11 @@ def test_a_predicted_gain_comes_true(name):
 
 
 # A cured loader begins with an empty queue of batches, so its program begins later.
-@pytest.mark.parametrize("name", [name for name in CURES if name not in BURSTY])
+@pytest.mark.parametrize("name", [name for name in FIXES if name not in BURSTY])
 def test_a_cure_of_the_simulator_cures(name):
     """The cured program is shorter: else the page would compare predictions with nothing."""
-    program = program_of(ILLNESSES[name].make(4_100))
-    cured = CURES[name](program, 4)
+    program = program_of(PROBLEMS[name].make(4_100))
+    cured = FIXES[name](program, 4)
     ill_end, cured_end = (max(op.end for op in Machine(each).run().ops) for each in (program, cured))
     assert cured_end < ill_end
 
@@ -49,8 +49,8 @@ def test_the_page_has_a_line_for_each_illness_and_lists_the_misses(monkeypatch):
     """The pairs are made up: a fifth of the runs are plans, predicted 25 % too low; single cures, 5 %."""
     monkeypatch.setattr(gains, "planned", lambda seed: Pair("a plan", seed, 2.0, 1.5, 1.4, 1.6))
     monkeypatch.setattr(gains, "simulated", lambda name, seed: Pair(name, seed, 2.0, 1.9, 1.8, 2.1))
-    lines = list(gains.page(5 * len(CURES)))
-    assert all(f"| {name} | 4 | 4 | 2.00x | 5.0% | 5.0% | 100% |" in lines for name in CURES)
+    lines = list(gains.page(5 * len(FIXES)))
+    assert all(f"| {name} | 4 | 4 | 2.00x | 5.0% | 5.0% | 100% |" in lines for name in FIXES)
     missed = [line for line in lines if line.startswith("- a plan")]
-    assert len(missed) == len(CURES)
+    assert len(missed) == len(FIXES)
     assert missed[0].endswith("1.50x (1.40 to 1.60) predicted, 2.00x true")

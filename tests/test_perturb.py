@@ -6,17 +6,17 @@ import json
 import pytest
 from perturb import ABSTAINS, NEVER, OTHER, RIGHT, SAME, grade, judged, page
 from perturbations import PERTURBATIONS
-from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
+from simulate.problems import PROBLEMS
 from simulate.training import program_of
 from simulate.workload import healthy, launch_bound
 
 RUNS = {
-    "input": ILLNESSES["loader in the main process"].make(3),
+    "input": PROBLEMS["loader in the main process"].make(3),
     "launch": launch_bound(3).but(loader=""),
     "compute": healthy(3).but(contractions=0.9, loader="", kernel_ns=400_000),
-    "sync": ILLNESSES["scalar reads in the forward pass"].make(3),
+    "sync": PROBLEMS["scalar reads in the forward pass"].make(3),
 }
 # What an honest answer becomes where the rows that tell the regime are gone.
 HONEST = {

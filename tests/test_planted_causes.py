@@ -1,6 +1,6 @@
 """Causes that no simulated illness plants, drawn: each is named where its time is lost, and not where it costs nothing.
 
-The others are planted in simulate/illnesses.py, with healthy trainings that look ill beside them.
+The others are planted in simulate/problems.py, with healthy trainings that look ill beside them.
 """
 
 import json

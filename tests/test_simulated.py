@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from simulate.examine import RECOVERABLE, TOLERANCE, WORTH_RECOVERING, examine, recorded, right_answers
-from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import QUEUE_LIMIT, Machine
 from simulate.pieces import MULTIPROCESSORS
+from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.program import (
     COMPUTE_STREAM,
     PYTHON,
@@ -49,9 +49,9 @@ MANY = range(500_000, 500_250)
 def accounts_are_true(seed: int) -> None:
     workload = random_workload(seed)
     found = examine(workload, recorded(workload, seed))
-    assert found.report.verdict.regime, found.told()
-    assert found.worst() <= TOLERANCE, found.told()
-    assert found.report.verdict.regime in right_answers(found.truth), found.told()
+    assert found.report.verdict.regime, found.describe()
+    assert found.worst() <= TOLERANCE, found.describe()
+    assert found.report.verdict.regime in right_answers(found.truth), found.describe()
 
 
 @QUICK
@@ -66,50 +66,50 @@ def test_of_many_trainings_hardly_one_is_judged_wrong():
     cases = [examine(workload, recorded(workload, seed)) for seed, workload in ((s, random_workload(s)) for s in MANY)]
     wrong = [case for case in cases if case.report.verdict.regime not in right_answers(case.truth)]
     off = [case for case in cases if case.worst() > TOLERANCE]
-    assert len(wrong) <= 0.01 * len(cases), "\n\n".join(case.told() for case in wrong)
-    assert len(off) <= 0.02 * len(cases), "\n\n".join(case.told() for case in off)
+    assert len(wrong) <= 0.01 * len(cases), "\n\n".join(case.describe() for case in wrong)
+    assert len(off) <= 0.02 * len(cases), "\n\n".join(case.describe() for case in off)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("name", ILLNESSES)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_a_planted_illness_is_named(name, seed):
-    illness = ILLNESSES[name]
+    illness = PROBLEMS[name]
     found = examine(illness.make(seed))
-    assert right_answers(found.truth)[0] == illness.regime, f"the simulator planted something else: {found.told()}"
-    assert found.report.verdict.regime == illness.regime, found.told()
-    assert found.report.findings[0].cause == illness.cause, found.told()
+    assert right_answers(found.truth)[0] == illness.regime, f"the simulator planted something else: {found.describe()}"
+    assert found.report.verdict.regime == illness.regime, found.describe()
+    assert found.report.findings[0].cause == illness.cause, found.describe()
     assert found.report.verdict.severity in ("warning", "critical")
-    assert found.worst() <= TOLERANCE, found.told()
+    assert found.worst() <= TOLERANCE, found.describe()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", HARD_NEGATIVES)
 def test_a_training_bound_by_its_device_stays_clean(name, seed):
     found = examine(HARD_NEGATIVES[name](seed))
-    assert right_answers(found.truth)[0] not in RECOVERABLE, f"the simulator planted an illness: {found.told()}"
-    assert found.report.verdict.severity == "none", found.told()
-    assert not [one for one in found.report.findings if one.regime in RECOVERABLE], found.told()
-    assert found.worst() <= TOLERANCE, found.told()
+    assert right_answers(found.truth)[0] not in RECOVERABLE, f"the simulator planted an illness: {found.describe()}"
+    assert found.report.verdict.severity == "none", found.describe()
+    assert not [one for one in found.report.findings if one.regime in RECOVERABLE], found.describe()
+    assert found.worst() <= TOLERANCE, found.describe()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_every_dialect_tells_the_same_story(dialect):
-    illness = ILLNESSES["loader in the main process"]
+    illness = PROBLEMS["loader in the main process"]
     for steps in (True, False):
         workload = illness.make(3)
         found = examine(workload, Recording(dialect, steps=steps, stacks=workload.stacks, noise=True))
-        assert found.report.verdict.regime == "input", found.told()
+        assert found.report.verdict.regime == "input", found.describe()
         assert found.report.window.basis == ("profiler_step" if steps else "inferred")
-        assert found.worst() <= TOLERANCE, found.told()
+        assert found.worst() <= TOLERANCE, found.describe()
 
 
 def test_a_recording_without_any_annotation_of_steps_is_judged_by_its_period():
-    found = examine(ILLNESSES["Python between the steps"].make(3), Recording(DIALECTS[3], steps=False, optimizer=False))
-    assert found.report.verdict.regime == "host", found.told()
+    found = examine(PROBLEMS["Python between the steps"].make(3), Recording(DIALECTS[3], steps=False, optimizer=False))
+    assert found.report.verdict.regime == "host", found.describe()
 
 
 def test_rank_and_device_are_those_of_the_recording():
-    found = examine(ILLNESSES["exposed collectives"].make(1), Recording(DIALECTS[3], distributed=True))
+    found = examine(PROBLEMS["exposed collectives"].make(1), Recording(DIALECTS[3], distributed=True))
     assert (found.report.rank, found.report.world_size) == (0, 8)
     assert found.report.device.name == "NVIDIA A100-SXM4-40GB"
 
@@ -137,7 +137,7 @@ def test_a_recording_without_its_kernels_gets_no_verdict(tmp_path):
 
 @pytest.mark.parametrize("part", [0.75, 0.9, 0.99])
 def test_a_recording_cut_off_by_the_end_of_its_job_is_judged_by_what_is_there(tmp_path, part):
-    illness = ILLNESSES["loader in the main process"]
+    illness = PROBLEMS["loader in the main process"]
     _, run = run_of(illness.make(1))
     text = kineto_json(run, Recording(DIALECTS[3]))
     path = tmp_path / "cut.pt.trace.json"
@@ -166,7 +166,7 @@ def test_the_simulator_keeps_the_laws_of_the_device(seed):
         ops = [op for op in run.ops if (op.device, op.stream) == stream]
         assert all(before.end < after.begin for before, after in pairwise(ops)), "a stream is a queue"
         assert all(op.issued < op.begin for op in ops), "nothing begins before it is launched"
-    for before, after in pairwise(run.doings):
+    for before, after in pairwise(run.activities):
         assert before[1] == after[0], "the host is always somewhere"
 
 

@@ -1,8 +1,8 @@
 // Small recordings, lists and answers for the tests.
-import type { Report, ReportAnswer, RunEntry, RunList } from "../src/report";
+import type { Report, ReportAnswer, RunEntry, RunList } from "../src/shared/report";
 
 export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
-  const done = { state: "done", progress: 1, health: "ok", reason: "", each_ns: [], witness: "trace", live: false };
+  const done = { state: "done", progress: 1, health: "ok", reason: "", step_times_ns: [], witness: "trace", evidence_source: "trace", live: false };
   return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, ...done, ...fields };
 }
 
@@ -11,7 +11,7 @@ export function list(...runs: readonly RunEntry[]): RunList {
 }
 
 export function report(source: string): Report {
-  return { schema: 1, run: "r", source, witness: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], stretches: [] };
+  return { schema: 2, run: "r", source, witness: "trace", evidence_source: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], phases: [] };
 }
 
 export function done(source: string): ReportAnswer {

@@ -1,4 +1,4 @@
-// Compiles every *.test.ts(x) beside this file with esbuild and runs them with node's own test runner.
+// Compiles every *.test.ts(x) below this folder with esbuild and runs them with node's own test runner.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import os from "node:os";
@@ -7,12 +7,13 @@ import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile()).map((file) => path.join(file.parentPath ?? file.path, file.name));
+const testsIn = (folder) => filesIn(folder).filter((file) => /\.test\.tsx?$/.test(file));
 const outdir = mkdtempSync(path.join(os.tmpdir(), "tab-tests-"));
 try {
   await esbuild.build({
-    entryPoints: readdirSync(HERE)
-      .filter((name) => /\.test\.tsx?$/.test(name))
-      .map((name) => path.join(HERE, name)),
+    entryPoints: testsIn(HERE),
     bundle: true,
     platform: "node",
     format: "esm",
@@ -27,7 +28,7 @@ try {
     define: { FRONTEND: JSON.stringify(path.dirname(HERE)) },
     logLevel: "warning",
   });
-  const files = readdirSync(outdir).map((name) => path.join(outdir, name));
+  const files = filesIn(outdir);
   process.exitCode = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit" }).status ?? 1;
 } finally {
   rmSync(outdir, { recursive: true });

@@ -22,8 +22,8 @@ test("names from a trace are hostile: no source makes markup out of text", () =>
 });
 
 test("the tab asks nobody but its own server, and knows one address that a click opens in a window of its own", () => {
-  assert.deepEqual(filesWith(/https?:\/\/|url\(|@import|@font-face/), ["perfetto.ts"]);
-  const opener = sources.find(({ name }) => name === "perfetto.ts")?.text ?? "";
+  assert.deepEqual(filesWith(/https?:\/\/|url\(|@import|@font-face/), ["features/timeline/perfetto.ts"]);
+  const opener = sources.find(({ name }) => name === "features/timeline/perfetto.ts")?.text ?? "";
   assert.deepEqual(opener.match(/https?:\/\/[^"]*/g), ["https://ui.perfetto.dev"]);
   assert.ok(!/fetch|import\(/.test(opener));
 });
@@ -33,5 +33,5 @@ test("no link leaves the page by a fragment, which the page's <base> would turn 
 });
 
 test("nanoseconds and percent are written in one file only", () => {
-  assert.deepEqual(filesWith(/1e6|1e9|\* 100\b|toFixed/), ["format.ts"]);
+  assert.deepEqual(filesWith(/1e6|1e9|\* 100\b|toFixed/), ["shared/text/format.ts"]);
 });

@@ -5,11 +5,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.tools.calibration import Measured
+    from tb_bottleneck.tools.calibration import Calibration
 
 _TITLES = {
     "bf16_flops": "products in bf16",
@@ -37,7 +37,7 @@ directory that TB_BOTTLENECK_CACHE names, else in your own cache directory.
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    calibrate = declared(
+    calibrate = add_subparser(
         commands,
         "calibrate",
         "measure what this machine's device really reaches (about 2 s)",
@@ -74,7 +74,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     return _keep(measured, sys.stderr if options.json else sys.stdout)
 
 
-def _measured(device: str | None) -> "Measured":
+def _measured(device: str | None) -> "Calibration":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -91,7 +91,7 @@ def _measured(device: str | None) -> "Measured":
         return calibrate(device, show)
 
 
-def _print(measured: "Measured") -> None:
+def _print(measured: "Calibration") -> None:
     from tb_bottleneck.units import bytes_text, duration_text
 
     print(f"{measured.device} ({measured.driver})")
@@ -105,8 +105,9 @@ def _print(measured: "Measured") -> None:
         print(f"  {_TITLES[name]:<{_WIDTH}}  not measured: {because}")
 
 
-def _keep(measured: "Measured", told: TextIO) -> int:
+def _keep(measured: "Calibration", told: TextIO) -> int:
     from tb_bottleneck.monitor.facts import calibration_store
+    from tb_bottleneck.storage import CACHE_VARIABLE
 
     try:
         kept = calibration_store.keep(measured.device, measured.driver, measured.figures)
@@ -117,7 +118,7 @@ def _keep(measured: "Measured", told: TextIO) -> int:
         )
         return 1
     if kept is None:
-        words = f"Not kept: {calibration_store.VARIABLE} switches the cache off."
+        words = f"Not kept: {CACHE_VARIABLE} switches the cache off."
     else:
         words = f"Kept in {kept}: runs that are monitored from now on record it."
     print(words, file=told)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ is at work. One run records up to 20 traces on request.
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    capture = declared(
+    capture = add_subparser(
         commands,
         "capture",
         "ask monitored trainings that run now for a trace",
@@ -46,13 +46,13 @@ def add(commands: "Subparsers") -> None:
 
 
 def _capture(options: argparse.Namespace) -> int:
-    from tb_bottleneck.monitor.writer.run_directory import ask, living
+    from tb_bottleneck.monitor.writer.run_directory import live_directories, request_capture
 
     logdir = Path(options.logdir)
     if not logdir.is_dir():
         raise NotFound(f"no such directory: {logdir}")
     before = _traces(logdir)
-    alive = living(logdir)
+    alive = live_directories(logdir)
     if not alive:
         raise NotFound(
             f"no monitored training writes under {logdir} now; start one with: tb-bottleneck run --logdir {logdir} …"
@@ -60,7 +60,7 @@ def _capture(options: argparse.Namespace) -> int:
     refused = 0
     for directory in alive:
         try:
-            asked = ask(directory)
+            asked = request_capture(directory)
         except OSError as error:
             refused += 1
             print(f"tb-bottleneck: {directory} cannot be written to: {error.strerror}", file=sys.stderr)

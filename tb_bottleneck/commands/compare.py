@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -30,7 +30,7 @@ where?
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    compare = declared(
+    compare = add_subparser(
         commands,
         "compare",
         "two runs side by side, or several in a row: where the time went, and why",
@@ -53,7 +53,7 @@ def add(commands: "Subparsers") -> None:
 
 def _compare(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison import ci_gates
-    from tb_bottleneck.comparison.compare import compare_sides
+    from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.series.run_series import series_of
     from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series
 
@@ -67,13 +67,13 @@ def _compare(options: argparse.Namespace) -> int:
         return 2
     with progress_bar() as begin:
         sides = [open_run(run, begin(run)) for run in options.runs]
-    told = compare_sides(sides[0], sides[-1])
+    told = compare_runs(sides[0], sides[-1])
     if len(sides) == 2:
         _show(told, render_comparison(told), options.json)
     else:
         series = series_of(sides)
         _show(series, render_series(series), options.json)
-    said = ci_gates.slower(told, most) if most is not None else None
+    said = ci_gates.slowdown_violation(told, most) if most is not None else None
     if said is not None:
         print(f"tb-bottleneck: {said}", file=sys.stderr)
     return int(said is not None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ record a trace for it with:
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    diagnose = declared(
+    diagnose = add_subparser(
         commands,
         "diagnose",
         "judge recordings: files, run directories or whole logdirs",
@@ -70,15 +70,15 @@ def _diagnose(options: argparse.Namespace) -> int:
     # numpy would start threads to multiply matrices with, which took 0.1 s of the processors; no matrix is multiplied.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        overspent = _gate(options.fail_over)
+        budget_violations = _gate(options.fail_over)
     except ValueError as error:
         print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
         return 2
     found = [one for path in options.paths for one in _recordings(path)]
     problems: list[str] = []
     reports = list(_reports(found, options, problems))
-    jobs = _joined(found, reports)
-    problems += overspent(reports)
+    reports, jobs = _joined(found, reports)
+    problems += budget_violations(reports)
     for problem in problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
     _show(reports, jobs, options)
@@ -89,21 +89,21 @@ def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
     """What says where these budgets are not kept. Raises ValueError."""
     if not texts:
         return lambda reports: []
-    from tb_bottleneck.comparison.ci_gates import budget_of, overspent
+    from tb_bottleneck.comparison.ci_gates import budget_of, budget_violations
 
     budgets = [budget_of(text) for text in texts]
-    return lambda reports: overspent(reports, budgets)
+    return lambda reports: budget_violations(reports, budgets)
 
 
-def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "list[Job]":
-    """Joins in place the reports that are about one process; returns the jobs that several are about."""
+def _joined(found: list[tuple[str, str]], reports: "list[Report]") -> "tuple[list[Report], list[Job]]":
+    """Returns the reports, joined if they are about one process, and the jobs that several of them are about."""
     if len(reports) < 2:
-        return []
+        return reports, []
     from tb_bottleneck.report.cross_check import join
     from tb_bottleneck.report.jobs import jobs_of
 
-    join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
-    return jobs_of(reports)
+    joined = join(zip((os.path.dirname(path) for path, _ in found), reports, strict=True))
+    return joined, jobs_of(joined)
 
 
 def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespace) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-Tell = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str], Tell]]:
+def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
     """Gives a function that begins a line with these words, in place of the last one, and returns what moves it."""
     if not sys.stderr.isatty():
         yield lambda words: _nothing
@@ -26,7 +26,7 @@ def progress_bar() -> Iterator[Callable[[str], Tell]]:
         yield partial(_line, bar)
 
 
-def _line(bar: "Progress", words: str) -> Tell:
+def _line(bar: "Progress", words: str) -> ProgressCallback:
     for task in bar.task_ids:
         bar.remove_task(task)
     return partial(_show, bar, bar.add_task(words, total=None))

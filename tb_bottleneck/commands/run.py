@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ leaves open. `with Monitor(logdir, model=model):` times it in every step.
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    run = declared(
+    run = add_subparser(
         commands,
         "run",
         "run an unchanged training script, monitored",

@@ -6,40 +6,37 @@ from typing import TYPE_CHECKING
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
-    from tb_bottleneck.commands.progress_bar import Tell
-    from tb_bottleneck.comparison.runs.compared_run import Judged, Unjudged
+    from tb_bottleneck.commands.progress_bar import ProgressCallback
+    from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
 
 REPORT_ENDINGS = (".bottlenecks.json", ".reports.json", "reports.json")
 LARGEST_REPORT = 16 << 20  # bytes; the reports of a job of 256 ranks take some 10
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFiles:
     """The files of one run, the oldest first: its traces, and what its monitor wrote."""
 
     traces: tuple[str, ...]
     telemetry: tuple[str, ...] = ()
 
 
-def open_run(path: str, progress: "Tell | None" = None) -> "Judged | Unjudged":
+def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRun | UnjudgedRun":
     """Reads and judges the run at `path`: a trace, a directory, or a report that `diagnose` wrote.
 
     Raises:
         NotFound: nothing is there, no trace is in it, or it holds several runs.
     """
-    from tb_bottleneck.comparison.runs.compared_run import open_side
-    from tb_bottleneck.comparison.runs.from_reports import reported
-    from tb_bottleneck.diagnosis.telemetry import Listener, judge_telemetry, unheard
+    from tb_bottleneck.comparison.runs.from_reports import run_from_reports
+    from tb_bottleneck.comparison.runs.open_run import open_recordings
 
     if path.endswith(REPORT_ENDINGS):
-        return reported(path, _text(path))
+        return run_from_reports(path, _text(path))
     run = recordings_of(path)
-    listeners = [Listener(file) for file in run.telemetry]
-    heard = [unheard(listener, run=path) or judge_telemetry(listener, run=path) for listener in listeners]
-    return open_side(path, run.traces, progress, heard, [listener.telemetry.facts for listener in listeners])
+    return open_recordings(path, run.traces, run.telemetry, progress)
 
 
-def recordings_of(path: str) -> Run:
+def recordings_of(path: str) -> RunFiles:
     """The files of the run at `path`.
 
     Raises:
@@ -50,7 +47,7 @@ def recordings_of(path: str) -> Run:
     from tb_bottleneck.sources.logdir import scan
 
     if status_of(path).kind == "file":
-        return Run((path,))
+        return RunFiles((path,))
     found = sorted(scan(path).recordings, key=lambda one: (one.mtime_ns, one.path))
     traces = [one for one in found if not is_event_file(one.path)]
     if not traces:
@@ -64,7 +61,7 @@ def recordings_of(path: str) -> Run:
         shown = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
         raise NotFound(f"{path} holds {len(runs)} runs ({shown}); name one of them")
     events = (one.path for one in found if is_event_file(one.path))
-    return Run(tuple(one.path for one in traces), tuple(events))
+    return RunFiles(tuple(one.path for one in traces), tuple(events))
 
 
 def _text(path: str) -> bytes:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 NARROWEST = 40
 
 
-def declared(
+def add_subparser(
     commands: "Subparsers", name: str, summary: str, description: str, examples: str, usage: str | None = None
 ) -> argparse.ArgumentParser:
     """The parser of a new command. `summary` stands in the list of commands, `examples` below the options."""

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.tools.loader_sweep.endless_loaders import Feed, Setting
-    from tb_bottleneck.tools.loader_sweep.sweep import Failed, Measured, Sweep
+    from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders
+    from tb_bottleneck.tools.loader_sweep.sweep import Sweep, SweepFailure, SweepResult
 
 EXAMPLES = """\
 examples:
@@ -35,7 +35,7 @@ _DESCRIPTION = (
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    sweep = declared(
+    sweep = add_subparser(
         commands,
         "sweep-loader",
         "measure a dataset under many DataLoader settings",
@@ -67,14 +67,14 @@ def add(commands: "Subparsers") -> None:
 
 def _sweep(options: argparse.Namespace) -> int:
     from tb_bottleneck.tools.loader_sweep import sweep
-    from tb_bottleneck.tools.loader_sweep.endless_loaders import feed_of
-    from tb_bottleneck.tools.loader_sweep.user_factory import made_by
+    from tb_bottleneck.tools.loader_sweep.endless_loaders import sweep_loaders
+    from tb_bottleneck.tools.loader_sweep.user_factory import call_factory
 
-    feed = feed_of(made_by(options.factory))
+    feed = sweep_loaders(call_factory(options.factory))
     tried = _settings(options, pinnings=(False, True) if feed.device else (False,), given=feed.given)
     goes_on = options.workers is None
     results = _results(sweep.Sweep(feed, options.seconds_per_setting), tried, goes_on)
-    found = [one for one in results if isinstance(one, sweep.Measured)]
+    found = [one for one in results if isinstance(one, sweep.SweepResult)]
     best = sweep.knee(found) if found else None
     if options.json:
         print(json.dumps(_as_json(results, best, feed)))
@@ -85,28 +85,30 @@ def _sweep(options: argparse.Namespace) -> int:
     return 0 if best else 1
 
 
-def _settings(options: argparse.Namespace, pinnings: Sequence[bool], given: "Setting | None") -> list["Setting"]:
+def _settings(
+    options: argparse.Namespace, pinnings: Sequence[bool], given: "LoaderSetting | None"
+) -> list["LoaderSetting"]:
     from tb_bottleneck.monitor.facts.cpu import usable_cores
     from tb_bottleneck.tools.loader_sweep import sweep
 
     prefetches = options.prefetch or sweep.PREFETCHES
     if options.workers is not None:
-        tried = sweep.grid(options.workers, prefetches, pinnings)
+        tried = sweep.all_combinations(options.workers, prefetches, pinnings)
     else:
         tried = sweep.settings(usable_cores(), prefetches, pinnings)
     return tried if given is None else sorted({*tried, given})
 
 
-def _results(sweep: "Sweep", tried: Sequence["Setting"], goes_on: bool) -> list["Measured | Failed"]:
+def _results(sweep: "Sweep", tried: Sequence["LoaderSetting"], goes_on: bool) -> list["SweepResult | SweepFailure"]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from tb_bottleneck.monitor.facts.cpu import usable_cores
-    from tb_bottleneck.tools.loader_sweep.sweep import beyond, is_hopeless
+    from tb_bottleneck.tools.loader_sweep.sweep import is_hopeless, next_setting
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
-    results: list[Measured | Failed] = []
+    results: list[SweepResult | SweepFailure] = []
     waiting = list(tried)
     # Without a thread that redraws: workers are forked from this process, and a fork copies a lock that it holds.
     with Progress(
@@ -121,21 +123,23 @@ def _results(sweep: "Sweep", tried: Sequence["Setting"], goes_on: bool) -> list[
             bar.advance(task)
             if is_hopeless(results):
                 break
-            more = beyond(results, usable_cores()) if goes_on and not waiting else None
+            more = next_setting(results, usable_cores()) if goes_on and not waiting else None
             if more is not None and more not in {one.setting for one in results}:
                 waiting.append(more)
                 bar.update(task, total=len(results) + 1)
     return results
 
 
-def _as_json(results: Sequence["Measured | Failed"], best: "Measured | None", feed: "Feed") -> dict[str, object]:
+def _as_json(
+    results: Sequence["SweepResult | SweepFailure"], best: "SweepResult | None", feed: "SweepLoaders"
+) -> dict[str, object]:
     from tb_bottleneck.monitor.facts.cpu import usable_cores
     from tb_bottleneck.tools.loader_sweep import sweep
 
     rows: list[dict[str, object]] = []
     for one in results:
         row: dict[str, object] = {**_columns(one.setting), "yours": one.setting == feed.given}
-        if isinstance(one, sweep.Failed):
+        if isinstance(one, sweep.SweepFailure):
             row["failed"] = one.because
         else:
             row |= {
@@ -152,11 +156,11 @@ def _as_json(results: Sequence["Measured | Failed"], best: "Measured | None", fe
     return found
 
 
-def _columns(setting: "Setting") -> dict[str, object]:
+def _columns(setting: "LoaderSetting") -> dict[str, object]:
     return {"num_workers": setting.workers, "pin_memory": setting.pinned, "prefetch_factor": setting.prefetch or None}
 
 
-def _print(results: Sequence["Measured | Failed"], best: "Measured | None", feed: "Feed") -> None:
+def _print(results: Sequence["SweepResult | SweepFailure"], best: "SweepResult | None", feed: "SweepLoaders") -> None:
     from tb_bottleneck.tools.loader_sweep import sweep
 
     print("workers  pinned  prefetch   samples/s    ±    first batch")
@@ -164,7 +168,7 @@ def _print(results: Sequence["Measured | Failed"], best: "Measured | None", feed
         setting = one.setting
         what = f"{setting.workers:7}  {'yes' if setting.pinned else 'no':>6}  {setting.prefetch or '-':>8}  "
         mark = " <- yours" if setting == feed.given else ""
-        if isinstance(one, sweep.Failed):
+        if isinstance(one, sweep.SweepFailure):
             print(f"{what}  failed: {one.because}{mark}")
             continue
         mark = f" <- use this{' (yours)' if mark else ''}" if one is best else mark
@@ -172,7 +176,7 @@ def _print(results: Sequence["Measured | Failed"], best: "Measured | None", feed
     if best is None:
         return
     print(f"\n{sweep.code(best.setting)}")
-    by_setting = {one.setting: one for one in results if isinstance(one, sweep.Measured)}
+    by_setting = {one.setting: one for one in results if isinstance(one, sweep.SweepResult)}
     base = by_setting.get(feed.given) if feed.given else by_setting[min(by_setting)]
     if base is not None and base is not best:
         name = "your own setting" if feed.given else f"num_workers={base.setting.workers}"

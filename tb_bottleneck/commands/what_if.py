@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
-from tb_bottleneck.commands.subparser import declared
+from tb_bottleneck.commands.subparser import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -26,7 +26,7 @@ MOST = 1 << 30
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    asked = declared(
+    asked = add_subparser(
         commands,
         "what-if",
         "predict a run on another device, with other workers, batch, precision or link",
@@ -52,10 +52,10 @@ def _count(text: str) -> int:
 
 def _what_if(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison.texts.terminal import render_what_if
-    from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+    from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
     from tb_bottleneck.report.rendering.json_form import as_json
 
-    asked = Asked(options.device, options.workers, options.batch, options.precision, options.link)
+    asked = WhatIfOptions(options.device, options.workers, options.batch, options.precision, options.link)
     with progress_bar() as begin:
         side = open_run(options.path, begin(options.path))
     told = what_if(side, asked)

@@ -1,82 +1,82 @@
-"""Budgets that a run is held to, for gates that let nobody through who spends more."""
+"""CI gates: budgets that a run must not exceed."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tb_bottleneck.comparison.significance import MIN_STEPS
+from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2, comparison_pb2
 from tb_bottleneck.units import duration_text, share_text
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
-WHOLE = Regime.GPU_UNUSED
+WHOLE_RUN = Regime.GPU_UNUSED
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The share of the step that a regime may own at most."""
+    """The largest share of the step that a regime may own."""
 
     regime: str
     share: float
 
 
 def share_of(text: str) -> float:
-    """The share that "0.05" or "5%" spells, 0 to 1. Raises ValueError."""
-    found = _SHARE.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(f"{text!r} is no share: write 0.05 or 5%")
-    share = float(found[1]) / (100 if found[2] else 1)
+    """Parses a share such as "0.05" or "5%", 0 to 1. Raises ValueError."""
+    match = _SHARE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a share; write 0.05 or 5%")
+    share = float(match[1]) / (100 if match[2] else 1)
     if share > 1:
-        raise ValueError(f"{text!r} is more than the whole: write 0.05 or 5%")
+        raise ValueError(f"{text!r} is more than 100 %; write 0.05 or 5%")
     return share
 
 
 def budget_of(text: str) -> Budget:
-    """The budget that "input=0.10" spells. Raises ValueError."""
+    """Parses a budget such as "input=0.10". Raises ValueError."""
     regime, _, share = text.partition("=")
-    if regime not in (*REGIMES, WHOLE):
-        raise ValueError(f"{regime!r} is no regime; these are: {', '.join((*REGIMES, WHOLE))}")
+    if regime not in (*REGIMES, WHOLE_RUN):
+        raise ValueError(f"{regime!r} is not a regime; the regimes are: {', '.join((*REGIMES, WHOLE_RUN))}")
     return Budget(regime, share_of(share))
 
 
-def overspent(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget]) -> list[str]:
-    """One sentence for each budget that a report does not keep, and for each report that cannot be held to any."""
-    asked, judged = list(budgets), list(reports)
-    if asked and not judged:
+def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget]) -> list[str]:
+    """Returns a sentence for each budget that a report exceeds, and for each report that cannot be checked."""
+    limits, all_reports = list(budgets), list(reports)
+    if limits and not all_reports:
         return ["no budget can be checked: no recording was found"]
-    said = []
-    for report in judged:
+    violations = []
+    for report in all_reports:
         name = f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source
-        if asked and not report.HasField("verdict"):
-            said.append(f"{name}: no budget can be checked, the recording is {report.health.status}")
+        if limits and not report.HasField("verdict"):
+            violations.append(f"{name}: no budget can be checked because the recording is {report.health.status}")
             continue
-        for budget in asked:
+        for budget in limits:
             share = _share(report, budget.regime)
             if share > budget.share:
-                most = share_text(budget.share)
-                said.append(f"{name}: {budget.regime} owns {share_text(share)} of the time, more than {most}")
-    return said
+                limit = share_text(budget.share)
+                violations.append(f"{name}: {budget.regime} owns {share_text(share)} of the time, more than {limit}")
+    return violations
 
 
-def slower(told: comparison_pb2.Comparison, most: float) -> str | None:
-    """The sentence that says that B is slower than A by more than the share `most` and beyond the noise; else None.
+def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
+    """Returns a sentence if B is slower than A by more than the share `limit` and beyond the noise, otherwise None.
 
-    Where nothing can be compared, or one step alone does not tell, that is said too: a gate that cannot see does not
-    open.
+    It also returns a sentence if nothing can be compared, or if a single step does not show a difference: a gate that
+    cannot check must not pass.
     """
-    if not told.comparable:
-        return told.headline
-    growth = told.b_ns / told.a_ns - 1
-    if growth > most and min(told.a_steps, told.b_steps) < MIN_STEPS:
-        return f"whether B is slower than A cannot be told. {told.test}"
-    if growth <= most or not told.told:
+    if not comparison.comparable:
+        return comparison.headline
+    growth = comparison.b_ns / comparison.a_ns - 1
+    if growth > limit and min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
+        return f"cannot determine whether B is slower than A. {comparison.test}"
+    if growth <= limit or not comparison.significant:
         return None
-    times = f"{duration_text(told.b_ns)} instead of {duration_text(told.a_ns)} per {told.per}"
-    return f"B is {share_text(growth)} slower than A, more than {share_text(most)}: {times}. {told.test}"
+    times = f"{duration_text(comparison.b_ns)} instead of {duration_text(comparison.a_ns)} per {comparison.per}"
+    return f"B is {share_text(growth)} slower than A, more than {share_text(limit)}: {times}. {comparison.test}"
 
 
 def _share(report: bottleneck_pb2.Report, regime: str) -> float:
-    if regime == WHOLE:
-        return float(report.verdict.share) if report.verdict.regime == WHOLE else 0.0
+    if regime == WHOLE_RUN:
+        return float(report.verdict.share) if report.verdict.regime == WHOLE_RUN else 0.0
     return float(next((row.share for row in report.account if row.regime == regime), 0.0))

@@ -1,19 +1,18 @@
-"""From A's time to B's, regime by regime: the deltas sum to the whole difference."""
+"""The time of A and B by regime; the differences sum to the whole difference."""
 
-from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 
 
 def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeDelta]:
-    """One bar for each regime, in the order of the design. The arguments are ns by regime."""
+    """Returns one row for each regime, in the order of REGIMES. The arguments are ns by regime."""
     return [
         pb.RegimeDelta(
             regime=regime,
             a_ns=a[regime],
             b_ns=b[regime],
             delta_ns=b[regime] - a[regime],
-            title=regime_advice(regime).title,
+            title=regime.label,
         )
         for regime in REGIMES
     ]

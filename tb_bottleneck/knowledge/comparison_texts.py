@@ -16,20 +16,20 @@ def fact_titles() -> Mapping[str, str]:
 
 
 @cache
-def remainder_words(cause: str) -> Template | None:
+def shortfall_text(cause: str) -> Template | None:
     """The evidence of what B's time and the promise differ by, to be filled in; None for a cause without words here."""
     text = _words()["remainder"].get(cause)
     return None if text is None else Template(text)
 
 
 @cache
-def headline_words(part: str) -> Template:
+def headline_text(part: str) -> Template:
     """A part of a headline, to be filled in."""
     return Template(_words()["headline"][part])
 
 
 @cache
-def facts_left_out() -> frozenset[str]:
+def ignored_facts() -> frozenset[str]:
     """Facts of a context that are never compared: about one machine or process, or said better by others."""
     return frozenset(_words()["left_out"]["facts"])
 
@@ -42,7 +42,7 @@ def sweep_titles() -> Mapping[str, str]:
 
 
 @cache
-def follows(swept: str) -> frozenset[str]:
+def dependent_facts(swept: str) -> frozenset[str]:
     """Facts that differ because the thing with this title does."""
     words = _words()
     return frozenset(
@@ -51,19 +51,19 @@ def follows(swept: str) -> frozenset[str]:
 
 
 @cache
-def facts_shown() -> frozenset[str]:
+def observed_facts() -> frozenset[str]:
     """Facts that a run shows rather than is given."""
     return frozenset(_words()["shown"]["facts"])
 
 
 @cache
-def series_words(part: str) -> Template:
+def series_text(part: str) -> Template:
     """A sentence about several runs, to be filled in."""
     return Template(_words()["series"][part])
 
 
 @cache
-def what_if_words(part: str) -> Template:
+def what_if_text(part: str) -> Template:
     """A sentence about a run that was not made, to be filled in."""
     return Template(_words()["what_if"][part])
 

@@ -7,7 +7,7 @@ loader workers which use one.
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from tb_bottleneck.monitor.steps.device_timing import Event
+from tb_bottleneck.monitor.steps.device_timing import TimingEvent
 
 COUNTED = {
     "device_allocations": "num_device_alloc",
@@ -47,13 +47,13 @@ def own_gpu(torch: Any) -> int:
     return held.index(max(held)) if any(held) else int(torch.cuda.current_device())
 
 
-def new_event() -> Event | None:
+def new_event() -> TimingEvent | None:
     """An event that tells time, None as long as no such device is in use."""
     torch = _torch()
     if torch.cuda.is_initialized():
-        return cast(Event, torch.cuda.Event(enable_timing=True))
+        return cast(TimingEvent, torch.cuda.Event(enable_timing=True))
     if torch.xpu.is_initialized():
-        return cast(Event, torch.xpu.Event(enable_timing=True))
+        return cast(TimingEvent, torch.xpu.Event(enable_timing=True))
     return None
 
 
@@ -71,7 +71,7 @@ def allocator_counts() -> Mapping[str, Any]:
     return cast(Mapping[str, Any], torch.cuda.memory_stats_as_nested_dict())
 
 
-class Allocator:
+class AllocatorCounters:
     """Differences of the allocator's counts, from one look to the next."""
 
     def __init__(self, counts: Callable[[], Mapping[str, Any]] = allocator_counts) -> None:

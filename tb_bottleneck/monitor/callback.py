@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from tb_bottleneck.monitor.monitor import Monitor
 
 
-class OwnedMonitor:
+class TrainerMonitor:
     """Begins with a training and ends with it, or with the next one: a training that failed may not say that it
     ended."""
 
-    _at_work: ClassVar["OwnedMonitor | None"] = None
+    _at_work: ClassVar["TrainerMonitor | None"] = None
 
     def __init__(self, captures: int = 3) -> None:
         self._captures = captures
@@ -17,19 +17,19 @@ class OwnedMonitor:
 
     def begin(self, logdir: str, model: Any) -> None:
         """A training begins."""
-        if OwnedMonitor._at_work is not None:
-            OwnedMonitor._at_work.end()
+        if TrainerMonitor._at_work is not None:
+            TrainerMonitor._at_work.end()
         self._monitor = Monitor(logdir, model=model, captures=self._captures)
         self._monitor.start()
-        OwnedMonitor._at_work = self
+        TrainerMonitor._at_work = self
 
     def end(self) -> None:
         """The training is over. It may be called twice."""
         if self._monitor is not None:
             self._monitor.stop()
             self._monitor = None
-        if OwnedMonitor._at_work is self:
-            OwnedMonitor._at_work = None
+        if TrainerMonitor._at_work is self:
+            TrainerMonitor._at_work = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Trainers copy and pickle their callbacks; a monitor at work stays where it is."""

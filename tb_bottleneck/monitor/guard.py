@@ -14,7 +14,7 @@ Given = TypeVar("Given")
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class MonitorNote:
     """Something that happened to the monitor at one moment: `unix_ns`, a code of `telemetry.proto`, one sentence."""
 
     unix_ns: int
@@ -28,7 +28,7 @@ class Guard:
     def __init__(self) -> None:
         self.off: dict[str, str] = {}
         """The signals that were switched off, and why; for others to read."""
-        self._notes: list[Happened] = []
+        self._notes: list[MonitorNote] = []
         self._told: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
@@ -65,9 +65,9 @@ class Guard:
                 return
             if len(self._told) < MAX_NOTES:
                 self._told.add((code, detail))
-            self._notes.append(Happened(time.time_ns(), code, detail))
+            self._notes.append(MonitorNote(time.time_ns(), code, detail))
 
-    def take_notes(self) -> list[Happened]:
+    def take_notes(self) -> list[MonitorNote]:
         """The notes since the last call, oldest first."""
         with self._lock:
             taken, self._notes = self._notes, []

@@ -4,7 +4,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from tb_bottleneck.monitor.callback import OwnedMonitor
+from tb_bottleneck.monitor.callback import TrainerMonitor
 
 
 class MonitorCallback(TrainerCallback):
@@ -13,7 +13,7 @@ class MonitorCallback(TrainerCallback):
 
     def __init__(self, logdir: str | None = None, *, captures: int = 3) -> None:
         self._logdir = logdir
-        self._owned = OwnedMonitor(captures)
+        self._owned = TrainerMonitor(captures)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Begins, in every process of the training."""

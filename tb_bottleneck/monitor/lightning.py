@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tb_bottleneck.monitor.callback import OwnedMonitor
+from tb_bottleneck.monitor.callback import TrainerMonitor
 
 try:
     from lightning.pytorch import Callback
@@ -17,7 +17,7 @@ class MonitorCallback(Callback):
     def __init__(self, logdir: str | None = None, *, captures: int = 3) -> None:
         super().__init__()
         self._logdir = logdir
-        self._owned = OwnedMonitor(captures)
+        self._owned = TrainerMonitor(captures)
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Begins, in every process of the training."""

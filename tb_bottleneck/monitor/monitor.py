@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from tb_bottleneck.errors import BottleneckError, Unusable
-from tb_bottleneck.monitor.session import Options, Session
+from tb_bottleneck.monitor.session import MonitorOptions, Session
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S
 
 LEAST_S, MOST_S = 0.05, 3600.0
@@ -113,7 +113,7 @@ class Monitor:
         if "://" in str(self._logdir):
             raise Unusable(f"{self._logdir} is a URL, and a monitor writes to local directories only: give it one")
         every_s = min(max(LEAST_S, float(self._every_s)), MOST_S)
-        session = Session(Options(Path(self._logdir).expanduser(), self._model, int(self._captures), every_s))
+        session = Session(MonitorOptions(Path(self._logdir).expanduser(), self._model, int(self._captures), every_s))
         self.directory = str(session.start())
         self._session = session
         _SESSIONS.add(session)

@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.monitor import accelerator
-from tb_bottleneck.monitor.capture.torch_profiler import StandAside, is_profiling, new_profiler
-from tb_bottleneck.monitor.capture.trace_capture import Allowed, Captures, Recorded
-from tb_bottleneck.monitor.capture.trace_files import Traces
+from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, is_profiling, new_profiler
+from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, TraceCapture
+from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
-from tb_bottleneck.monitor.facts.loader import Loaders
-from tb_bottleneck.monitor.facts.model import Seen
-from tb_bottleneck.monitor.facts.pcie_link import Link
+from tb_bottleneck.monitor.facts.loader import LoaderFacts
+from tb_bottleneck.monitor.facts.model import ModelFacts
+from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.hooks import backward, forward, loader, optimizer, tensor_transfers
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 from tb_bottleneck.monitor.steps.clock_cost import cost_of_a_step
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
 from tb_bottleneck.monitor.steps.step_clock import StepClock
-from tb_bottleneck.monitor.steps.step_rows import Row, Waiting
-from tb_bottleneck.monitor.writer.run_directory import for_traces, new_directory, place
-from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, Pump, Sources
+from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
+from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
+from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
 
 RANKS_THAT_RECORD = 8
 """Ranks beyond these record on request only: the first node's show what differs between ranks."""
@@ -44,7 +44,7 @@ UNSEEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MonitorOptions:
     """What a monitor is told: see `Monitor`."""
 
     logdir: Path
@@ -56,24 +56,26 @@ class Options:
 class Session:
     """One monitor at work, from `start` to `stop`."""
 
-    def __init__(self, options: Options, samplers: Callable[[], list[Sampler]] | None = None) -> None:
+    def __init__(self, options: MonitorOptions, samplers: Callable[[], list[Sampler]] | None = None) -> None:
         from torch.compiler import is_compiling
 
         self._options = options
         self._make_samplers = samplers or _samplers
         self.guard = Guard()
         self.patches = Patches()
-        self._waiting = Waiting()
+        self._waiting = RowQueue()
         self.spans = DeviceSpans(self._waiting.add, accelerator.new_event, accelerator.is_capturing)
         self.clock = StepClock(self._ended)
-        self._seen = Seen()
-        self._loaders = Loaders()
-        self._at = Workplace(self.clock, self.guard, self.patches, self.spans, self._loaders, self._look, is_compiling)
-        self._aside = StandAside(self._at)
-        self._allocator = accelerator.Allocator()
-        self._place = place()
+        self._seen = ModelFacts()
+        self._loaders = LoaderFacts()
+        self._at = HookContext(
+            self.clock, self.guard, self.patches, self.spans, self._loaders, self._look, is_compiling
+        )
+        self._aside = OtherProfilers(self._at)
+        self._allocator = accelerator.AllocatorCounters()
+        self._place = process_rank()
         self._directory = options.logdir
-        self._traces = Traces(self._place.rank, self.guard)
+        self._traces = TraceWriter(self._place.rank, self.guard)
         self.captures = self._new_captures()
         self._aside.captures = self.captures
         self._remove: list[Callable[[], None]] = []
@@ -83,17 +85,17 @@ class Session:
         self._profiled = False
         self._on_device = False
         self._ending = False
-        self._pump: Pump | None = None
+        self._pump: WriterThread | None = None
         self._blas_facts: dict[str, object] = {}
-        self._link = Link()
+        self._link = PcieLinkFacts()
 
     def start(self) -> Path:
         """Makes the run directory, hooks in, and begins to write. Returns the directory. Raises OSError, and then
         nothing is hooked in."""
         directory = new_directory(self._options.logdir, self._place)
         samplers = self.guard.call("samplers", self._make_samplers) or []
-        sources = Sources(self._waiting, samplers, self._facts, self._why_missing, self._hook_ns, self._link.hear)
-        pump = Pump(directory, sources, self.captures, self._traces, self.guard, self._options.every_s)
+        sources = WriterInputs(self._waiting, samplers, self._facts, self._why_missing, self._hook_ns, self._link.hear)
+        pump = WriterThread(directory, sources, self.captures, self._traces, self.guard, self._options.every_s)
         pump.start()
         self._directory, self._pump = directory, pump
         self._clock_ns = self.guard.call("monitor_cost", cost_of_a_step) or 0.0
@@ -152,7 +154,7 @@ class Session:
         for signal, work in install.items():
             self.guard.call(signal, work)
 
-    def _ended(self, row: Row) -> None:
+    def _ended(self, row: StepRow) -> None:
         began = self.clock.now()
         self.guard.call("profiled", self._mark_profiled, row)
         if self._on_device:
@@ -179,7 +181,7 @@ class Session:
     def _hook_ns(self) -> float:
         return self._own_ns + self.clock.steps * self._clock_ns
 
-    def _mark_profiled(self, row: Row) -> None:
+    def _mark_profiled(self, row: StepRow) -> None:
         now = is_profiling()
         row.figures["profiled"] = float(now or self._profiled)
         self._profiled = now
@@ -187,21 +189,21 @@ class Session:
     def _look(self, kind: str, one: Any) -> None:
         self.guard.call(f"facts of the {kind}", self._seen.look, kind, one)
 
-    def _new_captures(self) -> Captures:
+    def _new_captures(self) -> TraceCapture:
         alone = self._place.world_size == 1
-        allowed = Allowed(
+        allowed = CaptureLimits(
             automatic=self._options.captures if self._place.rank < RANKS_THAT_RECORD else 0, together=not alone
         )
 
         def metadata(more: dict[str, object]) -> str:
             return process.as_metadata({**self._facts(), **more})
 
-        return Captures(
+        return TraceCapture(
             new_profiler, self._aside.busy, metadata, self._recorded, self.guard, allowed, time.perf_counter_ns
         )
 
-    def _recorded(self, recorded: Recorded) -> None:
-        text = self._traces.write(recorded, for_traces(self._directory, self._place))
+    def _recorded(self, recorded: FinishedRecording) -> None:
+        text = self._traces.write(recorded, trace_directory(self._directory, self._place))
         if text is not None and self._pump is not None:
             self._pump.take(text)
 
@@ -224,6 +226,6 @@ def _samplers() -> list[Sampler]:
 
 
 def _blas_facts() -> dict[str, object]:
-    from tb_bottleneck.monitor.samplers.thread_pools import facts
+    from tb_bottleneck.monitor.samplers.thread_pools import thread_pool_facts
 
-    return facts()
+    return thread_pool_facts()

@@ -1,7 +1,7 @@
 """Detects a recording without host activity: nothing in it explains why the device had no work."""
 
-from tb_bottleneck.attribution.account import OWN_PAUSE_NS
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.trace.kinds import Kind
@@ -16,7 +16,7 @@ def host_not_recorded_defect(recording: Recording) -> Defect | None:
     if not recording.on_device or len(recording.trace.rows(*_HOST)):
         return None
     gaps = recording.gaps
-    unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= OWN_PAUSE_NS)]
+    unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
     idle = int(gaps.by_activity[:, Activity.OTHER].sum() + unexplained.sum())
     share = idle / recording.account.window
     return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNRECORDED_IDLE_SHARE else None

@@ -1,1 +1,1 @@
-"""Gains that are simulated before they are promised: the dependency graph, the scenarios, the plan."""
+"""Simulates gains on the recorded dependency graph: graph, scenarios and plan."""

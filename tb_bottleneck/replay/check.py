@@ -1,7 +1,7 @@
-"""Whether the graph can be trusted: the recording replayed unmodified, before anything is predicted from it.
+"""Checks whether the graph can be trusted: replays the unmodified recording before anything is predicted from it.
 
-Every latency, pause and lag is set to the usual one of its kind. With each at its own recorded value the replay would
-be exact whatever the edges are; with the usual ones only the edges can bring the recorded times back.
+Every latency, pause and lag is set to the median of its kind. With its own recorded value for each, the replay would be
+exact whatever the dependencies are; with medians, only correct dependencies reproduce the recorded times.
 """
 
 from dataclasses import dataclass, replace
@@ -15,38 +15,38 @@ from tb_bottleneck.replay.graph.graph import Graph, Items
 from tb_bottleneck.replay.simulator import replay
 from tb_bottleneck.trace.table import Bools, Ints
 
-# A prediction cannot be better than the replay it starts from, and predictions are meant to be right within 5 % at the
-# median. Unmodified replays of 29 public traces miss by 0.4 % at most.
-MOST_ERROR = 0.05
-# Frozen time stays as it was whatever is cured. More of it than the smallest gain that a verdict is given for (10 % of
-# the window, regimes/judge.py) could hide what the cure would bring.
-MOST_FROZEN = 0.10
+# A prediction cannot be better than the replay it starts from, and the target for predictions is a median error of 5 %.
+# Unmodified replays of 29 public traces have errors of at most 0.4 %.
+MAX_REPLAY_ERROR = 0.05
+# Frozen time does not change with any fix. A larger share of it than the smallest gain that gets a verdict (10 % of the
+# window, regimes/judge.py) could hide the effect of a fix.
+MAX_FROZEN_SHARE = 0.10
 
 
 @dataclass(frozen=True)
 class Check:
-    """How far the replayed window is from the recorded one, and which share of it nothing modelled explains."""
+    """The relative error of the replayed window, and the share of the window that no modelled dependency explains."""
 
     error: float
     frozen_share: float
 
     @property
     def trusted(self) -> bool:
-        """Whether predictions may be made."""
-        return self.error <= MOST_ERROR and self.frozen_share <= MOST_FROZEN
+        """True if predictions may be made."""
+        return self.error <= MAX_REPLAY_ERROR and self.frozen_share <= MAX_FROZEN_SHARE
 
 
 def check(graph: Graph, layout: Layout) -> Check:
-    """Replays the unmodified recording with usual latencies."""
+    """Replays the unmodified recording with median latencies."""
     begin, end = int(graph.edges[0]), int(graph.edges[-1])
-    again = replay(graph, layout, usual(graph.items)).window
+    replayed = replay(graph, layout, with_median_delays(graph.items)).window
     inside = (graph.items.at >= begin) & (graph.items.at < end)
     frozen = int(graph.items.frozen[inside].sum())
-    return Check(abs(again / (end - begin) - 1), min(frozen / (end - begin), 1.0))
+    return Check(abs(replayed / (end - begin) - 1), min(frozen / (end - begin), 1.0))
 
 
-def usual(items: Items) -> Items:
-    """The items with every latency, pause and lag at the median of its kind; what no kind explains stays."""
+def with_median_delays(items: Items) -> Items:
+    """Returns the items with every latency, pause and lag at the median of its kind; unexplained values stay."""
     has_op = items.stream >= 0
     launched = has_op & (items.latency > LONG_AGO) & (items.latency <= LONGEST_LATENCY_NS)
     waiting, following = (items.waits >= 0) & ~has_op, items.after >= 0

@@ -1,9 +1,9 @@
-"""The profiler's own cost: while it records, the host dispatches more slowly than it will without it.
+"""Estimates the profiler's overhead: during recording, the host dispatches more slowly than without the profiler.
 
-Where the recording says how long a step takes unprofiled, the host's speed is solved for with the simulator: the scale
-of dispatching at which the replay takes that long, or as long as recorded rows can have made of it. Where it does not,
-it is estimated from what was recorded, at a price per event; then the gains of cures that free the host reach from the
-fastest host that must be reckoned with to the host as recorded.
+If the recording gives the step time without the profiler, the host's speed is solved for with the simulator: the scale
+of dispatching at which the replay takes that long, limited by the largest overhead that recorded rows can have.
+Otherwise it is estimated from the recorded events, with a cost per event; then the bounds of gains from fixes that free
+the host range from the fastest plausible host to the host as recorded.
 """
 
 from dataclasses import dataclass
@@ -13,24 +13,26 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
-from tb_bottleneck.replay.modified_graph import World, scaled
+from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
 from tb_bottleneck.trace.kinds import Kind
 
-# Recording slows the dispatching host 1.6 to 2.1 times (torch 2.13, 80 small layers, every combination of the
+# Recording slows a dispatching host by a factor of 1.6 to 2.1 (torch 2.13, 80 small layers, every combination of the
 # profiler's options against none).
-SLOWED_AT_MOST = 2.1
-# Below this the profiler would have slowed the host five times: then something else differs.
-LEAST_SCALE = 0.2
-# Closer than this the profiler cost nothing.
-ALIKE = 0.001
-ROUNDS = 8
-_PRICES = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind.CALL: NS_PER_CALL}
+MAX_HOST_SLOWDOWN = 2.1
+# A smaller scale would mean that the profiler slowed the host five times; then something else differs.
+MIN_HOST_SCALE = 0.2
+# A smaller relative difference means that the profiler had no overhead.
+NO_OVERHEAD_BELOW = 0.001
+BISECTION_ROUNDS = 8
+_COST_PER_EVENT = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind.CALL: NS_PER_CALL}
 
 
 @dataclass(frozen=True)
-class HostScales:
-    """Unprofiled over recorded dispatching: what is expected, and between which bounds. `solved`: from a measured
-    unprofiled step time."""
+class HostScale:
+    """Dispatch time without the profiler / recorded dispatch time: the expected value and its bounds.
+
+    `solved` is True if it comes from a measured step time without the profiler.
+    """
 
     expected: float
     least: float
@@ -38,47 +40,47 @@ class HostScales:
     solved: bool
 
 
-def host_scaled(world: World, scale: float) -> World:
-    """The world with all dispatching and every call's own time scaled."""
+def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
+    """Returns the graph with all dispatching and every call's own time scaled."""
     if scale == 1.0:
-        return world
-    return world.but(gap=world.gap_scaled(Activity.DISPATCH, scale), cost=scaled(world.items.cost, scale))
+        return graph
+    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, scale), cost=scale_column(graph.items.cost, scale))
 
 
-def scales_of(world: World) -> HostScales:
-    """The host's scales. On a CPU run, where dispatching cannot be told from work, the host is taken as recorded."""
-    recording = world.facts.recording
+def host_scale_of(graph: ModifiedGraph) -> HostScale:
+    """Returns the scale of the host; 1 for CPU runs, where dispatching cannot be separated from other work."""
+    recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
-        # It is of the median step; the window also holds steps that take longer, with the profiler as without it.
-        solved = _solved(world, recording.account.window * (1 - overhead.value))
-        return HostScales(solved, solved, solved, solved=True)
+        # The overhead is that of the median step; the window also contains longer steps, with and without the profiler.
+        solved = _solved(graph, recording.account.window * (1 - overhead.value))
+        return HostScale(solved, solved, solved, solved=True)
     if not recording.on_device:
-        return HostScales(1.0, 1.0, 1.0, solved=False)
-    return HostScales(_priced(world), 1 / SLOWED_AT_MOST, 1.0, solved=False)
+        return HostScale(1.0, 1.0, 1.0, solved=False)
+    return HostScale(_from_event_costs(graph), 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False)
 
 
-def _solved(world: World, window: float) -> float:
-    """The scale at which the window takes so long; the replay grows with the scale, so bisection finds it."""
-    if world.window() <= window * (1 + ALIKE):
+def _solved(graph: ModifiedGraph, window: float) -> float:
+    """Returns the scale at which the window takes this long, by bisection: the replay grows with the scale."""
+    if graph.window() <= window * (1 + NO_OVERHEAD_BELOW):
         return 1.0
-    low, high = LEAST_SCALE, 1.0
-    for _ in range(ROUNDS):
+    low, high = MIN_HOST_SCALE, 1.0
+    for _ in range(BISECTION_ROUNDS):
         middle = (low + high) / 2
-        if host_scaled(world, middle).window() > window:
+        if with_host_scale(graph, middle).window() > window:
             high = middle
         else:
             low = middle
     return high
 
 
-def _priced(world: World) -> float:
-    """What is left of dispatching when each recorded event's price is taken off."""
-    recording, items = world.facts.recording, world.items
+def _from_event_costs(graph: ModifiedGraph) -> float:
+    """Returns the share of dispatching that remains without the cost of each recorded event."""
+    recording, items = graph.base.recording, graph.items
     events = recording.trace.events
     launching = np.isin(events.thread, recording.host.launching_threads)
     counted = launching & recording.in_window(events.start)
-    price = sum(cost * int((events.kind[counted] == kind).sum()) for kind, cost in _PRICES.items())
+    overhead = sum(cost * int((events.kind[counted] == kind).sum()) for kind, cost in _COST_PER_EVENT.items())
     inside = recording.in_window(items.at)
     dispatching = int(items.gap[inside, Activity.DISPATCH].sum() + items.cost[inside].sum())
-    return float(np.clip(1 - price / max(dispatching, 1), 1 / SLOWED_AT_MOST, 1.0))
+    return float(np.clip(1 - overhead / max(dispatching, 1), 1 / MAX_HOST_SLOWDOWN, 1.0))

@@ -1,4 +1,4 @@
-"""What a scenario changes: the items of a graph, and what bounds the time from below whatever the items say."""
+"""A recorded dependency graph and its modifications: what scenarios change, and lower bounds of the resulting time."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_operators import quickest_share
+from tb_bottleneck.attribution.cpu_operators import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
@@ -22,13 +22,13 @@ from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
-def scaled(column: Ints, factor: Any) -> Ints:
-    """The column times a factor, or times one per item, in whole ns."""
+def scale_column(column: Ints, factor: float | Floats) -> Ints:
+    """Multiplies a column by a factor, or by one factor per item, and rounds to whole ns."""
     return np.asarray(np.rint(column * factor), np.int64)
 
 
-class Case(Enum):
-    """How well a cure works out: as expected, as badly as it reasonably can, as well as it possibly can."""
+class Estimate(Enum):
+    """How well a fix works: as expected, as badly as is plausible, as well as is possible."""
 
     EXPECTED = "expected"
     LOW = "low"
@@ -36,8 +36,8 @@ class Case(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """What the worlds of one recording share: the recording, its graph, and the check of it."""
+class RecordedGraph:
+    """A recording with its dependency graph, and what all modifications of the graph share."""
 
     recording: Recording
 
@@ -48,22 +48,22 @@ class Facts:
 
     @cached_property
     def layout(self) -> Layout:
-        """Its blocks."""
+        """The blocks of the graph."""
         return layout_of(self.graph)
 
     @cached_property
     def check(self) -> Check:
-        """The unmodified replay."""
+        """The result of replaying the unmodified graph."""
         return check(self.graph, self.layout)
 
     @property
     def ops(self) -> DeviceOps:
-        """Device operations of all devices, which the items' `op` points at."""
+        """Operations of all devices; column `op` of the items contains rows of it."""
         return self.recording.trace.all_device_ops
 
     @cached_property
     def computing(self) -> tuple[Ints, Ints]:
-        """The items whose kernels compute on the judged device, in order of begin, and those begins in ns."""
+        """The items with kernels that compute on the judged device, in order of their start times, and these in ns."""
         items, ops = self.graph.items, self.ops
         if not len(ops):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -77,23 +77,23 @@ class Facts:
         return self.busy_with(self.graph.items.length)
 
     def busy_with(self, length: Ints) -> int:
-        """Time in which the judged device computes, were its kernels of these lengths to begin when they did, in ns.
+        """Returns the time in ns in which the judged device would compute with kernels of these lengths.
 
-        Kernels on several streams share the device, which the graph does not know. Collectives and copies take no part:
-        they may run beside kernels.
+        The kernels keep their recorded start times. Kernels on several streams share the device, which the graph does
+        not model. Collectives and copies are left out, because they may run next to kernels.
         """
         rows, begin = self.computing
         steps = self.recording.steps
         end = np.clip(begin + length[rows], steps.begin, steps.end)
         begin = np.clip(begin, steps.begin, steps.end)
-        # They come by begin, so each adds what of it lies beyond all before it.
+        # Kernels are sorted by start, so each one adds only the part that ends after all earlier ones.
         reach = np.maximum.accumulate(end)
         return int(np.maximum(reach - np.maximum(begin, np.append(steps.begin, reach[:-1])[: len(begin)]), 0).sum())
 
     @cached_property
-    def quickest(self) -> float:
-        """On a CPU run: time of undisturbed operators over that of the recorded ones."""
-        return quickest_share(self.recording.trace, self.recording.host.main_thread)
+    def quickest_share(self) -> float:
+        """CPU runs: time of undisturbed operators / time of the recorded operators."""
+        return undisturbed_share(self.recording.trace, self.recording.host.main_thread)
 
     @cached_property
     def gap_length(self) -> Ints:
@@ -101,7 +101,7 @@ class Facts:
         return np.asarray(self.graph.items.gap.sum(axis=1), np.int64)
 
     def spans_named(self, prefix: str) -> Spans:
-        """When operators or annotations ran whose names start with the prefix."""
+        """Returns when operators or annotations with this name prefix ran."""
         if prefix not in self._spans_by_prefix:
             self._spans_by_prefix[prefix] = self._find_spans(prefix)
         return self._spans_by_prefix[prefix]
@@ -118,70 +118,94 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
-    """A recording as it would have been. `floor`: the window cannot be shorter, in ns. `batch`: samples per step grow
-    by this factor."""
+class ModifiedGraph:
+    """A recorded graph with modified items.
 
-    facts: Facts
+    The window is never shorter than `floor` ns. A step works on `batch` times as many samples as recorded.
+    """
+
+    base: RecordedGraph
     items: Items
     floor: float = 0.0
     batch: float = 1.0
 
-    def but(self, **changes: Any) -> "World":
-        """The same with some columns of the items changed; the very same world where none is another than before.
+    def with_items(
+        self,
+        *,
+        gap: Ints | None = None,
+        cost: Ints | None = None,
+        waits: Ints | None = None,
+        drains: Bools | None = None,
+        lag: Ints | None = None,
+        length: Ints | None = None,
+        pause: Ints | None = None,
+        after: Ints | None = None,
+    ) -> "ModifiedGraph":
+        """Returns a graph with these columns of the items, or the same object if none of them differs.
 
-        Most cures find nothing to cure in most recordings, and a world is replayed once at most.
+        Most fixes change nothing in most recordings, and each graph object is replayed at most once.
         """
-        others = {name: column for name, column in changes.items() if not self._holds(name, column)}
-        return replace(self, items=replace(self.items, **others)) if others else self
+        columns: dict[str, Any] = {
+            "gap": gap,
+            "cost": cost,
+            "waits": waits,
+            "drains": drains,
+            "lag": lag,
+            "length": length,
+            "pause": pause,
+            "after": after,
+        }
+        changes = {name: column for name, column in columns.items() if column is not None}
+        changes = {name: column for name, column in changes.items() if not self._has_column(name, column)}
+        return replace(self, items=replace(self.items, **changes)) if changes else self
 
-    def _holds(self, name: str, column: Any) -> bool:
-        mine = getattr(self.items, name)
-        return column is mine or np.array_equal(column, mine)
+    def _has_column(self, name: str, column: Ints | Bools) -> bool:
+        current = getattr(self.items, name)
+        return column is current or np.array_equal(column, current)
 
-    def at_least(self, floor: float) -> "World":
-        """The same, with a window of no less than `floor` ns."""
+    def with_floor(self, floor: float) -> "ModifiedGraph":
+        """Returns the same graph with a window of at least `floor` ns."""
         return replace(self, floor=max(self.floor, floor))
 
-    def with_batch(self, times: float) -> "World":
-        """The same, with so many times the samples per step."""
-        return replace(self, batch=self.batch * times)
+    def with_batch(self, factor: float) -> "ModifiedGraph":
+        """Returns the same graph with `factor` times as many samples per step."""
+        return replace(self, batch=self.batch * factor)
 
     def window(self) -> float:
-        """Its time for the work of the recorded window, in ns: never below what the device needs for the work."""
-        same_length = self.items.length is self.facts.graph.items.length
-        busy = self.facts.busy if same_length else self.facts.busy_with(self.items.length)
+        """Returns the time in ns for the work of the recorded window, never less than the device needs for it."""
+        same_length = self.items.length is self.base.graph.items.length
+        busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
         return max(self._simulated, self.floor, busy) / self.batch
 
     @cached_property
     def _simulated(self) -> int:
-        return replay(self.facts.graph, self.facts.layout, self.items).window
+        return replay(self.base.graph, self.base.layout, self.items).window
 
-    # --- what scenarios ask for ---
+    # --- queries for scenarios ---
 
-    def inside(self, spans: Spans) -> Bools:
-        """Items that are issued in these spans."""
-        return spans.contains(self.facts.graph.items.at)
+    def issued_in(self, spans: Spans) -> Bools:
+        """Returns the mask of the items that are issued in these spans."""
+        return spans.contains(self.base.graph.items.at)
 
-    def gap_inside(self, spans: Spans) -> Floats:
-        """The part of each item's recorded gap that lies in these spans, 0 to 1."""
-        at, length = self.facts.graph.items.at, self.facts.gap_length
+    def gap_share_in(self, spans: Spans) -> Floats:
+        """Returns the share of each item's recorded gap that is in these spans, 0 to 1."""
+        at, length = self.base.graph.items.at, self.base.gap_length
         covered = spans.covered(at - length, at)
         return np.where(length > 0, covered / np.maximum(length, 1), 0.0)
 
-    def works(self, *works: int) -> Bools:
-        """Items whose operation does one of these kinds of work."""
+    def with_work(self, *works: int) -> Bools:
+        """Returns the mask of the items with an operation that does one of these kinds of work."""
         op = self.items.op
-        found: Bools = (op >= 0) & np.isin(self.facts.ops.work[op], works) if len(self.facts.ops) else op >= 0
-        return found
+        mask: Bools = (op >= 0) & np.isin(self.base.ops.work[op], works) if len(self.base.ops) else op >= 0
+        return mask
 
-    def gap_scaled(self, activity: Activity, factor: Any) -> Ints:
-        """The gaps with what the host did so in them scaled by a factor, or by one per item."""
+    def gap_scaled(self, activity: Activity, factor: float | Floats) -> Ints:
+        """Returns the gaps, with the time of one host activity multiplied by a factor, or by one factor per item."""
         gap = self.items.gap.copy(order="K")
-        gap[:, activity] = scaled(gap[:, activity], factor)
+        gap[:, activity] = scale_column(gap[:, activity], factor)
         return gap
 
 
-def recorded_world(facts: Facts) -> World:
-    """The recording as it was."""
-    return World(facts, facts.graph.items)
+def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
+    """Returns the graph as recorded."""
+    return ModifiedGraph(base, base.graph.items)

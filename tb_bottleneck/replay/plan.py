@@ -1,7 +1,7 @@
-"""The plan: which cure first, and how much faster after each, simulated over the recording.
+"""Builds the plan: the order of fixes, with the cumulative gain after each, simulated on the recorded graph.
 
-The best cure is applied, then the recording with it is simulated again with each that is left: two cures that free the
-same time do not add up. The plan ends where the next cure would bring less than WORTH_DOING.
+The best fix is applied, then the resulting graph is simulated again with each remaining fix, because two fixes that
+save the same time do not add up. The plan ends when the next fix would save less than WORTH_DOING.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.check import Check
-from tb_bottleneck.replay.host_scale import HostScales, host_scaled, scales_of
-from tb_bottleneck.replay.modified_graph import Case, Facts, World, recorded_world
-from tb_bottleneck.replay.run_to_run_noise import NOISE
+from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
-# A cure that brings less than this share of the step that is left is lost in the noise between two runs of one training
-# (a few percent from run to run).
+# A fix that saves a smaller share of the remaining step cannot be distinguished from the noise between two runs of one
+# training (a few percent).
 WORTH_DOING = 0.02
 
 
 @dataclass(frozen=True)
 class Gain:
-    """Step time before over step time after: what is expected, and between which bounds."""
+    """Step time before / step time after: the expected value and its bounds."""
 
     expected: float
     low: float
@@ -31,8 +31,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """A cure, and what it comes to together with those before it: the gain in all, and what the recorded step would
-    take with it, in ns."""
+    """A fix, with the cumulative gain after it and all earlier steps, and the resulting step time in ns."""
 
     cause: str
     scenario: str
@@ -42,100 +41,102 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the replay says of one recording: the check, gains of single cures by cause, and the plan.
+    """The replay's result for one recording: the check, the gains of single fixes by cause, and the plan.
 
-    Without trust in the replay, or without a scenario for any cause, gains and plan are empty.
+    Gains and plan are empty if the replay is not trusted or no cause has a scenario. `host_scale` is None if nothing
+    was predicted.
     """
 
     check: Check
     gains: Mapping[str, Gain]
     plan: tuple[PlanStep, ...]
-    scales: HostScales | None  # None where nothing was predicted
+    host_scale: HostScale | None
 
 
 @dataclass(frozen=True, eq=False)
-class _Worlds:
-    """The same recording with the same cures, the expected one first: cures and host speed working out differently."""
+class _Variants:
+    """The same recording with the same fixes, for several estimates and host speeds; the expected one comes first."""
 
-    worlds: tuple[World, ...]
-    cases: tuple[Case, ...]
+    graphs: tuple[ModifiedGraph, ...]
+    estimates: tuple[Estimate, ...]
 
     @property
-    def expected(self) -> World:
-        return self.worlds[0]
+    def expected(self) -> ModifiedGraph:
+        return self.graphs[0]
 
-    def cured(self, scenario: Scenario) -> "_Worlds | None":
-        worlds = [scenario.cure(world, case) for world, case in zip(self.worlds, self.cases, strict=True)]
-        found = tuple(world for world in worlds if world is not None)
-        return _Worlds(found, self.cases) if len(found) == len(self.cases) else None
+    def with_fix(self, scenario: Scenario) -> "_Variants | None":
+        results = [scenario.apply(graph, estimate) for graph, estimate in zip(self.graphs, self.estimates, strict=True)]
+        graphs = tuple(graph for graph in results if graph is not None)
+        return _Variants(graphs, self.estimates) if len(graphs) == len(self.estimates) else None
 
     def windows(self) -> tuple[float, ...]:
-        return tuple(world.window() for world in self.worlds)
+        return tuple(graph.window() for graph in self.graphs)
 
 
 def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
-    """The gains of curing these causes, dearest first or in any order. Causes without a scenario are left out."""
-    facts = Facts(recording)
-    known = [cause for cause in causes if _applies(cause, recording)]
-    if not facts.check.trusted:
-        return Prediction(facts.check, {}, (), None)
-    world = recorded_world(facts)
-    scales = scales_of(world)
-    start = _starting(world, scales)
+    """Predicts the gains of fixing these causes, in any order. Causes without a scenario are left out."""
+    base = RecordedGraph(recording)
+    simulated = [cause for cause in causes if _applies(cause, recording)]
+    if not base.check.trusted:
+        return Prediction(base.check, {}, (), None)
+    graph = unmodified_graph(base)
+    host_scale = host_scale_of(graph)
+    start = _start(graph, host_scale)
     windows = start.windows()
-    cured = {
-        name: start.cured(scenario) for name, scenario in {SCENARIO_OF[c].name: SCENARIO_OF[c] for c in known}.items()
-    }
-    gains_of = {name: _gain(windows, worlds.windows()) for name, worlds in cured.items() if worlds is not None}
-    gains = {cause: gains_of[SCENARIO_OF[cause].name] for cause in known if SCENARIO_OF[cause].name in gains_of}
-    return Prediction(facts.check, gains, tuple(_greedy(start, cured, list(gains))), scales)
+    scenarios = {SCENARIO_OF[cause].name: SCENARIO_OF[cause] for cause in simulated}
+    fixed = {name: start.with_fix(scenario) for name, scenario in scenarios.items()}
+    gains_of = {name: _gain(windows, variants.windows()) for name, variants in fixed.items() if variants is not None}
+    gains = {cause: gains_of[SCENARIO_OF[cause].name] for cause in simulated if SCENARIO_OF[cause].name in gains_of}
+    return Prediction(base.check, gains, tuple(_greedy(start, fixed, list(gains))), host_scale)
 
 
 def _applies(cause: str, recording: Recording) -> bool:
     return cause in SCENARIO_OF and (recording.on_device or SCENARIO_OF[cause].on_cpu)
 
 
-def _starting(world: World, scales: HostScales) -> _Worlds:
-    """The uncured worlds: each bound of the cures at each bound of the host's speed, as far as these differ."""
+def _start(graph: ModifiedGraph, host_scale: HostScale) -> _Variants:
+    """Returns the graphs before any fix: each bound of the fixes with each bound of the host speed."""
+    bounds = (host_scale.least, host_scale.most)
     pairs = dict.fromkeys(
         [
-            (scales.expected, Case.EXPECTED),
-            *((scale, case) for scale in (scales.least, scales.most) for case in (Case.LOW, Case.HIGH)),
+            (host_scale.expected, Estimate.EXPECTED),
+            *((scale, estimate) for scale in bounds for estimate in (Estimate.LOW, Estimate.HIGH)),
         ]
     )
-    return _Worlds(tuple(host_scaled(world, scale) for scale, _ in pairs), tuple(case for _, case in pairs))
+    graphs = tuple(with_host_scale(graph, scale) for scale, _ in pairs)
+    return _Variants(graphs, tuple(estimate for _, estimate in pairs))
 
 
-def _greedy(start: _Worlds, cured: Mapping[str, _Worlds | None], causes: list[str]) -> Iterable[PlanStep]:
-    """Cures one after the other, the best first; `cured` are the start's worlds with each of them, by scenario."""
+def _greedy(start: _Variants, fixed: Mapping[str, _Variants | None], causes: list[str]) -> Iterable[PlanStep]:
+    """Yields one fix after the other, the best first. `fixed` contains the start with each single fix, by scenario."""
     first = start.windows()
-    recording = start.expected.facts.recording
+    recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
     now, left = start, {SCENARIO_OF[cause].name: cause for cause in reversed(causes)}
     while left:
         before = now.expected.window()
-        alone = cured if now is start else {}
-        after = {cause: _expected(now, alone.get(name), cause) for name, cause in left.items()}
+        computed = fixed if now is start else {}
+        after = {cause: _window_after(now, computed.get(name), cause) for name, cause in left.items()}
         best = min(after, key=lambda cause: after[cause])
         if before - after[best] < WORTH_DOING * before:
             return
-        worlds = alone.get(SCENARIO_OF[best].name) or now.cured(SCENARIO_OF[best])
-        if worlds is None:
+        variants = computed.get(SCENARIO_OF[best].name) or now.with_fix(SCENARIO_OF[best])
+        if variants is None:
             return
-        windows = worlds.windows()
+        windows = variants.windows()
         total = _gain(first, windows)
         yield PlanStep(best, SCENARIO_OF[best].name, step_ns / total.expected, total)
-        now, left = worlds, {name: cause for name, cause in left.items() if cause != best}
+        now, left = variants, {name: cause for name, cause in left.items() if cause != best}
 
 
-def _expected(now: _Worlds, cured: _Worlds | None, cause: str) -> float:
-    """The window after one more cure, which `cured` holds where it was tried already; for ever where it cannot be."""
-    world = SCENARIO_OF[cause].cure(now.expected, Case.EXPECTED) if cured is None else cured.expected
-    return world.window() if world is not None else float("inf")
+def _window_after(now: _Variants, computed: _Variants | None, cause: str) -> float:
+    """Returns the expected window after one more fix, from `computed` if available; infinity if not applicable."""
+    graph = SCENARIO_OF[cause].apply(now.expected, Estimate.EXPECTED) if computed is None else computed.expected
+    return graph.window() if graph is not None else float("inf")
 
 
 def _gain(before: tuple[float, ...], after: tuple[float, ...]) -> Gain:
-    """Never below one: whoever sees a cure do harm undoes it."""
+    """Returns the gain, at least 1: users revert a fix that makes training slower."""
     ratios = [b / max(a, 1.0) for b, a in zip(before, after, strict=True)]
-    low, high = min(ratios) / (1 + NOISE), max(ratios) * (1 + NOISE)
+    low, high = min(ratios) / (1 + RUN_TO_RUN_NOISE), max(ratios) * (1 + RUN_TO_RUN_NOISE)
     return Gain(*(max(ratio, 1.0) for ratio in (ratios[0], low, high)))

@@ -1,4 +1,4 @@
-"""The simulator: one pass over the blocks of a graph gives the times of its steps."""
+"""Simulates a graph: one pass over its blocks gives the times of the steps."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from tb_bottleneck.trace.table import Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed:
-    """What came of it: the edges of the steps in ns, and when each block was over on the host and on its stream."""
+class ReplayResult:
+    """The edges of the steps in ns, and when each block ended on the host and on its stream."""
 
     edges: Ints
     host: list[int]
@@ -25,8 +25,8 @@ class Replayed:
         return int(self.edges[-1] - self.edges[0])
 
 
-def replay(graph: Graph, layout: Layout, items: Items | None = None) -> Replayed:
-    """Runs the graph; with `items` in the place of its own, which must depend on one another as those do."""
+def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayResult:
+    """Simulates the graph, with `items` instead of its own; they must have the same dependencies."""
     work = graph.items if items is None else items
     maps = maps_of(work, layout)
     drains, marks = work.drains[layout.last].tolist(), work.mark[layout.last].tolist()
@@ -66,11 +66,11 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> Replayed
         host[block] = h
         if mark >= 0:
             reached[mark] = h if mark == 0 and graph.host_only else max(h, latest_judged)
-    return Replayed(_edges(graph, layout, work, reached, device), host, device)
+    return ReplayResult(_edges(graph, layout, work, reached, device), host, device)
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:
-    """The edges of the steps; of a window that was not cut into steps, the device's first begin and last end."""
+    """Returns the edges of the steps; for a window without steps, the device's first start and last end."""
     if reached:
         return np.maximum.accumulate(np.array([reached[mark] for mark in sorted(reached)], np.int64))
     ends = [end for stream, end in zip(layout.stream, device, strict=True) if stream in graph.judged]

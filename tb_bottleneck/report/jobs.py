@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from statistics import fmean, median
 
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.replay.run_to_run_noise import NOISE
-from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE, word
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -28,7 +27,7 @@ def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
     by_run: defaultdict[str, dict[int, pb.Report]] = defaultdict(dict)
     for report in reports:
         if (
-            report.witness != "telemetry"
+            report.evidence_source != "telemetry"
             and report.world_size > 1
             and report.HasField("rank")
             and report.HasField("verdict")
@@ -77,8 +76,8 @@ def _speedup(waits: dict[int, float], stragglers: set[int], every: bool) -> pb.S
     expected, least, most = (1 / (1 - (wait - pace)) for wait in (min(others, usual), min(second, mean), usual))
     return pb.Speedup(
         expected=expected,
-        low=max(least / (1 + NOISE), 1.0),
-        high=most * (1 + NOISE),
+        low=max(least / (1 + RUN_TO_RUN_NOISE), 1.0),
+        high=most * (1 + RUN_TO_RUN_NOISE),
         basis="ranks",
         assumes=word("ranks_assumed").substitute(),
     )

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Comparison(_message.Message):
-    __slots__ = ("schema", "a", "b", "per", "speedup", "noise", "headline", "by_regime", "expected", "causes", "context", "a_ns", "b_ns", "told", "test", "notes", "comparable", "a_batch", "b_batch", "a_steps", "b_steps")
+    __slots__ = ("schema", "a", "b", "per", "speedup", "noise", "headline", "by_regime", "expected", "causes", "context", "a_ns", "b_ns", "significant", "test", "notes", "comparable", "a_batch", "b_batch", "a_steps", "b_steps")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     A_FIELD_NUMBER: _ClassVar[int]
     B_FIELD_NUMBER: _ClassVar[int]
@@ -21,7 +21,7 @@ class Comparison(_message.Message):
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     A_NS_FIELD_NUMBER: _ClassVar[int]
     B_NS_FIELD_NUMBER: _ClassVar[int]
-    TOLD_FIELD_NUMBER: _ClassVar[int]
+    SIGNIFICANT_FIELD_NUMBER: _ClassVar[int]
     TEST_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     COMPARABLE_FIELD_NUMBER: _ClassVar[int]
@@ -42,7 +42,7 @@ class Comparison(_message.Message):
     context: _containers.RepeatedCompositeFieldContainer[ContextRow]
     a_ns: float
     b_ns: float
-    told: bool
+    significant: bool
     test: str
     notes: _containers.RepeatedScalarFieldContainer[str]
     comparable: bool
@@ -50,7 +50,7 @@ class Comparison(_message.Message):
     b_batch: BatchSize
     a_steps: int
     b_steps: int
-    def __init__(self, schema: _Optional[int] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., per: _Optional[str] = ..., speedup: _Optional[float] = ..., noise: _Optional[float] = ..., headline: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., expected: _Optional[_Union[Expected, _Mapping]] = ..., causes: _Optional[_Union[CausesChanged, _Mapping]] = ..., context: _Optional[_Iterable[_Union[ContextRow, _Mapping]]] = ..., a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., told: bool = ..., test: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., comparable: bool = ..., a_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., b_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., a_steps: _Optional[int] = ..., b_steps: _Optional[int] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., per: _Optional[str] = ..., speedup: _Optional[float] = ..., noise: _Optional[float] = ..., headline: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., expected: _Optional[_Union[Expected, _Mapping]] = ..., causes: _Optional[_Union[CausesChanged, _Mapping]] = ..., context: _Optional[_Iterable[_Union[ContextRow, _Mapping]]] = ..., a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., significant: bool = ..., test: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., comparable: bool = ..., a_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., b_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., a_steps: _Optional[int] = ..., b_steps: _Optional[int] = ...) -> None: ...
 
 class RegimeDelta(_message.Message):
     __slots__ = ("regime", "a_ns", "b_ns", "delta_ns", "title")
@@ -75,12 +75,13 @@ class BatchSize(_message.Message):
     def __init__(self, samples: _Optional[float] = ..., basis: _Optional[str] = ...) -> None: ...
 
 class Expected(_message.Message):
-    __slots__ = ("speedup", "low", "high", "by_regime", "remainder", "basis", "assumptions", "b_ns", "kernels_speedup")
+    __slots__ = ("speedup", "low", "high", "by_regime", "remainder", "shortfall", "basis", "assumptions", "b_ns", "kernels_speedup")
     SPEEDUP_FIELD_NUMBER: _ClassVar[int]
     LOW_FIELD_NUMBER: _ClassVar[int]
     HIGH_FIELD_NUMBER: _ClassVar[int]
     BY_REGIME_FIELD_NUMBER: _ClassVar[int]
     REMAINDER_FIELD_NUMBER: _ClassVar[int]
+    SHORTFALL_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
     ASSUMPTIONS_FIELD_NUMBER: _ClassVar[int]
     B_NS_FIELD_NUMBER: _ClassVar[int]
@@ -88,15 +89,16 @@ class Expected(_message.Message):
     speedup: float
     low: float
     high: float
-    by_regime: _containers.RepeatedCompositeFieldContainer[Promise]
-    remainder: _containers.RepeatedCompositeFieldContainer[Remainder]
+    by_regime: _containers.RepeatedCompositeFieldContainer[ExpectedRegime]
+    remainder: _containers.RepeatedCompositeFieldContainer[Shortfall]
+    shortfall: _containers.RepeatedCompositeFieldContainer[Shortfall]
     basis: str
     assumptions: _containers.RepeatedScalarFieldContainer[str]
     b_ns: float
     kernels_speedup: float
-    def __init__(self, speedup: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., by_regime: _Optional[_Iterable[_Union[Promise, _Mapping]]] = ..., remainder: _Optional[_Iterable[_Union[Remainder, _Mapping]]] = ..., basis: _Optional[str] = ..., assumptions: _Optional[_Iterable[str]] = ..., b_ns: _Optional[float] = ..., kernels_speedup: _Optional[float] = ...) -> None: ...
+    def __init__(self, speedup: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., by_regime: _Optional[_Iterable[_Union[ExpectedRegime, _Mapping]]] = ..., remainder: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ..., shortfall: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ..., basis: _Optional[str] = ..., assumptions: _Optional[_Iterable[str]] = ..., b_ns: _Optional[float] = ..., kernels_speedup: _Optional[float] = ...) -> None: ...
 
-class Promise(_message.Message):
+class ExpectedRegime(_message.Message):
     __slots__ = ("regime", "ratio", "because", "expected_ns")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     RATIO_FIELD_NUMBER: _ClassVar[int]
@@ -108,7 +110,7 @@ class Promise(_message.Message):
     expected_ns: float
     def __init__(self, regime: _Optional[str] = ..., ratio: _Optional[float] = ..., because: _Optional[str] = ..., expected_ns: _Optional[float] = ...) -> None: ...
 
-class Remainder(_message.Message):
+class Shortfall(_message.Message):
     __slots__ = ("cause", "share", "because", "regime")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -243,12 +245,12 @@ class DeviceList(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunSeries(_message.Message):
-    __slots__ = ("schema", "varies", "points", "knee", "turn", "headline", "notes", "per", "kind")
+    __slots__ = ("schema", "varies", "points", "knee", "regression_point", "headline", "notes", "per", "kind")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     VARIES_FIELD_NUMBER: _ClassVar[int]
     POINTS_FIELD_NUMBER: _ClassVar[int]
     KNEE_FIELD_NUMBER: _ClassVar[int]
-    TURN_FIELD_NUMBER: _ClassVar[int]
+    REGRESSION_POINT_FIELD_NUMBER: _ClassVar[int]
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     PER_FIELD_NUMBER: _ClassVar[int]
@@ -257,12 +259,12 @@ class RunSeries(_message.Message):
     varies: str
     points: _containers.RepeatedCompositeFieldContainer[RunPoint]
     knee: Knee
-    turn: Turn
+    regression_point: RegressionPoint
     headline: str
     notes: _containers.RepeatedScalarFieldContainer[str]
     per: str
     kind: str
-    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., knee: _Optional[_Union[Knee, _Mapping]] = ..., turn: _Optional[_Union[Turn, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ..., kind: _Optional[str] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., knee: _Optional[_Union[Knee, _Mapping]] = ..., regression_point: _Optional[_Union[RegressionPoint, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ..., kind: _Optional[str] = ...) -> None: ...
 
 class RunPoint(_message.Message):
     __slots__ = ("run", "value", "ns", "low_ns", "high_ns", "speedup", "regime", "by_regime", "steps", "runs")
@@ -298,7 +300,7 @@ class Knee(_message.Message):
     because: str
     def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
 
-class Turn(_message.Message):
+class RegressionPoint(_message.Message):
     __slots__ = ("since", "last_good", "regime", "slowdown", "because")
     SINCE_FIELD_NUMBER: _ClassVar[int]
     LAST_GOOD_FIELD_NUMBER: _ClassVar[int]

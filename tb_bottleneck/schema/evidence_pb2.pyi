@@ -7,6 +7,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Pending(_message.Message):
+    __slots__ = ("state", "progress")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    progress: float
+    def __init__(self, state: _Optional[str] = ..., progress: _Optional[float] = ...) -> None: ...
+
 class TimelineAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "problem", "timeline")
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -82,14 +90,14 @@ class TablesAnswer(_message.Message):
     def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., problem: _Optional[str] = ..., tables: _Optional[_Union[Tables, _Mapping]] = ...) -> None: ...
 
 class Tables(_message.Message):
-    __slots__ = ("window_ns", "steps", "kernels", "kernels_left_out", "operators", "operators_left_out", "waits", "copies", "roofline", "step_account")
+    __slots__ = ("window_ns", "steps", "kernels", "kernels_left_out", "operators", "operators_left_out", "syncs", "copies", "roofline", "step_account")
     WINDOW_NS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     KERNELS_FIELD_NUMBER: _ClassVar[int]
     KERNELS_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
-    WAITS_FIELD_NUMBER: _ClassVar[int]
+    SYNCS_FIELD_NUMBER: _ClassVar[int]
     COPIES_FIELD_NUMBER: _ClassVar[int]
     ROOFLINE_FIELD_NUMBER: _ClassVar[int]
     STEP_ACCOUNT_FIELD_NUMBER: _ClassVar[int]
@@ -99,11 +107,11 @@ class Tables(_message.Message):
     kernels_left_out: LeftOut
     operators: _containers.RepeatedCompositeFieldContainer[OperatorRow]
     operators_left_out: LeftOut
-    waits: _containers.RepeatedCompositeFieldContainer[WaitRow]
+    syncs: _containers.RepeatedCompositeFieldContainer[SyncRow]
     copies: _containers.RepeatedCompositeFieldContainer[CopyRow]
     roofline: Roofline
     step_account: StepColumns
-    def __init__(self, window_ns: _Optional[float] = ..., steps: _Optional[int] = ..., kernels: _Optional[_Iterable[_Union[KernelRow, _Mapping]]] = ..., kernels_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., operators: _Optional[_Iterable[_Union[OperatorRow, _Mapping]]] = ..., operators_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., waits: _Optional[_Iterable[_Union[WaitRow, _Mapping]]] = ..., copies: _Optional[_Iterable[_Union[CopyRow, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., step_account: _Optional[_Union[StepColumns, _Mapping]] = ...) -> None: ...
+    def __init__(self, window_ns: _Optional[float] = ..., steps: _Optional[int] = ..., kernels: _Optional[_Iterable[_Union[KernelRow, _Mapping]]] = ..., kernels_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., operators: _Optional[_Iterable[_Union[OperatorRow, _Mapping]]] = ..., operators_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., syncs: _Optional[_Iterable[_Union[SyncRow, _Mapping]]] = ..., copies: _Optional[_Iterable[_Union[CopyRow, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., step_account: _Optional[_Union[StepColumns, _Mapping]] = ...) -> None: ...
 
 class LeftOut(_message.Message):
     __slots__ = ("rows", "total_ns")
@@ -163,7 +171,7 @@ class OperatorRow(_message.Message):
     end_ns: float
     def __init__(self, name: _Optional[str] = ..., calls: _Optional[int] = ..., host_ns: _Optional[float] = ..., device_ns: _Optional[float] = ..., share: _Optional[float] = ..., reached: _Optional[float] = ..., roof: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
 
-class WaitRow(_message.Message):
+class SyncRow(_message.Message):
     __slots__ = ("kind", "operator", "line", "calls", "waited_ns", "cost_ns", "share", "begin_ns", "end_ns")
     KIND_FIELD_NUMBER: _ClassVar[int]
     OPERATOR_FIELD_NUMBER: _ClassVar[int]
@@ -282,19 +290,19 @@ class RanksAnswer(_message.Message):
     def __init__(self, id: _Optional[str] = ..., job: _Optional[_Union[_bottleneck_pb2.Job, _Mapping]] = ..., ranks: _Optional[_Iterable[_Union[RankRow, _Mapping]]] = ...) -> None: ...
 
 class RankRow(_message.Message):
-    __slots__ = ("id", "source", "rank", "step_ns", "verdict", "account", "straggles")
+    __slots__ = ("id", "source", "rank", "step_ns", "verdict", "account", "is_straggler")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    STRAGGLES_FIELD_NUMBER: _ClassVar[int]
+    IS_STRAGGLER_FIELD_NUMBER: _ClassVar[int]
     id: str
     source: str
     rank: int
     step_ns: float
     verdict: _bottleneck_pb2.Verdict
     account: _containers.RepeatedCompositeFieldContainer[_bottleneck_pb2.AccountRow]
-    straggles: bool
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., rank: _Optional[int] = ..., step_ns: _Optional[float] = ..., verdict: _Optional[_Union[_bottleneck_pb2.Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[_bottleneck_pb2.AccountRow, _Mapping]]] = ..., straggles: bool = ...) -> None: ...
+    is_straggler: bool
+    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., rank: _Optional[int] = ..., step_ns: _Optional[float] = ..., verdict: _Optional[_Union[_bottleneck_pb2.Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[_bottleneck_pb2.AccountRow, _Mapping]]] = ..., is_straggler: bool = ...) -> None: ...

@@ -1,4 +1,7 @@
-"""Facts about the contract that its writers and its readers share."""
+"""Versions of the messages in this folder."""
 
-SCHEMA = 1
-"""The version of bottleneck.proto that reports are written in; fields may be added under it, none changes meaning."""
+SCHEMA = 2
+"""Version of reports and comparisons. Fields may be added to a version; a renamed field makes a new one."""
+
+TELEMETRY_SCHEMA = 1
+"""Version of the messages that the monitor writes."""

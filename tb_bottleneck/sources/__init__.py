@@ -1,1 +1,1 @@
-"""Finds and reads what was recorded: logdirs, traces. It counts what it dropped, and judges nothing."""
+"""Finds and reads recordings: logdirs, traces, event files. Counts what it dropped; judges nothing."""

@@ -1,8 +1,8 @@
-"""Reads a file as blocks of plain bytes, inflating gzip on the way, and says how the file ended.
+"""Reads a file as blocks of plain bytes, inflates gzip, and reports how the file ended.
 
-Gzip is recognised by its magic number, not by the name: people rename files. Several gzip members in a row are one
-stream (RFC 1952 §2.2); what follows the last one and is not gzip is left out, as gzip itself does. A member that ends
-early gives what it holds, and `truncated` says so.
+Gzip is recognised by its magic number, not by the file name. Several gzip members in a row are one stream (RFC 1952
+§2.2); other data after the last member is ignored, as gzip does. A member that ends early yields its content, and
+`truncated` is set.
 """
 
 import time
@@ -19,20 +19,20 @@ from tb_bottleneck.units import NS_PER_S
 
 try:
     from zlib_ng import zlib_ng as _zlib
-except ImportError:  # where there is no wheel of it; zlib took 3.4 times as long (0.53 s against 0.15 s for 500 MB)
+except ImportError:  # no wheel for this platform; zlib took 3.4 times as long (0.53 s against 0.15 s for 500 MB)
     import zlib as _zlib  # type: ignore[no-redef]
 
-zlib: Any = _zlib  # the two are used alike, and typed differently
+zlib: Any = _zlib  # both have the same interface but different types
 
 GZIP_MAGIC = b"\x1f\x8b"
-# A zipped file is read in such a part of a block: traces are deflated about fifteenfold, and what waits is copied.
+# A compressed file is read in smaller blocks, by this factor: traces compress about 15 times.
 _ZIPPED_PART = 4
-# torch writes a `.gz` in place, block by block without a pause; a file older than this is not being written any more.
+# torch writes a `.gz` in place without pauses; a file that did not change for this long is complete.
 SETTLED_S = 5.0
 
 
 class Blocks:
-    """One pass over a file. Iterate it once; the attributes tell the progress, and afterwards the end."""
+    """One pass over a file. Iterate once; the attributes give the progress and, afterwards, how the file ended."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Blocks:
         self._grew = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Blocks of plain bytes, of `bounds.block` at most. Raises NotFound, Unreadable, TooLarge."""
+        """Yields blocks of plain bytes, at most `bounds.block` each. Raises NotFound, Unreadable, TooLarge."""
         if "\0" in self.path:
             raise NotFound(f"No file can have this name: {self.path!r}")
         try:
@@ -71,7 +71,7 @@ class Blocks:
                 finally:
                     after = self._stat(file)
                     self._grew = (after.size, after.tag) != (before.size, before.tag)
-                    # A clock that lags behind the file server's gives negative ages: as young as positive ones.
+                    # A clock behind the file server's gives negative ages; they mean a recent write too.
                     self._written_s_ago = abs(self._clock() - after.mtime_ns / NS_PER_S)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NotFound(f"No such file: {self.path}") from error
@@ -79,7 +79,7 @@ class Blocks:
             raise Unreadable(f"The file cannot be read: {error.strerror or error}.") from error
 
     def refuse_growing(self) -> None:
-        """For a reader that misses the end: raises StillGrowing where the file may still be getting it."""
+        """Raises StillGrowing if the missing end of the file may still be written."""
         if self._grew or self._written_s_ago < SETTLED_S:
             how = "grew while it was read" if self._grew else f"was written to {self._written_s_ago:.0f} s ago"
             raise StillGrowing(f"The file has no end yet and {how}: it is being written; read it again later.")
@@ -89,8 +89,8 @@ class Blocks:
             self.inflated += len(block)
             if self.inflated > self.bounds.inflated:
                 raise TooLarge(
-                    f"The file inflates past {self.bounds.inflated / (1 << 30):.3g} GiB, the most that is read; "
-                    "record fewer steps, or turn with_stack off."
+                    f"The file is larger than {self.bounds.inflated / (1 << 30):.3g} GiB uncompressed, which is the "
+                    "limit. Record fewer steps, or turn with_stack off."
                 )
             yield block
 
@@ -106,7 +106,7 @@ class Blocks:
             for rest in self._raw(file, max(size // _ZIPPED_PART, 1)):
                 while rest:
                     if inflater.eof:
-                        rest = rest.lstrip(b"\0")  # padding between or behind members
+                        rest = rest.lstrip(b"\0")  # padding between or after members
                         if not rest:
                             break
                         if not GZIP_MAGIC.startswith(rest[: len(GZIP_MAGIC)]):
@@ -126,7 +126,7 @@ class Blocks:
 
 
 def _inflated_before_error(inflater: Any, data: bytes) -> bytes:
-    """What `data` inflates to before the byte at which zlib gives up; asked for all at once, it gives nothing."""
+    """Inflates `data` up to the byte that zlib refuses. In one call zlib would return nothing."""
     parts = []
     with suppress(zlib.error):
         for at in range(len(data)):

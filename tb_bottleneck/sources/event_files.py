@@ -1,4 +1,4 @@
-"""Which files are TensorBoard's event files, and which of those our monitor wrote. They are read by series.py."""
+"""Recognises TensorBoard event files, and those that the monitor wrote. telemetry_file.py reads them."""
 
 import os
 from functools import lru_cache
@@ -6,20 +6,20 @@ from functools import lru_cache
 from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 
 SNIFFED_BYTES = 64 * 1024
-"""How much of an event file is searched for our tags: the monitor writes the run's context first of all."""
+"""Bytes at the start of an event file that are searched for the monitor's tags: it writes the run context first."""
 
 TAGS = (CONTEXT_TAG.encode(), PACKET_TAG.encode())
 
 
 def is_event_file(path: str) -> bool:
-    """Whether TensorBoard would take it for an event file by its name, and a trace's name says nothing else."""
+    """Returns True if TensorBoard treats the file as an event file by its name, and it is not named like a trace."""
     name = os.path.basename(path)
     return "tfevents" in name and not name.endswith((".json", ".gz"))
 
 
 def holds_telemetry(path: str, size: int) -> bool:
-    """Whether our monitor wrote this event file. Raises OSError where it cannot be read."""
-    # A file that grows is looked at again only until its beginning is whole.
+    """Returns True if the monitor wrote this event file. Raises OSError if it cannot be read."""
+    # A growing file is read again only until the searched part is complete.
     return _looks_like_ours(path, min(size, SNIFFED_BYTES))
 
 

@@ -1,6 +1,6 @@
-"""Where recordings may lie, behind one seam: on a local disk, or at a URL (s3://, gs://, memory://, ...).
+"""Access to recordings on local disks and at URLs (s3://, gs://, memory://, ...) through one interface.
 
-Nothing else in the package looks at, opens or lists what a user named as the place of his recordings.
+No other module opens, lists or inspects a path that the user gave for recordings.
 """
 
 import re
@@ -12,14 +12,14 @@ _URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 
 
 def is_url(path: str) -> bool:
-    """Whether the path names its own scheme."""
+    """Returns True if the path has a URL scheme."""
     return _URL.match(path) is not None
 
 
 def place_of(path: str) -> Place:
-    """What gets at this path."""
+    """Returns the storage that this path is on."""
     if is_url(path):
-        from tb_bottleneck.sources.remote_files import REMOTE  # few need it, and it takes a while to import
+        from tb_bottleneck.sources.remote_files import REMOTE  # rarely needed, and slow to import
 
         return REMOTE
     from tb_bottleneck.sources.local_files import LOCAL
@@ -28,14 +28,14 @@ def place_of(path: str) -> Place:
 
 
 def status_of(path: str) -> Status:
-    """What is at a path. Raises NotFound where nothing is, or nothing can be learnt of it, with what to do about it."""
+    """Returns the status of a path. Raises NotFound, with a hint, if there is nothing or it cannot be read."""
     try:
         return place_of(path).status(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(f"no such file or directory: {shown(path)}") from error
     except OSError as error:
-        raise NotFound(f"{shown(path)}: nothing could be read here ({error.strerror or error})") from error
+        raise NotFound(f"{shown(path)}: cannot be read ({error.strerror or error})") from error
     except ValueError as error:
-        raise NotFound(f"no file can have this name: {path!r}") from error
+        raise NotFound(f"invalid file name: {path!r}") from error
     except Unreadable as error:
         raise NotFound(str(error)) from error

@@ -1,9 +1,9 @@
 """Reads a Kineto trace (Trace Event Format JSON, gzipped or not) as batches of events, in bounded memory.
 
-It reads the object form `{..., "traceEvents": [...], ...}` and the legacy list form. Each block is cut behind its last
-whole event and decoded at once by a typed decoder that skips what is not used; a block that the decoder refuses is
-taken again event by event by a lenient one. What cannot be saved is counted in `lost`, never silently dropped.
-Left out: top-level keys are kept as they are for the header's reader, which picks the few that are safe to use.
+Reads the object form `{..., "traceEvents": [...], ...}` and the legacy list form. Each block is cut after its last
+complete event and decoded by a typed decoder that skips unused fields. If the decoder refuses a block, a lenient reader
+reads it event by event. Unusable events are counted in `lost`. Top-level keys are not interpreted here: the header
+module reads the few that are safe to use.
 """
 
 import re
@@ -24,24 +24,24 @@ from tb_bottleneck.sources.trace_event import Event, ExactEvent
 Progress = Callable[[int, int], None]
 Batch = list[Event] | list[ExactEvent]
 
-# Beyond this many microseconds (101 days) float64 no longer tells the nanoseconds apart: its spacing is 2^-9 us.
+# Beyond this many microseconds (101 days) float64 cannot distinguish nanoseconds: its spacing is 2^-9 us.
 EXACT_FLOAT_US = 2.0**43
 
-# One event of so many is asked how its time is written; asking all took 4 % of reading.
-_TOLD_BY = 16
+# One event in this many is checked for the format of its time; checking all took 4 % of reading.
+_CHECK_EVERY = 16
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LIST_FORM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + FIRST_KEYS.encode() + rb")")
 _END_AFTER_EVENT = re.compile(rb"\}\s*\]\s*\}?\s*\Z")
-# The last boundary of a block is looked for in this much of its end first.
+# The last boundary of a block is first searched in this many bytes at its end.
 _END_OF_BLOCK = 1 << 12
-# What is searched for again with the next block, because it may lie across both: a boundary with its white space.
+# Bytes that are searched again with the next block: a boundary with its white space may cross both.
 _OVERLAP = 1 << 10
 
-# How much of what follows a broken stretch is looked at for another event.
-_LOOKED_AHEAD = 1 << 16
+# Bytes after a damaged part that are searched for another event.
+_LOOKAHEAD = 1 << 16
 
 _plain: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[Event], strict=False).decode
 _exact: Callable[[bytes], list[ExactEvent]] = msgspec.json.Decoder(list[ExactEvent], strict=False).decode
@@ -65,14 +65,14 @@ class KinetoReader:
         self._ended = False
 
     def batches(self) -> Iterator[Batch]:
-        """Lists of events in file order. Raises NotFound, Unreadable, NotATrace, TooLarge, StillGrowing."""
+        """Yields lists of events in file order. Raises NotFound, Unreadable, NotATrace, TooLarge, StillGrowing."""
         count = 0
         for batch in self._batches():
             count += len(batch)
             if count > self._bounds.events:
                 raise TooLarge(
-                    f"The file holds more than {self._bounds.events / 1e6:.3g} million events, the most that is read; "
-                    "record fewer steps, or turn with_stack off."
+                    f"The file has more than {self._bounds.events / 1e6:.3g} million events, which is the limit. "
+                    "Record fewer steps, or turn with_stack off."
                 )
             if batch:
                 yield batch
@@ -82,19 +82,19 @@ class KinetoReader:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The top-level keys beside the events. Hostile and private: pick, never show."""
+        """The top-level keys next to the events. Untrusted and private: select from them, never show them."""
         for text in (self._head + b"]" + self._tail, self._head + b"]}"):
             plain = text.decode("utf-8", "replace").lstrip("\ufeff").strip()
             try:
-                found = DECODER.decode(plain)
+                keys = DECODER.decode(plain)
             except (ValueError, RecursionError):
-                found = repaired(plain)
-            if found is not None:
-                return found if isinstance(found, dict) else {}
+                keys = repaired(plain)
+            if keys is not None:
+                return keys if isinstance(keys, dict) else {}
         return {}
 
     def _batches(self) -> Iterator[Batch]:
-        blocks = self._told()
+        blocks = self._blocks_with_progress()
         for block in chain([self._find_events(blocks)], blocks):
             if self._ended:
                 self._keep_tail(block)
@@ -103,18 +103,18 @@ class KinetoReader:
         if not self._ended:
             yield self._last_events()
 
-    def _told(self) -> Iterator[bytes]:
+    def _blocks_with_progress(self) -> Iterator[bytes]:
         for block in self._blocks:
-            self._tell_progress()
+            self._report_progress()
             yield block
-        self._tell_progress()  # the end of a zipped file gives no block
+        self._report_progress()  # the end of a compressed file yields no block
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         if self._progress is not None:
             self._progress(self._blocks.bytes_read, self._blocks.bytes_total)
 
     def _find_events(self, blocks: Iterator[bytes]) -> bytes:
-        """Keeps what is before the events, and returns what follows of the block in which they begin."""
+        """Stores the text before the events, and returns the rest of the block in which they start."""
         head = b""
         for block in blocks:
             searched = max(len(head) - _OVERLAP, 0)
@@ -127,11 +127,11 @@ class KinetoReader:
         else:
             self._blocks.refuse_growing()
         if not head.strip():
-            raise NotATrace("The file is empty; the profiler was stopped or killed before it wrote.")
-        raise NotATrace('No list of "traceEvents" was found; a trace written by torch.profiler has one.')
+            raise NotATrace("The file is empty: the profiler was stopped or killed before it wrote.")
+        raise NotATrace('No list "traceEvents" was found. A trace written by torch.profiler has one.')
 
     def _events_with(self, block: bytes) -> Batch:
-        """The events up to the last boundary that this block brings; what follows it waits for the next block."""
+        """Returns the events up to the last boundary in this block; the rest is pending until the next block."""
         data, searched = block, 0
         boundary = None if self._skipping else _last_boundary(block, 0)
         if boundary is None:
@@ -148,7 +148,7 @@ class KinetoReader:
         return self._events_of_large() if len(data) > self._bounds.event else []
 
     def _events_of(self, text: bytes) -> Batch:
-        """The events of a JSON list, by the typed decoder where it takes them. What is left over goes on waiting."""
+        """Decodes a JSON list of events, with the typed decoder if it accepts it. The rest stays pending."""
         try:
             if self._exact:
                 return _exact(text)
@@ -156,10 +156,10 @@ class KinetoReader:
             self._exact = _too_fine_for_floats(events)
             return _exact(text) if self._exact else events
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ArithmeticError):
-            return self._mended(text[1:-1], b",")
+            return self._lenient_events(text[1:-1], b",")
 
-    def _mended(self, text: bytes, separator: bytes) -> Batch:
-        plain, following = _text(text), _text(self._pending[:_LOOKED_AHEAD])
+    def _lenient_events(self, text: bytes, separator: bytes) -> Batch:
+        plain, following = _text(text), _text(self._pending[:_LOOKAHEAD])
         taken = self._lenient.read(plain, following)
         if taken.ended or taken.rest < len(plain):
             self._pending = _bytes(plain[taken.rest :]) + separator + self._pending
@@ -170,9 +170,9 @@ class KinetoReader:
         return taken.events
 
     def _events_of_large(self) -> Batch:
-        """What waits is larger than an event may be: the end of the list and a large tail, or an event to skip."""
+        """Reads pending text larger than an event may be: the end of the list and a large tail, or an event to skip."""
         text, self._pending = self._pending, b""
-        events = self._mended(text, b"")
+        events = self._lenient_events(text, b"")
         if len(self._pending) > self._bounds.event:
             self.lost["too large"] += 1
             self._skipping = True
@@ -203,7 +203,7 @@ class KinetoReader:
 
 
 def _text(data: bytes) -> str:
-    """Whatever the bytes are, as text that gives them back."""
+    """Decodes any bytes to text that `_bytes` converts back."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -212,13 +212,13 @@ def _bytes(text: str) -> bytes:
 
 
 def _may_be_json(head: bytes) -> bool:
-    """Whether the first bytes begin an object, or are too few yet: a byte order mark and white space may precede it."""
+    """Returns True if the first bytes can start an object, after an optional byte order mark and white space."""
     start = head[:_OVERLAP].removeprefix(_BYTE_ORDER_MARK).lstrip()
     return start.startswith(b"{") or (len(head) < _OVERLAP and _BYTE_ORDER_MARK.startswith(start))
 
 
 def _last_boundary(data: bytes, begin: int) -> re.Match[bytes] | None:
-    """The last place between two events behind `begin`."""
+    """Returns the last boundary between two events after `begin`."""
     for start in (max(len(data) - _END_OF_BLOCK, begin), begin):
         if boundaries := list(_BOUNDARY.finditer(data, start)):
             return boundaries[-1]
@@ -226,10 +226,10 @@ def _last_boundary(data: bytes, begin: int) -> re.Match[bytes] | None:
 
 
 def _too_fine_for_floats(events: list[Event]) -> bool:
-    """Whether a time is written with a fraction that float64 rounds: absolute Unix times may be.
+    """Returns True if float64 rounds the fraction of a time, which happens with absolute Unix times.
 
-    A recording has one clock, so of many events some tell.
+    A recording has one clock, so a sample of the events is enough.
     """
-    some = events[::_TOLD_BY] if len(events) > _TOLD_BY**2 else events
-    times = [event.ts for event in some if type(event.ts) is float]
+    sample = events[::_CHECK_EVERY] if len(events) > _CHECK_EVERY**2 else events
+    times = [event.ts for event in sample if type(event.ts) is float]
     return bool(times) and max(times) >= EXACT_FLOAT_US

@@ -1,7 +1,6 @@
-"""Reads events one by one where the typed decoder refused a stretch of them, mending what it can.
+"""Reads and repairs events one by one, for text that the typed decoder refused.
 
-What cannot be mended costs its own event and no other: reading goes on behind the next place where one event ends and
-another begins.
+An event that cannot be repaired costs only itself: reading continues after the next boundary between two events.
 """
 
 import json
@@ -15,7 +14,7 @@ import msgspec
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.trace_event import RAW_ARGUMENTS, Event
 
-# Every top-level key of the Trace Event Format: an event begins with one of them.
+# Every top-level key of the Trace Event Format: an event starts with one of them.
 FIRST_KEYS = (
     r'"(?:ph|cat|name|pid|tid|ts|dur|args|id2?|bp|s|sf|stack|esf|estack|tts|tdur|cname|scope|bind_id|flow_in|flow_out|v)"'
     r"\s*:"
@@ -26,18 +25,18 @@ _NEXT_EVENT = re.compile(r"\{\s*" + FIRST_KEYS)
 _SEPARATORS = re.compile(r"[\s,]*")
 _END_OF_LIST = re.compile(r'\]\s*(?:,\s*"|\}|\Z)')
 _PHASE = re.compile(r'"ph"\s*:')
-# The decoder is given a window of this many characters, then eight times as many, and so on: its error messages count
-# the lines before the error, which would take quadratic time on a long text of broken events.
+# The decoder gets a window of this many characters, then eight times as many, and so on: its error messages count the
+# lines before the error, which would take quadratic time on a long text of broken events.
 _WINDOW = 1 << 12
-# An error this close to the end of the window may be due to the end: half a literal, half an escape.
+# An error this close to the end of the window may be caused by the cut: half a literal, half an escape.
 _LONGEST_TOKEN = 16
 # A whitespace run between a brace and the next event is shorter than this.
-_LOOKED_BACK = 256
+_LOOKBACK = 256
 
 
 @dataclass(frozen=True)
-class Taken:
-    """The events of a text, where the unread rest of it begins, and whether the list of events ended there."""
+class LenientResult:
+    """The events of a text, the start of its unread rest, and True if the list of events ended there."""
 
     events: list[Event]
     rest: int
@@ -45,7 +44,7 @@ class Taken:
 
 
 class _Broken(Exception):
-    """The text at hand is no JSON from `at` on. `early` where more text could make it so."""
+    """The text is not JSON from `at` on. `early` is True if more text could make it valid."""
 
     def __init__(self, at: int, early: bool) -> None:
         super().__init__()
@@ -54,44 +53,44 @@ class _Broken(Exception):
 
 
 class LenientReader:
-    """Reads events from text; counts in `lost` what it could not."""
+    """Reads events from text; counts unusable ones in `lost`."""
 
     def __init__(self, lost: Counter[str]) -> None:
         self._lost = lost
 
-    def read(self, text: str, following: str) -> Taken:
-        """The events of `text`, up to one that is not whole; `following` is the beginning of what comes behind it."""
+    def read(self, text: str, following: str) -> LenientResult:
+        """Reads `text` up to the first incomplete event; `following` is the start of the text after it."""
         return self._read(text, following, final=False)
 
-    def read_last(self, text: str) -> Taken:
-        """The events of `text`, with which the file ends: one that is not whole is lost."""
+    def read_last(self, text: str) -> LenientResult:
+        """Reads the last `text` of a file: an incomplete event is lost."""
         return self._read(text, "", final=True)
 
-    def _read(self, text: str, following: str, final: bool) -> Taken:
+    def _read(self, text: str, following: str, final: bool) -> LenientResult:
         events: list[Event] = []
-        # A "]" with another event behind it is no end of the list, but what a broken event left behind.
+        # A "]" before another event is not the end of the list, but a rest of a broken event.
         may_end = not _PHASE.search(following)
         at = 0
         while True:
             at = _SEPARATORS.match(text, at).end()  # type: ignore[union-attr]  # the pattern matches everywhere
             if at >= len(text):
-                return Taken(events, at, False)
+                return LenientResult(events, at, False)
             if may_end and _END_OF_LIST.match(text, at):
-                return Taken(events, at + 1, True)
+                return LenientResult(events, at + 1, True)
             try:
-                raw, end = self._one(text, at, final)
+                raw, end = self._value(text, at, final)
             except _Broken:
                 if not final:
-                    return Taken(events, at, False)
+                    return LenientResult(events, at, False)
                 self._lost["cut off"] += 1
-                return Taken(events, len(text), False)
+                return LenientResult(events, len(text), False)
             event = self._event(raw)
             if event is not None:
                 events.append(event)
             at = end
 
-    def _one(self, text: str, at: int, final: bool) -> tuple[object, int]:
-        """The value at `at`, None where there is no mending it, and where it ends. Raises _Broken at the text's end."""
+    def _value(self, text: str, at: int, final: bool) -> tuple[object, int]:
+        """Returns the value at `at`, None if it cannot be repaired, and its end. Raises _Broken at the end of text."""
         if text[at] != "{":
             following = _NEXT_EVENT.search(text, at)
             return None, following.start() if following else len(text)
@@ -112,8 +111,8 @@ class LenientReader:
             window = text[at : at + size]
             whole = at + size >= len(text)
             try:
-                found, length = DECODER.raw_decode(window)
-                return found, at + length
+                value, length = DECODER.raw_decode(window)
+                return value, at + length
             except json.JSONDecodeError as error:
                 early = error.msg.startswith("Unterminated string") or error.pos >= len(window) - _LONGEST_TOKEN
                 if whole or not early:
@@ -123,7 +122,7 @@ class LenientReader:
             size *= 8
 
     def _event(self, raw: object) -> Event | None:
-        """The event in a decoded value; without its arguments where only they are odd."""
+        """Returns the event in a decoded value, without its arguments if only they are malformed."""
         event = _converted(raw)
         if event is None and isinstance(raw, dict):
             event = _converted({**raw, "args": None})
@@ -139,24 +138,24 @@ def _converted(raw: object) -> Event | None:
         return None
     args = raw.get("args")
     try:
-        known = _with_plain_keys({**raw, "args": _with_raw(_with_plain_keys(args))} if isinstance(args, dict) else raw)
-        return msgspec.convert(known, Event, strict=False)
+        plain = _with_plain_keys({**raw, "args": _with_raw(_with_plain_keys(args))} if isinstance(args, dict) else raw)
+        return msgspec.convert(plain, Event, strict=False)
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError, OverflowError):
         return None
 
 
 def _with_raw(args: dict[str, Any]) -> dict[str, Any]:
-    """With the arguments that stay as they are in the file written out again."""
+    """Returns the arguments, with those that are kept as raw text encoded again."""
     raw = {key: msgspec.Raw(msgspec.json.encode(args[key])) for key in RAW_ARGUMENTS if key in args}
     return {**args, **raw}
 
 
 def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:
-    """Without the keys that are none of ours: msgspec fails on those that were no UTF-8."""
+    """Returns only the ASCII keys: msgspec fails on keys that were not UTF-8."""
     return {key: value for key, value in raw.items() if key.isascii()}
 
 
 def _last_brace(text: str, begin: int, error: int) -> re.Match[str] | None:
-    """The brace that closes the event that begins at `begin`; what was read without an error lies before it."""
-    matches = _LAST_BRACE.finditer(text, max(begin, error - _LOOKED_BACK))
+    """Returns the brace that closes the event starting at `begin`; the text before it was read without error."""
+    matches = _LAST_BRACE.finditer(text, max(begin, error - _LOOKBACK))
     return next((match for match in matches if match.end() + len(match[1]) >= error), None)

@@ -11,27 +11,27 @@ SKIPPED_DIRECTORIES = frozenset({".git", "node_modules"})
 
 
 class Local:
-    """The seam's local side. Symbolic links are followed; each real directory is entered once."""
+    """Local disks. Symbolic links are followed; each real directory is visited once."""
 
     def absolute(self, path: str) -> str:
-        """The real path."""
+        """Returns the real path."""
         return os.path.realpath(os.path.expanduser(path))
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """By the file's own number where it is open: by then another may have its name."""
+        """Returns the status; of the open file if given, because another file may have its name by now."""
         return _status(os.stat(path) if file is None else os.fstat(file.fileno()))
 
     def open(self, path: str) -> BinaryIO:
-        """For reading."""
+        """Opens the file for reading."""
         return open(path, "rb")
 
     def walk(self, top: str, problems: list[str]) -> Iterator[tuple[str, Status | None]]:
-        """Files and where they are reached; links to directories are entered last, so that own names are preferred."""
-        entered: set[tuple[int, int]] = set()
+        """Yields the files. Links to directories are visited last, so that real names are preferred."""
+        visited: set[tuple[int, int]] = set()
         directories, links = [top], list[str]()
         while directories or links:
             directory = directories.pop() if directories else links.pop(0)
-            for entry in _entries(directory, entered, problems):
+            for entry in _entries(directory, visited, problems):
                 if not _is_directory(entry):
                     yield entry.path, None
                 elif entry.name not in SKIPPED_DIRECTORIES:
@@ -41,17 +41,17 @@ class Local:
 LOCAL = Local()
 
 
-def _entries(directory: str, entered: set[tuple[int, int]], problems: list[str]) -> list["os.DirEntry[str]"]:
-    """What is in a directory that was not entered yet."""
+def _entries(directory: str, visited: set[tuple[int, int]], problems: list[str]) -> list["os.DirEntry[str]"]:
+    """Returns the entries of a directory, or none if it was visited before."""
     try:
         status = os.stat(directory)
-        if (status.st_dev, status.st_ino) in entered:
+        if (status.st_dev, status.st_ino) in visited:
             return []
-        entered.add((status.st_dev, status.st_ino))
+        visited.add((status.st_dev, status.st_ino))
         with os.scandir(directory) as listing:
             return sorted(listing, key=lambda entry: entry.name, reverse=True)
     except FileNotFoundError:
-        return []  # it went away while we walked
+        return []  # deleted during the walk
     except OSError as error:
         problems.append(f"{shown(directory)}: this directory could not be read ({error.strerror}).")
         return []
@@ -61,9 +61,9 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        return False  # a link that leads nowhere, or in a circle
+        return False  # a dangling or circular link
 
 
-def _status(found: os.stat_result) -> Status:
-    kind = "directory" if stat.S_ISDIR(found.st_mode) else "file" if stat.S_ISREG(found.st_mode) else "other"
-    return Status(kind, found.st_size, found.st_mtime_ns)
+def _status(result: os.stat_result) -> Status:
+    kind = "directory" if stat.S_ISDIR(result.st_mode) else "file" if stat.S_ISREG(result.st_mode) else "other"
+    return Status(kind, result.st_size, result.st_mtime_ns)

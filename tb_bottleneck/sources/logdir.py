@@ -1,9 +1,9 @@
-"""Finds the recordings under a logdir: which files are traces, and which run each one belongs to.
+"""Finds the recordings under a logdir, and the run that each belongs to.
 
-A run is a directory, named relative to the logdir ("." for the logdir itself), as TensorBoard names runs. Files that
-torch.profiler names (`*.pt.trace.json[.gz]`) are taken by their name; any other JSON is taken where its first bytes
-look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are taken where they hold our
-monitor's telemetry.
+A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
+torch.profiler (`*.pt.trace.json[.gz]`) are recordings by their name. Other JSON files are recordings if their first
+bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are recordings if they
+contain the monitor's telemetry.
 """
 
 import os
@@ -21,16 +21,16 @@ from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.place import Place, Status, shown
 
 SNIFFED_BYTES = 64 * 1024
-"""How much of an unknown JSON file is inflated to learn whether it is a trace: headers of Kineto traces with a long
-`distributedInfo` stay below 8 KiB, so this is ample."""
+"""Bytes of an unknown JSON file that are read to recognise a trace. Headers of Kineto traces with a long
+`distributedInfo` are below 8 KiB."""
 
 SIDECAR_ENDING = ".bottlenecks.json"
-"""What a report is called that lies beside its trace, behind the trace's whole name; it is no trace itself."""
+"""Suffix, after the full name of a trace, of the report stored next to it. Such a file is not a trace."""
 
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
-_NUMBER = re.compile("([0-9]{1,1000})")  # of more digits Python makes no number
+_NUMBER = re.compile("([0-9]{1,1000})")  # Python refuses to convert much longer numbers
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
 
 Natural = tuple[tuple[str, int], ...]
@@ -38,9 +38,9 @@ Natural = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Recording:
-    """One trace or event file as it was when it was seen; a file that changed since is another Recording.
+    """One trace or event file at the time of the scan. A file that changed since is another Recording.
 
-    `run` and `source` are for people and are always valid Unicode; `path` is for opening and is absolute.
+    `run` and `source` are for display and always valid Unicode; `path` is absolute and for opening.
     """
 
     path: str
@@ -48,17 +48,17 @@ class Recording:
     source: str
     size: int  # bytes
     mtime_ns: int
-    tag: str = ""  # what a remote store calls this version of the file
+    tag: str = ""  # the storage's own version of the file (an ETag)
 
     @property
     def is_telemetry(self) -> bool:
-        """Whether it is an event file of our monitor, which may grow; else it is a trace."""
+        """True for an event file of the monitor, which may grow; False for a trace."""
         return is_event_file(self.path)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What one walk found: recordings sorted by run, then source, as people count; problems as sentences."""
+    """The result of a scan: recordings in natural order of run, then source; problems as sentences."""
 
     recordings: tuple[Recording, ...]
     problems: tuple[str, ...]
@@ -66,20 +66,20 @@ class Listing:
 
 @dataclass(frozen=True)
 class Root:
-    """A place to look in. Run names get `name/` in front where the name is not empty."""
+    """A directory or URL to scan. Run names get the prefix `name/` if the name is not empty."""
 
     path: str
     name: str = ""
 
     def resolved(self) -> "Root":
-        """The same place as an absolute path, whatever becomes the working directory; a URL stays as it is."""
+        """Returns the root with an absolute path; a URL is unchanged."""
         return self if is_url(self.path) else Root(LOCAL.absolute(self.path), self.name)
 
 
 def parse_logdir_spec(spec: str) -> tuple[Root, ...]:
-    """The roots of `--logdir_spec`, by TensorBoard's own rule: `name:path`, or `path` alone, separated by commas.
+    """Parses `--logdir_spec` by TensorBoard's rule: `name:path` or `path`, separated by commas.
 
-    A part that starts with a slash, a drive letter or a scheme (`s3://`) is a path even where it holds a colon.
+    A part that starts with a slash, a drive letter or a scheme (`s3://`) is a path even if it contains a colon.
     """
     roots = []
     for part in filter(None, spec.split(",")):
@@ -90,11 +90,10 @@ def parse_logdir_spec(spec: str) -> tuple[Root, ...]:
 
 
 def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
-    """Walks one directory (or takes one file), local or at a URL, and lists its recordings.
+    """Lists the recordings of a directory or file, local or at a URL.
 
-    It never raises for what lies there. Symbolic links are followed, each real directory is entered once, and a
-    directory reached by its own name is preferred to one reached by a link. What could not be looked at is a sentence
-    in `problems`.
+    Never raises because of a file. Symbolic links are followed, each real directory is visited once, and its real
+    name is preferred to a link. `problems` has a sentence for everything that could not be read.
     """
     given = os.fspath(root)
     try:
@@ -104,19 +103,19 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     except Unreadable as error:
         return Listing((), (str(error),))
     except OSError as error:
-        return Listing((), (f"{shown(given)}: nothing could be read here ({error.strerror or error}).",))
+        return Listing((), (f"{shown(given)}: cannot be read ({error.strerror or error}).",))
     if status.kind != "directory":
         alone = _recording(top, top.rpartition("/")[0] if is_url(top) else os.path.dirname(top), name, status)
         return Listing((alone,) if alone else (), ())
     problems: list[str] = []
     files = ((path, known) for path, known in place.walk(top, problems) if _may_be_recording(path))
-    seen = (_recording(path, top, name, known or _status_of(place, path)) for path, known in files)
-    found = [recording for recording in seen if recording and _is_recording(recording)]
-    return Listing(tuple(sorted(found, key=_order)), tuple(problems))
+    candidates = (_recording(path, top, name, known or _status_of(place, path)) for path, known in files)
+    recordings = [recording for recording in candidates if recording and _is_recording(recording)]
+    return Listing(tuple(sorted(recordings, key=_order)), tuple(problems))
 
 
 def scan_all(roots: Sequence[Root]) -> Listing:
-    """The listings of several roots as one."""
+    """Returns the listings of several roots as one."""
     listings = [scan(root.path, root.name) for root in roots]
     recordings = sorted((recording for listing in listings for recording in listing.recordings), key=_order)
     return Listing(tuple(recordings), tuple(problem for listing in listings for problem in listing.problems))
@@ -127,14 +126,14 @@ def _order(recording: Recording) -> tuple[Natural, str, Natural, str]:
 
 
 def natural(text: str) -> Natural:
-    """A text's place among others as people count: "run2" before "run10"."""
+    """Returns a key for natural order: "run2" before "run10"."""
     parts = _NUMBER.split(text)
     return tuple(zip(parts[::2], [*(int(number) for number in parts[1::2]), -1], strict=True))
 
 
 def _may_be_recording(path: str) -> bool:
     if is_event_file(path):
-        return not is_url(path)  # the series' reader follows a growing file, which stores do not let grow
+        return not is_url(path)  # the telemetry reader follows a growing file, and object stores have none
     return bool(_POSSIBLE_NAME.search(path)) and not path.endswith(SIDECAR_ENDING)
 
 
@@ -142,11 +141,11 @@ def _status_of(place: Place, path: str) -> Status | None:
     try:
         return place.status(path)
     except OSError:
-        return None  # it is gone by now
+        return None  # deleted by now
 
 
 def _recording(path: str, top: str, name: str, status: Status | None) -> Recording | None:
-    """The file as a recording; None where it is gone by now or is no regular file (opening a pipe would hang)."""
+    """Returns the file as a recording, or None if it is gone or not a regular file (opening a pipe would block)."""
     if status is None or status.kind != "file":
         return None
     if is_url(path):
@@ -172,7 +171,7 @@ def _is_recording(recording: Recording) -> bool:
 
 @lru_cache(maxsize=65536)
 def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
-    """Whether the first bytes look like a Chrome trace; the rest is only there to forget a changed file.
+    """Returns True if the first bytes look like a Chrome trace. Size, time and tag only invalidate the cache.
 
     Raises:
         OSError: the file cannot be read.
@@ -184,7 +183,7 @@ def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
 
 
 def _first_bytes(path: str) -> bytes:
-    """At most SNIFFED_BYTES of the content, inflated where it is gzip, as far as an unfinished file goes."""
+    """Returns at most SNIFFED_BYTES of the content, inflated if it is gzip, or less if the file is incomplete."""
     with place_of(path).open(path) as file:
         raw = file.read(SNIFFED_BYTES)
     if not raw.startswith(b"\x1f\x8b"):

@@ -8,30 +8,30 @@ from typing import BinaryIO, Protocol
 
 @dataclass(frozen=True)
 class Status:
-    """What is at a path. `tag` is what the store itself calls this version of the content (an ETag), empty for none."""
+    """The status of a path. `tag` is the storage's own version of the content (an ETag), or empty."""
 
-    kind: str  # file | directory | other; a pipe is other, and would hang whoever opens it
+    kind: str  # file | directory | other (a pipe is other: opening it would block)
     size: int  # bytes
-    mtime_ns: int  # 0 where the store does not tell
+    mtime_ns: int  # 0 if unknown
     tag: str = ""
 
 
 class Place(Protocol):
-    """One way to get at files. All raise OSError where it does not work, and Unreadable where it cannot."""
+    """A kind of storage. Methods raise OSError if an access fails, and Unreadable if it is not possible at all."""
 
     def absolute(self, path: str) -> str:
-        """The same place, whatever becomes the working directory, and the same text for the same file."""
+        """Returns the absolute path: the same text for the same file."""
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """What is there now; of the file that is open where there is one."""
+        """Returns the current status, of the open file if one is given."""
 
     def open(self, path: str) -> BinaryIO:
-        """The content, to be read from the beginning."""
+        """Opens the content for reading."""
 
     def walk(self, top: str, problems: list[str]) -> "Iterator[tuple[str, Status | None]]":
-        """The files below a directory, with what is known of them already; what cannot be listed is a problem."""
+        """Yields the files below a directory, with their status if known. Adds to `problems` what cannot be listed."""
 
 
 def shown(name: str) -> str:
-    """A file's name as valid Unicode: names on disk are bytes, and messages refuse what is not text."""
+    """Returns a file name as valid Unicode: names on disk are bytes, and protobuf messages refuse invalid text."""
     return os.fsencode(name).decode("utf-8", "replace")

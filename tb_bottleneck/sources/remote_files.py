@@ -1,4 +1,4 @@
-"""Files at URLs: the door to fsspec, which knows the schemes, and to the packages of the stores, which it asks for."""
+"""Files at URLs, read with fsspec and the packages of the object stores."""
 
 import errno
 from collections.abc import Callable, Iterator
@@ -11,54 +11,54 @@ from tb_bottleneck.units import NS_PER_S
 
 Answer = TypeVar("Answer")
 
-# What stores call the time of the last change: local and sftp, S3, WebDAV, GCS, memory, Azure.
+# Names of the modification time: local and sftp, S3, WebDAV, GCS, memory, Azure.
 _TIMES = ("mtime", "LastModified", "modified", "updated", "created", "last_modified")
-# A file called `x::file:///etc/hosts.json` must not become the way to another place.
+# fsspec treats this as the start of a second URL: a file named `x::file:///etc/hosts.json` must not open another file.
 _CHAIN = "::"
 _TAGS = ("ETag", "etag", "content_md5", "md5Hash")
 
 
 class Remote:
-    """The seam's remote side. Nothing of it is kept between two calls but fsspec's own connections."""
+    """Object stores and other URLs. Nothing is cached between calls except fsspec's own connections."""
 
     def absolute(self, path: str) -> str:
-        """A URL is absolute."""
+        """Returns the URL without a trailing slash."""
         return path.rstrip("/") if not path.endswith("://") else path
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """Asks the store anew: a file may have been replaced since it was opened."""
+        """Returns the current status: a file may have been replaced since it was opened."""
         return _status(_asked(path, lambda system, inner: system.info(inner)))
 
     def open(self, path: str) -> BinaryIO:
-        """Read in blocks, as they are asked for."""
+        """Opens the file; it is downloaded in blocks on demand."""
         file: BinaryIO = _asked(path, lambda system, inner: system.open(inner, "rb"))
         return file
 
     def walk(self, top: str, problems: list[str]) -> Iterator[tuple[str, Status | None]]:
-        """All files below, in one listing: stores charge by the request."""
+        """Yields all files from one listing: stores charge per request."""
 
         def listed(system: Any, inner: str) -> list[tuple[str, Status]]:
-            found = system.find(inner, detail=True)
-            # Behind what the user gave, which may hold more than the store's own names do (an account).
-            return [(name[len(inner) :].lstrip("/"), _status(info)) for name, info in sorted(found.items())]
+            files = system.find(inner, detail=True)
+            # Relative to the user's URL, which may contain more than the store's own names (an account).
+            return [(name[len(inner) :].lstrip("/"), _status(info)) for name, info in sorted(files.items())]
 
         try:
             for name, status in _asked(top, listed):
                 if _CHAIN in name:
                     problems.append(
-                        f"{top}: the name {name!r} is left out; fsspec would take {_CHAIN} for a second URL."
+                        f"{top}: the file {name!r} is skipped, because fsspec would read {_CHAIN} as a second URL."
                     )
                 else:
                     yield f"{top.rstrip('/')}/{name}" if not top.endswith("://") else top + name, status
         except OSError as error:
-            problems.append(f"{top}: this place could not be listed ({error.strerror or error}).")
+            problems.append(f"{top}: could not be listed ({error.strerror or error}).")
 
 
 REMOTE = Remote()
 
 
 def _asked(url: str, ask: Callable[[Any, str], Answer]) -> Answer:
-    """What the store answers. Whatever its package raises becomes an OSError, what is missing an Unreadable."""
+    """Calls the store. Errors of its package become OSError; a missing package becomes Unreadable."""
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError:
@@ -75,7 +75,7 @@ def _asked(url: str, ask: Callable[[Any, str], Answer]) -> Answer:
         return ask(system, inner)
     except OSError:
         raise
-    except Exception as error:  # a border: each store's package has errors of its own (no credentials, no network)
+    except Exception as error:  # each store's package has its own errors (no credentials, no network)
         raise OSError(errno.EIO, f"{type(error).__name__}: {error}"[:300]) from error
 
 
@@ -87,7 +87,7 @@ def _status(info: dict[str, Any]) -> Status:
 
 
 def _ns(time: object) -> int:
-    """A time in nanoseconds since 1970, however the store tells it; 0 where that is not known."""
+    """Converts a time of a store to nanoseconds since 1970; 0 if it is unknown."""
     if isinstance(time, str):
         try:
             time = datetime.fromisoformat(time.replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""Reads what was added to an event file of our monitor since the last look."""
+"""Reads what was appended to an event file of the monitor since the last read."""
 
 import os
 from collections import Counter
@@ -13,43 +13,43 @@ from tb_bottleneck.sources.event_files import TAGS
 from tb_bottleneck.sources.tfrecord import FOOTER, Records
 
 AT_ONCE = 16 << 20
-"""Bytes that one call takes from the file, so that whoever asks can do something else in between."""
+"""Bytes that one call reads, so that the caller can do something else in between."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What one look added, in the order of the file."""
+    """What one read returned, in file order."""
 
     messages: tuple[RunContext | Packet, ...]
     restarted: bool = False
-    """The file is another one than at the last look: what was given before is void."""
+    """True if the file was replaced since the last read: earlier messages are void."""
 
     more: bool = False
-    """There is more to read at once."""
+    """True if there is more to read."""
 
 
 class SeriesFile:
-    """One event file of ours, read bit by bit. Not for several threads at once."""
+    """Incrementally reads one event file of the monitor. Not thread-safe."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._records = Records(path)
         self._dropped: Counter[str] = Counter()
         self._file = -1
-        self.size = 0  # bytes, at the last look
+        self.size = 0  # bytes, at the last read
 
     @property
     def read_bytes(self) -> int:
-        """How far the file was read."""
+        """Bytes of the file that were read."""
         return self._records.offset
 
     @property
     def dropped(self) -> Counter[str]:
-        """Records that were there and could not be used, by reason: damaged | too_large | not_understood."""
+        """Unusable records by reason: damaged | too_large | not_understood."""
         return self._records.dropped + self._dropped
 
     def read(self, at_most: int = AT_ONCE) -> Piece:
-        """What was added since the last look.
+        """Reads what was appended since the last read.
 
         Raises:
             OSError: the file cannot be read.
@@ -62,20 +62,20 @@ class SeriesFile:
         messages: list[RunContext | Packet] = []
         before = self._records.offset
         for body in self._records.read(at_most):
-            if any(tag in body for tag in TAGS) and self._records.is_sound(body):
+            if any(tag in body for tag in TAGS) and self._records.is_valid(body):
                 messages += self._messages(body[:-FOOTER])
         after = self._records.offset
         return Piece(tuple(messages), restarted, more=before < after < status.st_size)
 
     def _messages(self, content: bytes) -> list[RunContext | Packet]:
-        found: list[RunContext | Packet] = []
+        messages: list[RunContext | Packet] = []
         try:
             values = Event.FromString(content).summary.value
             for value in values:
                 if value.tag == CONTEXT_TAG:
-                    found.append(RunContext.FromString(value.tensor.string_val[0]))
+                    messages.append(RunContext.FromString(value.tensor.string_val[0]))
                 elif value.tag == PACKET_TAG:
-                    found.append(Packet.FromString(value.tensor.string_val[0]))
+                    messages.append(Packet.FromString(value.tensor.string_val[0]))
         except (DecodeError, IndexError):
             self._dropped["not_understood"] += 1
-        return found
+        return messages

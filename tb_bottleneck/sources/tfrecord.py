@@ -1,7 +1,7 @@
-"""Reads the records of an event file one after the other: length, checksum, content, checksum.
+"""Reads the records of an event file: length, checksum, content, checksum (TFRecord format, TensorFlow docs).
 
-TensorBoard's own reader stops for good at the first damaged record. This one looks for the next sound one, refuses
-what is too large, and goes on where it stopped when the file has grown. The format is TFRecord's (tensorflow docs).
+TensorBoard's own reader stops at the first damaged record. This one searches for the next valid record, refuses records
+that are too large, and continues where it stopped when the file has grown.
 """
 
 import os
@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 HEADER, FOOTER = 12, 4  # bytes: length and its checksum; the content's checksum
 LARGEST = 32 << 20  # bytes of one record; the monitor's packets are some kilobytes
-_LOOKED_AT = 1 << 20  # bytes at a time, while a sound record is searched
+_SEARCH_BYTES = 1 << 20  # read at a time while searching for a valid record
 
-_LANE = 64  # bytes that each lane of a checksum takes; the lanes run beside one another
+_LANE = 64  # bytes per lane of a checksum; the lanes are computed in parallel
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, Castagnoli, bits reversed
 
 _Words = npt.NDArray[np.uint32]
@@ -33,13 +33,13 @@ _TABLE = _table()
 
 
 def _fed(crc: _Words, byte: npt.NDArray[np.uint8]) -> _Words:
-    """The registers `crc` after one byte each."""
+    """Returns the registers `crc` after one byte each."""
     fed: _Words = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> np.uint32(8))
     return fed
 
 
 def _after_a_lane() -> list[list[int]]:
-    """What _LANE zero bytes make of a register, as one table for each of its four bytes: the map is linear."""
+    """Returns the effect of _LANE zero bytes on a register, as one table per byte of it: the map is linear."""
     tables = []
     for place in range(4):
         crc = (np.arange(256, dtype=np.uint32) << np.uint32(8 * place)).astype(np.uint32)
@@ -54,7 +54,7 @@ _SMALL_TABLE: list[int] = _TABLE.tolist()
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum as event files write it."""
+    """Returns the masked CRC-32C that event files contain."""
     lanes = len(data) // _LANE
     crc = 0xFFFFFFFF
     if lanes:
@@ -72,18 +72,18 @@ def masked_crc32c(data: bytes) -> int:
 
 
 class Records:
-    """The records of one file, each given once. Not for several threads at once."""
+    """The records of one file, each returned once. Not thread-safe."""
 
     def __init__(self, path: str, largest: int = LARGEST) -> None:
         self.path = path
         self.offset = 0
         self.dropped: Counter[str] = Counter()
-        """What could not be given, counted by reason: damaged | too_large."""
+        """Unusable records by reason: damaged | too_large."""
         self._largest = largest
         self._searching = False
 
     def read(self, at_most: int = 64 << 20) -> Iterator[bytes]:
-        """What was added since the last time, up to about `at_most` bytes; `is_sound` checks the content.
+        """Yields the records appended since the last call, up to about `at_most` bytes. Check them with `is_valid`.
 
         Raises:
             OSError: the file cannot be read.
@@ -105,7 +105,7 @@ class Records:
                 length = int.from_bytes(header[:8], "little")
                 whole = HEADER + length + FOOTER
                 if self.offset + whole > size:
-                    return  # the rest is not written yet
+                    return  # not completely written yet
                 if length > self._largest:
                     self.dropped["too_large"] += 1
                     self.offset += whole
@@ -115,26 +115,26 @@ class Records:
                 if len(body) == length + FOOTER:
                     yield body
 
-    def is_sound(self, body: bytes) -> bool:
-        """Whether the content is what was written; counts it where it is not."""
-        sound = masked_crc32c(body[:-FOOTER]) == int.from_bytes(body[-FOOTER:], "little")
-        if not sound:
+    def is_valid(self, body: bytes) -> bool:
+        """Returns True if the checksum of the content is right; otherwise counts the record as damaged."""
+        valid = masked_crc32c(body[:-FOOTER]) == int.from_bytes(body[-FOOTER:], "little")
+        if not valid:
             self.dropped["damaged"] += 1
-        return sound
+        return valid
 
     def _search(self, file: BinaryIO) -> bool:
-        """Moves on to the next header whose checksum holds; False where what is there has none."""
+        """Advances to the next header with a valid checksum. Returns False if the rest of the file has none."""
         self._searching = True
         file.seek(self.offset + 1)
-        block = file.read(_LOOKED_AT)
-        found = np.flatnonzero(_headers(block))
-        # Without one, the last bytes may still be the beginning of a header that is not whole yet.
-        self.offset += 1 + (int(found[0]) if len(found) else max(len(block) - HEADER + 1, 0))
+        block = file.read(_SEARCH_BYTES)
+        headers = np.flatnonzero(_headers(block))
+        # Without one, the last bytes may still be the start of an incomplete header.
+        self.offset += 1 + (int(headers[0]) if len(headers) else max(len(block) - HEADER + 1, 0))
         return len(block) >= HEADER
 
 
 def _headers(block: bytes) -> npt.NDArray[np.bool_]:
-    """For each place of the block, whether a header with a right checksum begins there."""
+    """Per position of the block: True if a header with a valid checksum starts there."""
     places = len(block) - HEADER + 1
     if places <= 0:
         return np.zeros(0, np.bool_)

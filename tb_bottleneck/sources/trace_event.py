@@ -1,6 +1,6 @@
-"""One event of a trace as it stands in the file: only the fields that are used, with every type they were seen in.
+"""Typed structures of one trace event: the fields that are used, with every type that files contain.
 
-The format is the Trace Event Format (JSON) as Kineto writes it, libkineto/src/output_json.cpp.
+The format is the Trace Event Format (JSON) as written by Kineto, libkineto/src/output_json.cpp.
 """
 
 from decimal import Decimal
@@ -15,9 +15,9 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments that are used. Torch before 1.12 writes `Input dims`, later ones `Input Dims`.
+    """The arguments that are used. torch before 1.12 writes `Input dims`, later versions `Input Dims`.
 
-    In the order in which Kineto writes them: the decoder looks for a key behind the one that it found last.
+    In the order in which Kineto writes them: the decoder searches a key after the one that it found last.
     """
 
     concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
@@ -37,11 +37,11 @@ class Args(msgspec.Struct, gc=False):
 
 
 RAW_ARGUMENTS = ("Input Dims", "Input dims", "Input type", "Concrete Inputs")
-"""Arguments that stay as they stand in the file: few rules need them, and of few events."""
+"""Arguments that are kept as raw text: only a few rules need them, for a few events."""
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event. `ts` and `dur` are microseconds; a `ts` that is written with a fraction is a float, or text."""
+    """One event. `ts` and `dur` are microseconds; a `ts` written with a fraction is a float or text."""
 
     ph: str = ""
     cat: str | None = ""
@@ -54,7 +54,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 class ExactEvent(msgspec.Struct, gc=False):
-    """The same, with times kept as decimal text: float64 rounds absolute Unix microseconds to 0.25 µs."""
+    """One event with exact decimal times: float64 rounds absolute Unix microseconds to 0.25 µs."""
 
     ph: str = ""
     cat: str | None = ""

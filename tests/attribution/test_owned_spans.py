@@ -1,4 +1,4 @@
-"""The account as a timeline: the stretches are disjoint, and their sums are the account's own."""
+"""Owned spans: they are disjoint, they cover the window, and the account is their sum."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
+from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 DRAWINGS = {
@@ -37,44 +40,84 @@ DRAWINGS = {
         loader  ####......####......
         op      ....#####.....#####.
     """,
+    "operators on the CPU that a loader interrupts": """
+        step    aaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbccccccccccccccccccc
+        loader ...##...............##...............##.............
+        op    .########..####.###.########..####.###.########..####.###
+    """,
 }
 PUBLIC = sorted(Path(os.environ.get("TB_BOTTLENECK_TRACES", "nowhere")).glob("*.json.gz"))
 
 
-def check(case):
-    pieces, account = case.pieces, case.recording.account
-    assert (pieces.end > pieces.start).all()
-    assert (pieces.start[1:] >= pieces.end[:-1]).all(), "stretches overlap"
-    assert {regime: pieces.of(regime).total() for regime in REGIMES} == account.ns
+def recorded(trace):
+    steps = find_steps(trace)
+    return Recording(trace, steps) if steps is not None else None
+
+
+def check(recording):
+    spans, steps = recording.owned_spans, recording.steps
+    assert (spans.end > spans.start).all()
+    assert (spans.start[1:] >= spans.end[:-1]).all(), "spans overlap"
+    assert steps.begin <= spans.start[0]
+    assert spans.end[-1] <= steps.end
+    assert (spans.end - spans.start).sum() == steps.end - steps.begin, "spans do not cover the window"
+    assert {regime: spans.of(regime).total() for regime in REGIMES} == recording.account.ns
+    if recording.on_device:
+        assert by_gaps(recording) == recording.account.ns
+
+
+def by_gaps(recording):
+    """The account of a device run, computed without spans: from the busy time and the columns of the gaps."""
+    gaps = recording.gaps
+    ns = {regime: recording.busy[regime].total() if regime in recording.busy else 0 for regime in REGIMES}
+    for activity in Activity:
+        ns[REGIME_OF_ACTIVITY[activity]] += int(gaps.by_activity[:, activity].sum())
+    charged = int(gaps.sync_bubble.sum())
+    ns[Regime.SYNC] += charged
+    ns[Regime.LAUNCH] += int(gaps.latency.sum()) - charged
+    pauses = int(gaps.queued[gaps.queued < LONGEST_DEVICE_PAUSE_NS].sum())
+    ns[Regime.UNDERFILLED] += pauses
+    ns[Regime.UNEXPLAINED] += int(gaps.queued.sum()) - pauses + int(gaps.stalled.sum())
+    collectives = recording.account.ns[Regime.COMMUNICATION] - ns[Regime.COMMUNICATION]
+    ns[Regime.COMMUNICATION] += collectives
+    ns[Regime.HOST] -= collectives
+    return ns
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_the_sums_are_the_accounts(name):
-    check(InspectedTrace(drawn_trace(DRAWINGS[name])))
+def test_spans_cover_the_window_without_overlap(name):
+    check(recorded(drawn_trace(DRAWINGS[name])))
 
 
-def test_who_owns_the_time_is_told_where_it_was():
+def test_spans_lie_where_their_owner_ran():
     """0 to 400 us the loader, then 600 us of kernels, in each step."""
-    case = InspectedTrace(drawn_trace(DRAWINGS["starved"]))
-    steps = case.recording.steps
-    waits = case.pieces.of("input")
+    recording = recorded(drawn_trace(DRAWINGS["starved"]))
+    waits = recording.owned_spans.of(Regime.INPUT)
     assert (waits.starts % 1_000_000 == 0).all()
     assert (waits.ends - waits.starts <= 400_000).all()
-    assert int(waits.total()) == case.recording.account.ns["input"]
-    assert waits.ends[-1] < steps.end
+    assert int(waits.total()) == recording.account.ns[Regime.INPUT]
+    assert waits.ends[-1] < recording.steps.end
+
+
+def test_operators_that_a_loader_interrupts_keep_the_time_outside_it():
+    """The loader runs inside the first operator of each step; the rest of the operator is compute."""
+    recording = recorded(drawn_trace(DRAWINGS["operators on the CPU that a loader interrupts"], deviceProperties=[]))
+    account = recording.account
+    shares = {regime: round(account.share(regime), 3) for regime in REGIMES if account.ns[regime]}
+    assert shares == {Regime.INPUT: 0.105, Regime.COMPUTE: 0.702, Regime.LAUNCH: 0.175, Regime.HOST: 0.018}
 
 
 @pytest.mark.skipif(not PUBLIC, reason="TB_BOTTLENECK_TRACES names no directory of traces")
 @pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.name)
 def test_on_public_recordings_too(path):
-    case = InspectedTrace(load(str(path)))
-    if case.recording is None or not case.recording.on_device:
-        pytest.skip("nothing ran on a device")
-    check(case)
+    recording = recorded(load(str(path)))
+    if recording is None:
+        pytest.skip("no steps were recorded")
+    check(recording)
 
 
 def test_each_steps_account_sums_to_the_step():
-    case = InspectedTrace(drawn_trace(DRAWINGS["starved"]))
-    steps = case.recording.steps
-    owned = sum(case.pieces.of(regime).covered(steps.edges[:-1], steps.edges[1:]) for regime in REGIMES)
-    assert np.array_equal(owned, steps.durations)
+    recording = recorded(drawn_trace(DRAWINGS["starved"]))
+    edges = recording.steps.edges
+    owned = sum(recording.owned_spans.covered(edges[:-1], edges[1:]).values())
+    assert np.array_equal(owned, recording.steps.durations)

@@ -23,7 +23,7 @@ from tb_bottleneck.measures.measure_set import Measures  # noqa: E402
 from tb_bottleneck.regimes.judge import judge_all  # noqa: E402
 from tb_bottleneck.replay.graph.blocks import layout_of  # noqa: E402
 from tb_bottleneck.replay.graph.graph import graph_of  # noqa: E402
-from tb_bottleneck.replay.modified_graph import Facts  # noqa: E402
+from tb_bottleneck.replay.modified_graph import RecordedGraph  # noqa: E402
 from tb_bottleneck.replay.plan import predict  # noqa: E402
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF  # noqa: E402
 from tb_bottleneck.replay.simulator import replay  # noqa: E402
@@ -63,17 +63,17 @@ def measure(path: Path) -> Row | None:
         return None
     recording = Recording(trace, steps)
     assert recording.account  # what every report computes anyway
-    facts = Facts(recording)
+    base = RecordedGraph(recording)
     recorded = steps.end - steps.begin
     found = [cause.name for verdict in judge_all(Measures(recording)) for cause in verdict.judgement.causes]
     return Row(
         trace=path.name.removesuffix(".json.gz"),
         events=len(trace.events),
-        items=len(facts.graph.items),
-        blocks=len(facts.layout.first),
-        error=facts.check.error,
-        exact=abs(replay(facts.graph, facts.layout).window / recorded - 1),
-        frozen=facts.check.frozen_share,
+        items=len(base.graph.items),
+        blocks=len(base.layout.first),
+        error=base.check.error,
+        exact=abs(replay(base.graph, base.layout).window / recorded - 1),
+        frozen=base.check.frozen_share,
         load=loaded,
         graph=best(lambda: layout_of(graph_of(recording))),
         causes=best(lambda: predict(recording, found)),

@@ -27,9 +27,9 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests"), str(HERE)]
 
 from draw import drawn  # noqa: E402
 from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E402
-from simulate.illnesses import ILLNESSES  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
+from simulate.problems import PROBLEMS  # noqa: E402
 from simulate.training import program_of  # noqa: E402
 from tile import tile  # noqa: E402
 
@@ -120,7 +120,7 @@ def _large(path: Path, wanted: int, source: Path | None) -> int:
     path.parent.mkdir(parents=True)
     if source is None:
         source = path.parents[1] / "small.json"
-        run = Machine(program_of(ILLNESSES["loader in the main process"].make(11))).run()
+        run = Machine(program_of(PROBLEMS["loader in the main process"].make(11))).run()
         source.write_text(kineto_json(run, Recording(DIALECTS[3], stacks=True)))
     events = sum(event.get("ph") == "X" for event in json.loads(_text(source))["traceEvents"])
     times = max(1, round(wanted / events))

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from draw import drawn
-from simulate.elsewhere import Elsewhere
-from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
+from simulate.other_device import OtherDevice
+from simulate.problems import PROBLEMS
 from simulate.training import program_of
 from simulate.workload import Workload, healthy
 
@@ -49,7 +49,7 @@ _HOSTILE = """
 def stage(folder: Path, hostile: bool = True) -> Path:
     """Writes the recordings below the folder, and returns it; what means harm, or is no trace, where it is wanted."""
     for run, illness in SIMULATED.items():
-        workload = ILLNESSES[illness].make(SEED)
+        workload = PROBLEMS[illness].make(SEED)
         text = kineto_json(Machine(program_of(workload)).run(), Recording(DIALECTS[3], stacks=True))
         write(folder / run / NAME, text)
     for rank, drawing in enumerate((_WAITING, _LATE, _WAITING)):
@@ -68,9 +68,9 @@ def stage(folder: Path, hostile: bool = True) -> Path:
 
 def on_two_devices(folder: Path) -> Path:
     """Writes one training that waits for its batches, on an A100 and on a faster device; returns the folder."""
-    workload = ILLNESSES["loader in the main process"].make(SEED)
+    workload = PROBLEMS["loader in the main process"].make(SEED)
     program, recording = program_of(workload), Recording(DIALECTS[3], stacks=True)
-    there = Elsewhere("NVIDIA H200", SEED)
+    there = OtherDevice("NVIDIA H200", SEED)
     write(folder / "a100" / NAME, kineto_json(Machine(program).run(), recording))
     write(folder / "h200" / NAME, there.relabelled(kineto_json(Machine(there.program(program)).run(), recording)))
     return folder

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from urllib.parse import quote, urlsplit
 
 import pytest
-from comparison.sides import A100, H200, V100, repeated
+from comparison.drawn_runs import A100, H200, V100, repeated
 from draw import drawn
 from playwright.sync_api import expect
 
@@ -174,7 +174,7 @@ def test_a_server_that_fails_is_told_and_asked_again(compare):
 
 
 def test_names_that_mean_harm_are_text(compare, compared_board):
-    for seen in (compare("h200", HARMFUL), compare("v100")):
+    for seen in (compare("h200", HARMFUL, fresh=True), compare("v100", fresh=True)):
         assert HARMFUL in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0
         assert seen.errors == []

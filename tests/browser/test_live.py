@@ -53,7 +53,7 @@ def test_readings_are_walked_by_keyboard_alone(look):
 
 
 def test_a_hidden_tab_asks_for_no_telemetry(watched):
-    seen = watched(telemetry())
+    seen = watched(telemetry(), fresh=True)  # it changes TensorBoard's page
     seen.page.evaluate("document.querySelector('iframe[src*=tb_bottleneck]').style.height = '0'")
     seen.page.evaluate("document.querySelector('iframe[src*=tb_bottleneck]').style.maxHeight = '0'")
     seen.page.wait_for_timeout(500)

@@ -58,7 +58,7 @@ def test_every_pair_is_in_the_list_with_its_verdict(recorded_board, visit):
 
 
 def test_no_request_leaves_the_origin(staged_board, visit):
-    seen = visit(staged_board, STAGED)
+    seen = visit(staged_board, STAGED, fresh=True)
     expect(headline(seen)).to_be_visible(timeout=PATIENCE)
     ours = [url for url in seen.requests if "tb_bottleneck" in url]
     assert ours
@@ -136,7 +136,7 @@ def test_files_that_are_no_traces_say_why_and_spoil_no_other(staged_board, visit
 
 
 def test_names_are_shown_as_text_and_never_as_markup(staged_board, visit):
-    seen = visit(staged_board)
+    seen = visit(staged_board, fresh=True)
     expect(seen.frame.locator("nav.runs")).to_contain_text("<img src=x", timeout=PATIENCE)
     assert seen.frame.locator("img").count() == 0
     assert seen.errors == []

@@ -252,8 +252,7 @@ def test_progress_is_shown_and_another_question_takes_the_place_of_one_that_is_n
     def never_done(route: Route) -> None:
         if "H100" not in route.request.url:
             return route.fallback()
-        answer = {"id": "x", "state": "analysing", "progress": 0.4, "problem": ""}
-        return route.fulfill(json=answer)
+        return route.fulfill(status=202, json={"state": "analysing", "progress": 0.4})
 
     def prepare(page: Page) -> None:
         page.route("**/what_if?*", never_done)
@@ -311,7 +310,8 @@ def test_nothing_scrolls_sideways(opened):
 
 
 def test_names_that_mean_harm_are_text(row, suppose, rows_board):
-    for seen in (row(*ROWS["apart"]), suppose("sweep/w1", f"device={quote(HOSTILE)}", ".awaited button")):
+    harmful = suppose("sweep/w1", f"device={quote(HOSTILE)}", ".awaited button", fresh=True)
+    for seen in (row(*ROWS["apart"], fresh=True), harmful):
         assert HOSTILE[:20] in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0
         assert seen.errors == []

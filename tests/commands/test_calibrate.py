@@ -7,13 +7,14 @@ import pytest
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.monitor.facts import calibration_store
+from tb_bottleneck.storage import CACHE_VARIABLE
 from tb_bottleneck.tools import calibration
-from tb_bottleneck.tools.calibration import Measured
+from tb_bottleneck.tools.calibration import Calibration
 
 
 @pytest.fixture(autouse=True)
-def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
-    found = Measured("NVIDIA H200", "570.86.15", {"bf16_flops": 7.9e14, "fp32_flops": 9e11, "launch_ns": 4100.0})
+def measured(monkeypatch: pytest.MonkeyPatch) -> Calibration:
+    found = Calibration("NVIDIA H200", "570.86.15", {"bf16_flops": 7.9e14, "fp32_flops": 9e11, "launch_ns": 4100.0})
     found.figures["copy_bytes_per_s"] = 4.1e12
     found.left_out["tf32_flops"] = "this device has no TF32"
     monkeypatch.setattr(calibration, "calibrate", lambda device, progress: found)
@@ -34,7 +35,7 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[6].startswith("Kept in ")
 
 
-def test_for_programs_and_for_later_runs(measured: Measured, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_programs_and_for_later_runs(measured: Calibration, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "schema": 1,
@@ -57,6 +58,6 @@ def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
 
 
 def test_a_cache_that_is_off_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(calibration_store.VARIABLE, "off")
+    monkeypatch.setenv(CACHE_VARIABLE, "off")
     assert main(["calibrate"]) == 0
     assert "Not kept" in capsys.readouterr().out

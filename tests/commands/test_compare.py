@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from comparison.sides import recorded, repeated
+from comparison.drawn_runs import recorded, repeated
 
 from tb_bottleneck.__main__ import main
 

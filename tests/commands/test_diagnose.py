@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from comparison.sides import recorded, repeated
+from comparison.drawn_runs import recorded, repeated
 
 RUN = repeated(9, loader="######....", gpu="......####")
 SCRIPT = """

@@ -30,7 +30,7 @@ def test_both_witnesses_are_printed_as_json(logdir, capsys):
     answer = json.loads(capsys.readouterr().out)
     by_source = {report["source"]: report for report in answer["reports"]}
     telemetry, trace = by_source[NAME], by_source["rank0_1.1.pt.trace.json"]
-    assert (telemetry["witness"], trace["witness"]) == ("telemetry", "both")
+    assert (telemetry["evidence_source"], trace["evidence_source"]) == ("telemetry", "both")
     assert telemetry["run"] == trace["run"] == "tb_bottleneck/mine"
     assert "input" in [one["regime"] for one in telemetry["disagreements"]]
     assert trace["unprofiled"]["ratio"] == pytest.approx(1.8, abs=0.1)

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from comparison.sides import recorded, repeated
+from comparison.drawn_runs import recorded, repeated
 
-from tb_bottleneck.commands.run_argument import Run, recordings_of
+from tb_bottleneck.commands.run_argument import RunFiles, recordings_of
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.sources.logdir import Listing, Recording
 
@@ -14,13 +14,13 @@ DRAWING = repeated(9, op="##..", gpu="..##")
 
 def test_a_file_is_itself(tmp_path):
     path = recorded(tmp_path, DRAWING)
-    assert recordings_of(path) == Run((path,))
+    assert recordings_of(path) == RunFiles((path,))
 
 
 def test_a_directory_is_its_recordings_the_oldest_first(tmp_path):
     first, second = recorded(tmp_path, DRAWING), recorded(tmp_path, DRAWING)
     os.utime(second, (1, 1))
-    assert recordings_of(str(tmp_path)) == Run((second, first))
+    assert recordings_of(str(tmp_path)) == RunFiles((second, first))
 
 
 def test_a_directory_of_several_runs_names_them(tmp_path):

@@ -2,7 +2,7 @@
 
 import json
 
-from comparison.sides import recorded, repeated
+from comparison.drawn_runs import recorded, repeated
 
 from tb_bottleneck.__main__ import main
 

@@ -1,10 +1,10 @@
 """Budgets: what they are spelt as, when they are not kept, and that a gate that cannot see does not open."""
 
 import pytest
-from comparison.sides import judged, read, repeated
+from comparison.drawn_runs import judged, read, repeated
 
-from tb_bottleneck.comparison.ci_gates import Budget, budget_of, overspent, share_of, slower
-from tb_bottleneck.comparison.compare import compare_sides
+from tb_bottleneck.comparison.ci_gates import Budget, budget_of, budget_violations, share_of, slowdown_violation
+from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.schema import bottleneck_pb2
 
 SLOW = repeated(9, loader="####....", gpu="....####")
@@ -30,36 +30,36 @@ def test_a_budget_names_a_regime():
 
 def test_a_budget_that_is_not_kept_is_a_sentence(tmp_path):
     report = judged(tmp_path, SLOW).report
-    assert overspent([report], [Budget("input", 0.6), Budget("sync", 0.1)]) == []
-    (said,) = overspent([report], [Budget("input", 0.1)])
+    assert budget_violations([report], [Budget("input", 0.6), Budget("sync", 0.1)]) == []
+    (said,) = budget_violations([report], [Budget("input", 0.1)])
     assert "input owns 50 % of the time, more than 10 %" in said
 
 
 def test_what_gives_no_verdict_keeps_no_budget():
     report = bottleneck_pb2.Report(run=".", source="x.json")
     report.health.status = "incomplete"
-    assert overspent([report], [Budget("input", 0.1)]) == [
+    assert budget_violations([report], [Budget("input", 0.1)]) == [
         "x.json: no budget can be checked, the recording is incomplete"
     ]
-    assert overspent([], [Budget("input", 0.1)]) == ["no budget can be checked: no recording was found"]
-    assert overspent([report], []) == []
+    assert budget_violations([], [Budget("input", 0.1)]) == ["no budget can be checked: no recording was found"]
+    assert budget_violations([report], []) == []
 
 
 def test_slower_by_more_than_the_share_and_the_noise(tmp_path):
-    told = compare_sides(judged(tmp_path, FAST), judged(tmp_path, SLOW))
-    assert "B is 33 % slower than A, more than 5.0 %" in (slower(told, 0.05) or "")
-    assert slower(told, 0.5) is None
-    assert slower(compare_sides(judged(tmp_path, SLOW), judged(tmp_path, FAST)), 0.05) is None
+    told = compare_runs(judged(tmp_path, FAST), judged(tmp_path, SLOW))
+    assert "B is 33 % slower than A, more than 5.0 %" in (slowdown_violation(told, 0.05) or "")
+    assert slowdown_violation(told, 0.5) is None
+    assert slowdown_violation(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST)), 0.05) is None
 
 
 def test_one_step_does_not_pass_as_no_slower(tmp_path):
     """The whole of a recording is one step of it: that it takes twice as long may be noise, and may not."""
     one, other = ("op " + "##.." * n + "\nlaunch " + ".|.." * n + "\ngpu " + "..##" * n for n in (10, 20))
-    told = compare_sides(judged(tmp_path, one), judged(tmp_path, other))
-    assert "cannot be told" in (slower(told, 0.05) or "")
-    assert slower(compare_sides(judged(tmp_path, other), judged(tmp_path, one)), 0.05) is None
+    told = compare_runs(judged(tmp_path, one), judged(tmp_path, other))
+    assert "cannot be told" in (slowdown_violation(told, 0.05) or "")
+    assert slowdown_violation(compare_runs(judged(tmp_path, other), judged(tmp_path, one)), 0.05) is None
 
 
 def test_what_cannot_be_compared_does_not_pass(tmp_path):
-    told = compare_sides(judged(tmp_path, FAST), read(tmp_path, "step a\nop #"))
-    assert "No comparison" in (slower(told, 0.05) or "")
+    told = compare_runs(judged(tmp_path, FAST), read(tmp_path, "step a\nop #"))
+    assert "No comparison" in (slowdown_violation(told, 0.05) or "")

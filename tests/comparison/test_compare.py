@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from comparison.sides import H200, V100, judged, read, recorded, repeated
+from comparison.drawn_runs import H200, V100, judged, read, recorded, repeated
 from draw import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tb_bottleneck
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.devices.expected_time import move_between, promise
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 STARVED = repeated(9, loader="######......", gpu="......####..")
@@ -25,9 +25,9 @@ def by_regime(told):
 
 def test_a_starved_run_against_a_fed_one(tmp_path):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: four columns of waiting for data are gone."""
-    told = compare_sides(judged(tmp_path, STARVED), judged(tmp_path, FED))
+    told = compare_runs(judged(tmp_path, STARVED), judged(tmp_path, FED))
     assert told.comparable
-    assert told.told
+    assert told.significant
     assert told.speedup == pytest.approx(12 / 8, rel=0.01)
     assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
     assert min(told.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
@@ -39,9 +39,9 @@ def test_a_starved_run_against_a_fed_one(tmp_path):
 
 
 def test_a_run_against_itself_differs_in_nothing(tmp_path):
-    told = compare_sides(judged(tmp_path, FED), judged(tmp_path, FED))
+    told = compare_runs(judged(tmp_path, FED), judged(tmp_path, FED))
     assert told.speedup == 1
-    assert not told.told
+    assert not told.significant
     assert all(bar.delta_ns == 0 for bar in told.by_regime)
     assert "noise" in told.headline
     assert not told.context
@@ -55,15 +55,15 @@ def test_a_device_that_is_faster_and_a_run_that_is_not(tmp_path):
     h200 = judged(
         tmp_path, repeated(9, loader="########..", gpu="........##", sync=".........#"), device=H200, unit_us=1000
     )
-    told = compare_sides(v100, h200)
+    told = compare_runs(v100, h200)
     expected = told.expected
     assert expected.speedup > told.speedup
     assert expected.kernels_speedup > expected.speedup, "what the host does is not faster there"
     assert sum(row.expected_ns for row in expected.by_regime) == pytest.approx(expected.b_ns)
     missing = (told.b_ns - expected.b_ns) / told.b_ns
-    assert sum(part.share for part in expected.remainder) == pytest.approx(missing)
-    assert expected.remainder[0].cause == "loader_in_main_process"
-    assert expected.remainder[0].regime == "input"
+    assert sum(part.share for part in expected.shortfall) == pytest.approx(missing)
+    assert expected.shortfall[0].cause == "loader_in_main_process"
+    assert expected.shortfall[0].regime == "input"
     assert "NVIDIA H200 promises" in told.headline
     assert expected.low <= expected.speedup <= expected.high
 
@@ -79,34 +79,34 @@ def ranked(tmp_path, drawing, rank, of, **header):
 def test_a_job_of_more_ranks_is_not_called_slower_by_one_rank_s_step(tmp_path):
     """Eight ranks whose steps take a quarter longer than the one rank's get through 6.4 times as much."""
     slower = repeated(9, op="##........", launch=".|........", gpu="..########", sync="..########")
-    one = open_side("one", [ranked(tmp_path, BUSY, 0, 1)])
-    eight = open_side("eight", [ranked(tmp_path, slower, 0, 8)])
-    said = compare_sides(one, eight).headline
+    one = judge_run("one", [ranked(tmp_path, BUSY, 0, 1)])
+    eight = judge_run("eight", [ranked(tmp_path, slower, 0, 8)])
+    said = compare_runs(one, eight).headline
     assert "These are times of one rank: B's 8 together get through 6.40 times the work of A's 1" in said
-    assert "times of one rank" not in compare_sides(eight, eight).headline
+    assert "times of one rank" not in compare_runs(eight, eight).headline
 
 
 def test_of_several_ranks_the_promise_is_on_the_scale_of_their_mean(tmp_path):
     """Rank 1's steps are half as long again; the promise is replayed on one rank, and told of the mean of both."""
     longer = repeated(9, op="##..........", launch=".|..........", gpu="..##########", sync="..##########")
-    a = open_side("a", [ranked(tmp_path, BUSY, 0, 2), ranked(tmp_path, longer, 1, 2)])
-    b = open_side("b", [ranked(tmp_path, BUSY, 0, 2, device=H200)])
-    told = compare_sides(a, b)
-    alone = promise(a.recording, move_between(a.recording, b.recording)).outcome.step_ns
+    a = judge_run("a", [ranked(tmp_path, BUSY, 0, 2), ranked(tmp_path, longer, 1, 2)])
+    b = judge_run("b", [ranked(tmp_path, BUSY, 0, 2, device=H200)])
+    told = compare_runs(a, b)
+    alone = expected_time(a.recording, device_pair_of(a.recording, b.recording)).step.step_ns
     whole = sum(a.recording.account.ns.values()) / len(a.recording.steps)
     assert told.expected.speedup == pytest.approx(whole / alone)
 
 
 def test_a_side_that_was_slowed_by_recording_stacks_is_named(tmp_path):
-    told = compare_sides(judged(tmp_path, FED, with_stack=1), judged(tmp_path, FED))
+    told = compare_runs(judged(tmp_path, FED, with_stack=1), judged(tmp_path, FED))
     assert any(note.startswith("A was recorded with stacks and B was not") for note in told.notes)
-    assert not compare_sides(judged(tmp_path, FED), judged(tmp_path, FED)).notes[1:]
+    assert not compare_runs(judged(tmp_path, FED), judged(tmp_path, FED)).notes[1:]
 
 
 def test_a_side_that_worked_on_the_cpu_is_named(tmp_path):
     path = tmp_path / "cpu.pt.trace.json"
     path.write_text(json.dumps(drawn(repeated(9, op="#.#.#.#."), deviceProperties=[])))
-    told = compare_sides(judged(tmp_path, FED), open_side("cpu", [str(path)]))
+    told = compare_runs(judged(tmp_path, FED), judge_run("cpu", [str(path)]))
     assert told.headline.endswith("B did its work on the CPU, and A on a device.")
     assert next(row for row in told.context if row.key == "device").b == "CPU"
 
@@ -115,13 +115,13 @@ def test_whether_it_is_the_same_work_may_not_be_known(tmp_path):
     path = Path(recorded(tmp_path, BUSY))
     text = path.read_text().replace("aten::linear", "Torch-Compiled Region: 0/0")
     path.write_text(text)
-    told = compare_sides(judged(tmp_path, BUSY), open_side("compiled", [str(path)]))
+    told = compare_runs(judged(tmp_path, BUSY), judge_run("compiled", [str(path)]))
     assert "hardly" not in told.headline
     assert any("Whether both do the same work cannot be told" in note for note in told.notes)
 
 
 def test_an_incomplete_recording_is_not_compared(tmp_path):
-    told = compare_sides(judged(tmp_path, FED), read(tmp_path, "step a\nop #"))
+    told = compare_runs(judged(tmp_path, FED), read(tmp_path, "step a\nop #"))
     assert not told.comparable
     assert told.speedup == 0
     assert not told.by_regime
@@ -130,7 +130,7 @@ def test_an_incomplete_recording_is_not_compared(tmp_path):
 
 
 def test_other_work_is_said_to_be_other_work(tmp_path):
-    told = compare_sides(
+    told = compare_runs(
         judged(tmp_path, repeated(9, op="########", gpu=".#######")),
         judged(tmp_path, repeated(9, op="#.#.#.#.", gpu=".#.#.#.#"), device=H200),
     )
@@ -140,7 +140,7 @@ def test_other_work_is_said_to_be_other_work(tmp_path):
 
 def test_the_contract_of_the_json(tmp_path):
     told = as_dict(tb_bottleneck.compare(recorded(tmp_path, STARVED), recorded(tmp_path, FED), ("before", "after")))
-    assert (told["a"], told["b"], told["schema"], told["per"]) == ("before", "after", 1, "step")
+    assert (told["a"], told["b"], told["schema"], told["per"]) == ("before", "after", 2, "step")
     assert {"regime", "a_ns", "b_ns", "delta_ns"} <= told["by_regime"][0].keys()
     assert set(told["causes"]) == {"gained", "lost"}
 
@@ -149,14 +149,14 @@ def test_the_contract_of_the_json(tmp_path):
 @given(st.lists(st.text("#.", min_size=10, max_size=10), min_size=4, max_size=4), st.sampled_from([H200, V100]))
 def test_whatever_the_runs_the_parts_sum_to_the_whole(tmp_path_factory, rows, device):
     folder = tmp_path_factory.mktemp("runs")
-    sides = [
+    runs = [
         read(folder, repeated(9, op="##........", loader=loader, gpu=gpu), device=one)
         for loader, gpu, one in ((rows[0], rows[1], V100), (rows[2], rows[3], device))
     ]
-    told = compare_sides(*sides)
+    told = compare_runs(*runs)
     if told.comparable:
         assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
     if told.HasField("expected"):
         missing = (told.b_ns - told.expected.b_ns) / told.b_ns
-        assert sum(part.share for part in told.expected.remainder) == pytest.approx(missing, abs=1e-9)
+        assert sum(part.share for part in told.expected.shortfall) == pytest.approx(missing, abs=1e-9)
         assert told.expected.low <= told.expected.speedup <= told.expected.high

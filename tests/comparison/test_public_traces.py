@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.comparison.compare import compare
-from tb_bottleneck.comparison.runs.compared_run import Side, open_side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.series.run_series import series_of
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 
 TRACES = Path(os.environ.get("TB_BOTTLENECK_TRACES", ""))
 pytestmark = pytest.mark.skipif(
@@ -20,15 +20,15 @@ def path(name):
     return str(TRACES / f"{name}.json.gz")
 
 
-def side(name):
-    found = open_side(name, [path(name)])
-    assert isinstance(found, Side), found
+def run(name):
+    found = judge_run(name, [path(name)])
+    assert isinstance(found, ComparedRun), found
     return found
 
 
 def test_four_workers_took_the_wait_for_data_away():
     told = compare(path("kineto_resnet50_nw0_v19_a"), path("kineto_resnet50_nw4_v19_a"))
-    assert told.told
+    assert told.significant
     assert 1.25 < told.speedup < 1.4
     assert min(told.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
     assert "loader_in_main_process" in told.causes.lost
@@ -37,7 +37,7 @@ def test_four_workers_took_the_wait_for_data_away():
 
 
 def test_batches_of_2_16_and_128_are_a_sweep_per_sample():
-    told = series_of([side(name) for name in ("ptf_bs128_steady_a", "ptf_bs2_steady", "ptf_bs16_steady")])
+    told = series_of([run(name) for name in ("ptf_bs128_steady_a", "ptf_bs2_steady", "ptf_bs16_steady")])
     assert (told.varies, told.per) == ("samples per step", "sample")
     assert [point.value for point in told.points] == ["2", "16", "128"]
     assert [point.regime for point in told.points] == ["launch", "launch", "memory"]
@@ -47,13 +47,13 @@ def test_batches_of_2_16_and_128_are_a_sweep_per_sample():
 
 @pytest.mark.parametrize(("recorded", "samples"), [(2, 16), (2, 128), (16, 128)])
 def test_a_larger_batch_is_foretold_within_a_tenth(recorded, samples):
-    measured = side({16: "ptf_bs16_steady", 128: "ptf_bs128_steady_a"}[samples])
-    told = what_if(side(f"ptf_bs{recorded}_steady"), Asked(batch=samples))
+    measured = run({16: "ptf_bs16_steady", 128: "ptf_bs128_steady_a"}[samples])
+    told = what_if(run(f"ptf_bs{recorded}_steady"), WhatIfOptions(batch=samples))
     assert told.after.step_ns == pytest.approx(measured.step_ns / samples, rel=0.1)
 
 
 def test_a_starved_h100_gains_little_by_an_h200():
-    told = what_if(side("h100_owlv2"), Asked(device="NVIDIA H200"))
+    told = what_if(run("h100_owlv2"), WhatIfOptions(device="NVIDIA H200"))
     assert told.regime == "input"
     assert told.after.speedup < 1.25
     assert told.fix_first[0].cause == "loader_in_main_process"
@@ -69,7 +69,7 @@ def test_two_ranks_of_one_job_are_not_six_times_apart():
     """One of them has six losses in each step; they were taken for six passes over six times the samples."""
     told = compare(path("hta_dlrm128_sampled__rank0"), path("hta_dlrm128_sampled__rank1"))
     assert told.per == "step"
-    assert not told.told
+    assert not told.significant
     assert told.speedup == pytest.approx(1, abs=0.02)
 
 
@@ -83,13 +83,13 @@ def test_a_run_that_left_its_device_idle_is_said_to_be_on_the_cpu():
 
 @pytest.mark.parametrize("name", ["h100_owlv2", "ptf_bs128_steady_a", "mi300_vit_nsfw", "mi300_sdpa"])
 def test_what_runs_in_half_precision_is_promised_nothing_by_it(name):
-    assert not what_if(side(name), Asked(precision="bf16")).HasField("after")
+    assert not what_if(run(name), WhatIfOptions(precision="bf16")).HasField("after")
 
 
 @pytest.mark.parametrize("link", ["gen3x1", "gen5x16"])
 def test_copies_take_what_their_bytes_take_on_the_link(link):
     """70.7 MB a step in 8.4 ms, a third of what the best link could do: it took 32 times as long on a lane of gen 3."""
-    told = what_if(side("hta_torchrec_a100_ws8"), Asked(link=link))
+    told = what_if(run("hta_torchrec_a100_ws8"), WhatIfOptions(link=link))
     transfer = next(bar for bar in told.by_regime if bar.regime == "transfer")
     assert transfer.b_ns < (95e6 if link == "gen3x1" else transfer.a_ns)
 

@@ -246,7 +246,7 @@ def test_a_defect_of_ours_costs_one_report_and_is_told(tmp_path, monkeypatch, ca
 
 def test_a_file_that_is_gone_is_an_unreadable_report():
     report = diagnose_telemetry("/no/such/file")
-    assert (report.health.status, report.witness) == ("unreadable", "telemetry")
+    assert (report.health.status, report.evidence_source) == ("unreadable", "telemetry")
 
 
 def test_lost_packets_degrade_the_report():
@@ -267,7 +267,7 @@ def test_while_a_run_lives_the_verdict_is_about_its_last_stretch():
         listener = Listener("/no/such/file")
         listener.telemetry.add(simulate(parts))
         latest, whole = (judge_telemetry(listener, latest=one) for one in (True, False))
-        assert [band.regime for band in latest.stretches] == [band.regime for band in whole.stretches]
+        assert [band.regime for band in latest.phases] == [band.regime for band in whole.phases]
         said.append((latest.verdict, whole.verdict, latest.window))
     assert [latest.regime for latest, _, _ in said] == ["compute", "input", "compute"]
     assert [whole.regime for _, whole, _ in said] == ["compute", "input", "input"]
@@ -289,7 +289,7 @@ def test_what_bounds_the_devices_work_is_no_doubt_about_a_wait_that_was_seen():
 def test_a_device_that_works_is_not_called_unexplained():
     blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
     healthy, puzzling = judged(stretch("healthy"), without=blind), judged(stretch("starved"), without=("steps",))
-    assert {band.title for band in healthy.stretches} == {healthy.verdict.title} == {"At work"}
+    assert {band.title for band in healthy.phases} == {healthy.verdict.title} == {"At work"}
     assert puzzling.verdict.title == "Unexplained"
     assert judged(stretch("hot")).verdict.title == "Compute, slowed down"
     assert judged(stretch("healthy")).verdict.title == "Compute"
@@ -298,7 +298,7 @@ def test_a_device_that_works_is_not_called_unexplained():
 def test_the_report_is_whole_and_reads_well(tmp_path):
     path = write(tmp_path / NAME, simulate([stretch("healthy"), stretch("storage"), stretch("healthy")]))
     report = diagnose_telemetry(str(path), run="mine")
-    assert (report.run, report.source, report.witness, report.rank) == ("mine", NAME, "telemetry", 0)
+    assert (report.run, report.source, report.evidence_source, report.rank) == ("mine", NAME, "telemetry", 0)
     assert [row.regime for row in report.account] == list(REGIMES)
     assert [verdict.regime for verdict in report.regimes] == list(REGIMES)
     as_json(report)

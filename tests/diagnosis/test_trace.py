@@ -31,7 +31,7 @@ def report(tmp_path):
 
 def test_a_starved_run_is_told_so_with_evidence_and_a_cure(report):
     found = report(drawn(STARVED, unit_us=1000))
-    assert (found["schema"], found["run"], found["source"]) == (1, "resnet/slow", "host_1.17.pt.trace.json.gz")
+    assert (found["schema"], found["run"], found["source"]) == (2, "resnet/slow", "host_1.17.pt.trace.json.gz")
     assert found["health"] == {"status": "ok", "reasons": []}
     assert found["device"] == {"name": "NVIDIA A100-SXM4-80GB", "kind": "cuda", "index": 0, "count": 1}
     assert (found["rank"], found["world_size"]) == (0, 1)

@@ -1,9 +1,9 @@
-"""The tables of a drawn run: names, times, shares, and what is said where nothing is known."""
+"""The tables of a drawn run: names, times, shares, and the problem if nothing is known."""
 
 import pytest
 from draw import drawn_trace
 
-from tb_bottleneck.drilldown.inspection import InspectedTrace
+from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.trace.trace import load
@@ -64,7 +64,7 @@ def test_each_steps_account_sums_to_the_window(tables):
 
 
 def test_the_longest_occurrence_is_pointed_at(tables):
-    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.waits):
+    for row in (*tables.kernels, *tables.operators, *tables.copies, *tables.syncs):
         assert row.end_ns > row.begin_ns
 
 

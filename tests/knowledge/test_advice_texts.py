@@ -16,9 +16,8 @@ ALL = (*REGIMES, "gpu_unused")
 
 
 @pytest.mark.parametrize("regime", ALL)
-def test_a_regime_has_title_meaning_headline_and_reasons(regime):
+def test_a_regime_has_meaning_headline_and_reasons(regime):
     words = regime_advice(regime)
-    assert words.title
     assert words.meaning.endswith(".")
     assert {"fires", "clear", "abstains"} <= set(words.because)
     for template in (words.headline, *words.because.values()):

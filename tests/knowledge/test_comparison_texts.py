@@ -10,11 +10,11 @@ from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.knowledge.comparison_texts import (
     fact_titles,
     first_cuda,
-    headline_words,
-    remainder_words,
-    series_words,
+    headline_text,
+    series_text,
+    shortfall_text,
     sweep_titles,
-    what_if_words,
+    what_if_text,
 )
 
 WORDS = load("comparison.toml")
@@ -30,11 +30,11 @@ def test_every_word_is_used_and_each_of_its_figures_is_given(table):
 
 
 def test_words_are_found_by_name():
-    assert headline_words("refused").safe_substitute(because="x") == "No comparison: x"
-    assert remainder_words("starved") is not None
-    assert remainder_words("no_such_cause") is None
-    assert "$" in series_words("row").template
-    assert "$" in what_if_words("headline").template
+    assert headline_text("refused").safe_substitute(because="x") == "No comparison: x"
+    assert shortfall_text("starved") is not None
+    assert shortfall_text("no_such_cause") is None
+    assert "$" in series_text("row").template
+    assert "$" in what_if_text("headline").template
 
 
 def test_facts_and_sweeps_have_titles():

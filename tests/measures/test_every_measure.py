@@ -8,9 +8,9 @@ import pkgutil
 import pytest
 from draw import drawn_trace
 from simulate.examine import measured
-from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
 from simulate.kineto import DIALECTS
 from simulate.kineto import Recording as Written
+from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import random_workload
 
 from tb_bottleneck.attribution.recording import Recording
@@ -90,9 +90,9 @@ def test_on_small_recordings(name):
         sound(function, Recording(trace, find_steps(trace)))
 
 
-@pytest.mark.parametrize("name", ILLNESSES)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_on_ill_trainings(name):
-    recording = measured(ILLNESSES[name].make(5))
+    recording = measured(PROBLEMS[name].make(5))
     for function in ALL:
         sound(function, recording)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tb_bottleneck.monitor import accelerator
-from tb_bottleneck.monitor.accelerator import ASK_EVERY_NS, Allocator
+from tb_bottleneck.monitor.accelerator import ASK_EVERY_NS, AllocatorCounters
 
 
 def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
@@ -17,7 +17,7 @@ def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
         asked.append(1)
         return dict(counts)
 
-    allocator = Allocator(told)
+    allocator = AllocatorCounters(told)
     assert allocator.look(0) == {}, "what came before the first look belongs to no step"
     counts["num_device_alloc"] = 9
     counts["num_alloc_retries"] = 1
@@ -28,7 +28,7 @@ def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
 
 
 def test_an_allocator_that_does_not_count_says_nothing() -> None:
-    allocator = Allocator(dict)
+    allocator = AllocatorCounters(dict)
     assert [allocator.look(moment * ASK_EVERY_NS) for moment in range(3)] == [{}, {}, {}]
 
 

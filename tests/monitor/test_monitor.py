@@ -171,17 +171,17 @@ def test_a_trace_with_the_unprofiled_step_time_beside_it(tmp_path: Path) -> None
     written = read(tmp_path)
     assert {"capture_started", "capture_ended"} <= set(written.notes)
     assert sum(written.column("profiled")) >= 6
-    assert not list(tmp_path.rglob("*.part")) + list(tmp_path.rglob("*.unpacked"))
+    assert not list(tmp_path.rglob("*.tmp")) + list(tmp_path.rglob("*.unpacked"))
 
 
 def test_a_trace_on_request(tmp_path: Path) -> None:
-    from tb_bottleneck.monitor.writer.run_directory import ask, living
+    from tb_bottleneck.monitor.writer.run_directory import live_directories, request_capture
 
     training = Training()
     with quick(tmp_path):
         training.run()
-        (directory,) = living(tmp_path)
-        assert ask(directory)
+        (directory,) = live_directories(tmp_path)
+        assert request_capture(directory)
         for _ in range(2000):
             training.run()
             if list(directory.glob("*.pt.trace.json.gz")):
@@ -409,7 +409,7 @@ def test_a_hook_that_fails_is_off_and_the_training_goes_on(tmp_path: Path, monke
     def fails(_: object) -> float:
         raise ValueError("what a strange batch")
 
-    monkeypatch.setattr("tb_bottleneck.monitor.hooks.loader.samples_in", fails)
+    monkeypatch.setattr("tb_bottleneck.monitor.hooks.loader.batch_samples", fails)
     with quick(tmp_path):
         Training().run(epochs=2)
     written = read(tmp_path)

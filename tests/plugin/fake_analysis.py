@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tb_bottleneck.schema.bottleneck_pb2 import Device, Health, HealthReason, Report, Spread, Verdict, Window
+from tb_bottleneck.schema.metadata import SCHEMA
 
 TOO_MUCH = 2 << 30  # bytes; a system lends them to a process that is not bounded, since nothing is written there
 
@@ -18,10 +19,11 @@ def analyse(path: str, *, run: str = ".", progress: Callable[[int, int], None] |
     progress(1, 4)
     print("an analysis may print without hurting the protocol")
     report = Report(
-        schema=1,
+        schema=SCHEMA,
         run="to be replaced",
         source=os.path.basename(path),
         witness="trace",
+        evidence_source="trace",
         device=Device(name=str(os.getpid()), kind="cpu"),
         health=Health(status="ok"),
         window=Window(steps=3, basis="whole", step_ns=Spread(median=5e6)),

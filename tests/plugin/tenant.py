@@ -13,7 +13,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from werkzeug.test import Client, TestResponse
 
 from tb_bottleneck.plugin.plugin import BottleneckPlugin
-from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 
 FAKE = "tests.plugin.fake_analysis:analyse"
 DATA = "/data/plugin/tb_bottleneck/"
@@ -27,7 +27,7 @@ class Tenant:
         self, logdir: str | Path = "", *, spec: str = "", prefix: str = "", analyse: str = FAKE, **limits: Any
     ) -> None:
         context = TBContext(logdir=str(logdir), flags=argparse.Namespace(logdir_spec=spec), data_provider=None)
-        self.plugin = BottleneckPlugin(context, analyse, Limits(**limits))
+        self.plugin = BottleneckPlugin(context, analyse, WorkerLimits(**limits))
         self.client = Client(application.TensorBoardWSGI([self.plugin], path_prefix=prefix))
         self.prefix = prefix
 
@@ -54,11 +54,13 @@ class Tenant:
         return until(lambda: self.entry(source), lambda entry: entry["state"] == "done")
 
     def report(self, source: str) -> dict[str, Any]:
-        """The report of this recording, once there is one."""
+        """Returns the report of this recording, once there is one."""
         self.listed()
-        route = f"report?id={self.entry(source)['id']}"
-        answer = until(lambda: json.loads(self.get(route).data), lambda answer: answer["state"] == "done")
-        return dict(answer["report"])
+        return dict(self.ready(f"report?id={self.entry(source)['id']}").json["report"])
+
+    def ready(self, route: str) -> TestResponse:
+        """Returns the answer to a GET, once it is not pending."""
+        return until(lambda: self.get(route), lambda response: response.status_code != 202)
 
 
 def until(ask: Callable[[], Any], satisfied: Callable[[Any], bool]) -> Any:

@@ -55,7 +55,7 @@ def test_a_wrong_variable_is_named_and_the_installation_is_not_blamed(
     monkeypatch.setenv("TB_BOTTLENECK_MEMORY_GIB", "plenty")
     with caplog.at_level(logging.ERROR):
         assert BottleneckLoader().load(TBContext(logdir="")) is None
-    assert "TB_BOTTLENECK_MEMORY_GIB is 'plenty'; give a positive number" in caplog.text
+    assert "TB_BOTTLENECK_MEMORY_GIB is 'plenty'; set it to a positive number" in caplog.text
     assert "pip" not in caplog.text
 
 

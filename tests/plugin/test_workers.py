@@ -77,7 +77,7 @@ def test_where_nobody_asks_any_more_nothing_new_is_begun(move_in: MoveIn, tmp_pa
     tenant.listed()
     until(lambda: tenant.entry("held.pt.trace.json"), lambda entry: entry["progress"] > 0)
     analyses = tenant.plugin._analyses
-    analyses._last_asked = float("-inf")
+    analyses._last_request = float("-inf")
     gate.write_text("go on")
     until(lambda: analyses._slots, lambda slots: not slots)
     assert len(analyses._digests) == 1
@@ -168,7 +168,7 @@ def test_an_analysis_that_nobody_waits_for_any_more_is_ended_and_taken_up_again(
     until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["progress"] > 0)
     reader = pid_of_the_reader(tenant)
     analyses = tenant.plugin._analyses
-    analyses._last_asked = float("-inf")  # the tab was closed long ago
+    analyses._last_request = float("-inf")  # the tab was closed long ago
     until(lambda: analyses._slots, lambda slots: not slots)
     assert not _is_alive(reader)
     before = trace.stat()

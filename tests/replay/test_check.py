@@ -1,11 +1,11 @@
 """What the unmodified replay says of a recording, and when it forbids predictions."""
 
 import pytest
-from drawn_worlds import drawn_recording
+from drawn_graphs import drawn_recording
 from simulated_recordings import simulated_recording
 
-from tb_bottleneck.replay.check import MOST_ERROR, MOST_FROZEN, Check
-from tb_bottleneck.replay.modified_graph import Facts
+from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
+from tb_bottleneck.replay.modified_graph import RecordedGraph
 
 EXPLAINED = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -20,25 +20,25 @@ STALLED = """
 
 
 def test_a_recording_that_is_explained_is_trusted():
-    check = Facts(drawn_recording(EXPLAINED)).check
+    check = RecordedGraph(drawn_recording(EXPLAINED)).check
     assert check == Check(error=0.0, frozen_share=0.0)
     assert check.trusted
 
 
 def test_pauses_that_nothing_explains_are_frozen():
     """Of twenty columns eight are pauses before kernels that had long been launched."""
-    check = Facts(drawn_recording(STALLED)).check
+    check = RecordedGraph(drawn_recording(STALLED)).check
     assert check.frozen_share == pytest.approx(8 / 20, abs=0.01)
     assert not check.trusted
 
 
 def test_the_limits_themselves_are_trusted():
-    assert Check(MOST_ERROR, MOST_FROZEN).trusted
-    assert not Check(MOST_ERROR + 1e-6, 0.0).trusted
-    assert not Check(0.0, MOST_FROZEN + 1e-6).trusted
+    assert Check(MAX_REPLAY_ERROR, MAX_FROZEN_SHARE).trusted
+    assert not Check(MAX_REPLAY_ERROR + 1e-6, 0.0).trusted
+    assert not Check(0.0, MAX_FROZEN_SHARE + 1e-6).trusted
 
 
 @pytest.mark.parametrize("seed", range(200, 220))
 def test_usual_latencies_bring_the_recorded_time_back(seed):
     """The target is 1 % wherever the recording is sound; simulated ones are."""
-    assert Facts(simulated_recording(seed)).check.error < 0.01
+    assert RecordedGraph(simulated_recording(seed)).check.error < 0.01

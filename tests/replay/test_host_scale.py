@@ -1,12 +1,12 @@
 """The profiler's own cost: solved for where an unprofiled step time is known, estimated where it is not."""
 
 import pytest
-from drawn_worlds import drawn_world
+from drawn_graphs import drawn_graph
 from simulate.workload import launch_bound
-from simulated_worlds import world_of
+from simulated_graphs import simulated_graph
 
 from tb_bottleneck.measures.trace import profiler_overhead
-from tb_bottleneck.replay.host_scale import SLOWED_AT_MOST, HostScales, host_scaled, scales_of
+from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN, HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.trace.kinds import Kind
 
 # The host dispatches all the time: a step is as long as it takes.
@@ -18,8 +18,8 @@ LATE = """
 """
 
 
-def scales(drawing: str, **context: float) -> HostScales:
-    return scales_of(drawn_world(drawing, tb_bottleneck={"context": context}))
+def scales(drawing: str, **context: float) -> HostScale:
+    return host_scale_of(drawn_graph(drawing, tb_bottleneck={"context": context}))
 
 
 def test_the_scale_is_solved_for_by_replaying(monkeypatch):
@@ -29,8 +29,8 @@ def test_the_scale_is_solved_for_by_replaying(monkeypatch):
     )  # else the few calls drawn cannot have cost so much
     found = scales(LATE, unprofiled_step_ns=600_000)
     assert found.solved
-    world = host_scaled(drawn_world(LATE), found.expected)
-    assert world.window() / 2 == pytest.approx(600_000, rel=0.03)
+    graph = with_host_scale(drawn_graph(LATE), found.expected)
+    assert graph.window() / 2 == pytest.approx(600_000, rel=0.03)
     assert (found.least, found.most) == (found.expected, found.expected)
 
 
@@ -46,14 +46,14 @@ def test_a_profiler_that_cost_nothing_leaves_the_host_alone():
 def test_without_an_unprofiled_time_bounds_reach_from_the_fastest_host_to_the_recorded_one():
     found = scales(LATE)
     assert not found.solved
-    assert (found.least, found.most) == (1 / SLOWED_AT_MOST, 1.0)
+    assert (found.least, found.most) == (1 / MAX_HOST_SLOWDOWN, 1.0)
     assert found.least <= found.expected <= found.most
 
 
 def test_more_events_cost_more():
     """The same training, with operators a third as long: a larger share of the host's time is the profiler's."""
-    calm, busy = (world_of(launch_bound(3).but(operator_ns=ns)) for ns in (30_000, 10_000))
-    assert scales_of(busy).expected < scales_of(calm).expected < 1
+    calm, busy = (simulated_graph(launch_bound(3).but(operator_ns=ns)) for ns in (30_000, 10_000))
+    assert host_scale_of(busy).expected < host_scale_of(calm).expected < 1
 
 
 def test_on_the_cpu_work_is_not_taken_for_dispatching():
@@ -61,7 +61,7 @@ def test_on_the_cpu_work_is_not_taken_for_dispatching():
         step    aaaaaaaaaabbbbbbbbbb
         op      ####.#####.####.####
     """)
-    assert found == HostScales(1.0, 1.0, 1.0, solved=False)
+    assert found == HostScale(1.0, 1.0, 1.0, solved=False)
 
 
 @pytest.mark.parametrize("word", ["soon", None, -1.0, [5]])

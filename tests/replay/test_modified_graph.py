@@ -1,6 +1,6 @@
 """Worlds: what bounds a window from below, whatever the items say."""
 
-from drawn_worlds import UNIT_NS, columns, drawn_world
+from drawn_graphs import UNIT_NS, columns, drawn_graph
 
 BUSY = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -11,17 +11,17 @@ BUSY = """
 
 def test_a_window_is_never_shorter_than_its_kernels():
     """Even a host that needs no time leaves twice six columns of work."""
-    world = drawn_world(BUSY)
-    hasty = world.but(gap=world.items.gap * 0, cost=world.items.cost * 0)
+    graph = drawn_graph(BUSY)
+    hasty = graph.with_items(gap=graph.items.gap * 0, cost=graph.items.cost * 0)
     assert columns(hasty) >= 12
 
 
 def test_a_floor_holds_and_only_the_highest_counts():
-    world = drawn_world(BUSY)
-    assert columns(world.at_least(30 * UNIT_NS).at_least(25 * UNIT_NS)) == 30
-    assert columns(world.at_least(UNIT_NS)) == 20
+    graph = drawn_graph(BUSY)
+    assert columns(graph.with_floor(30 * UNIT_NS).with_floor(25 * UNIT_NS)) == 30
+    assert columns(graph.with_floor(UNIT_NS)) == 20
 
 
 def test_a_larger_batch_is_counted_per_sample():
-    world = drawn_world(BUSY)
-    assert columns(world.with_batch(2)) == columns(world) / 2
+    graph = drawn_graph(BUSY)
+    assert columns(graph.with_batch(2)) == columns(graph) / 2

@@ -1,12 +1,12 @@
 """Plans: the best cure first, each simulated with those before it in place; on drawn and simulated recordings."""
 
 import pytest
-from drawn_worlds import drawn_recording
+from drawn_graphs import drawn_recording
 from simulate.workload import healthy
-from simulated_worlds import world_of
+from simulated_graphs import simulated_graph
 
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
-from tb_bottleneck.replay.run_to_run_noise import NOISE
+from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE
 
 # The loader and the save each keep the device waiting; a step of twenty columns has nine of one and six of the other.
 TWICE_ILL = """
@@ -63,16 +63,16 @@ def test_nothing_is_predicted_from_a_recording_that_is_not_explained():
     assert not prediction.check.trusted
     assert prediction.gains == {}
     assert prediction.plan == ()
-    assert prediction.scales is None
+    assert prediction.host_scale is None
 
 
 def test_bounds_hold_what_is_expected_and_the_noise_between_two_runs():
     gain = predict(drawn_recording(TWICE_ILL), ["checkpointing"]).gains["checkpointing"]
-    assert gain.low * (1 + NOISE) <= gain.expected <= gain.high / (1 + NOISE)
+    assert gain.low * (1 + RUN_TO_RUN_NOISE) <= gain.expected <= gain.high / (1 + RUN_TO_RUN_NOISE)
     assert gain.low >= 1
 
 
 def test_a_healthy_training_has_no_plan():
-    recording = world_of(healthy(3)).facts.recording
+    recording = simulated_graph(healthy(3)).base.recording
     causes = ["loader_in_main_process", "metric_reads", "small_kernels", "host_python", "empty_cache", "checkpointing"]
     assert predict(recording, causes).plan == ()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_worlds import UNIT_NS, drawn_recording
+from drawn_graphs import UNIT_NS, drawn_recording
 from simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.graph.blocks import layout_of

@@ -1,17 +1,22 @@
-"""The tab's TypeScript types are those of the schema."""
+"""The generated TypeScript matches the schema and the regimes."""
 
 import runpy
 from pathlib import Path
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
-HOW_TO_MEND = "frontend/src/report.ts is not what the schema says. Run: PYTHONPATH=. python frontend/generate_types.py"
+HOW_TO_FIX = "generated TypeScript is out of date. Run: PYTHONPATH=. python frontend/generate_types.py"
 
 GENERATOR = runpy.run_path(str(FRONTEND / "generate_types.py"))
 
 
 def test_the_committed_types_are_the_generated_ones() -> None:
-    committed = (FRONTEND / "src" / "report.ts").read_text(encoding="utf-8")
-    assert committed == GENERATOR["typescript"](), HOW_TO_MEND
+    committed = GENERATOR["TARGET"].read_text(encoding="utf-8")
+    assert committed == GENERATOR["typescript"](), HOW_TO_FIX
+
+
+def test_the_committed_list_of_regimes_is_the_generated_one() -> None:
+    committed = GENERATOR["REGIMES_TARGET"].read_text(encoding="utf-8")
+    assert committed == GENERATOR["regimes"](), HOW_TO_FIX
 
 
 def test_presence_repetition_and_comments_reach_the_types() -> None:
@@ -21,7 +26,7 @@ def test_presence_repetition_and_comments_reach_the_types() -> None:
     assert "  readonly schema: number;" in lines, "a scalar without presence is always printed"
     assert "  readonly account: readonly AccountRow[];" in lines
     at = lines.index("  readonly rank?: number;")
-    assert lines[at - 1] == "  /** absent where a distributed recording does not name it */"
+    assert lines[at - 1] == "  /** absent if a distributed recording does not state it */"
 
 
 def test_every_message_is_an_interface() -> None:

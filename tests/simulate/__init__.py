@@ -1,1 +1,1 @@
-"""A simulated training on a simulated device, written out as Kineto JSON, with the truth known by construction."""
+"""Simulates a training on a simulated device and writes it as Kineto JSON, with ground truth known by construction."""

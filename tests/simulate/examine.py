@@ -1,4 +1,4 @@
-"""One examination: a training is simulated, recorded and diagnosed, and the report is laid beside the truth."""
+"""Simulates, records and diagnoses a training, and compares the report with the ground truth."""
 
 import json
 import random
@@ -12,21 +12,21 @@ from simulate.pieces import MULTIPROCESSORS
 from simulate.training import program_of
 from simulate.truth import Truth, truth_of
 from simulate.workload import Workload
-from tb_bottleneck.attribution.recording import Recording as Measured
+from tb_bottleneck.attribution.recording import Recording as TraceRecording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
-# How far a share of the account may be off, in shares of the window. What a recording cannot show adds up to this: a
-# call that waits for less than 30 us looks like any other (ten metric reads in a step of 4 ms make 1.5 points), times
-# of old recordings are whole microseconds, and a launch takes effect somewhere within its call.
+# Largest accepted error of a regime's share, as a share of the window. It covers what a recording cannot show: a call
+# that waits for less than 30 us looks like any other (ten metric reads in a step of 4 ms make 1.5 points), times of
+# old recordings are whole microseconds, and a launch takes effect at an unknown moment within its call.
 TOLERANCE = 0.03
-# Fewer optimizer steps than this do not show a cadence.
+# With fewer optimizer steps, no steps can be inferred.
 FEWEST_INFERRED = 4
-# From which recoverable share on a run has something to cure; traceml warns from the same share on.
+# Smallest recoverable share that counts as a problem; traceml warns from the same share on.
 WORTH_RECOVERING = 0.10
-# What dispatching costs while the profiler records is up to half the profiler's own.
+# Recoverable part of each regime's share. Of the dispatch time in a recording, up to half is profiler overhead.
 RECOVERABLE = {
     "input": 1.0,
     "transfer": 1.0,
@@ -42,7 +42,7 @@ BOUNDS = ("compute", "memory", "underfilled")
 
 @dataclass(frozen=True)
 class Examination:
-    """A report beside the truth."""
+    """A report and the ground truth."""
 
     workload: Workload
     recording: Recording
@@ -50,24 +50,24 @@ class Examination:
     report: Report
 
     @property
-    def said(self) -> dict[str, float]:
-        """The report's account."""
+    def account(self) -> dict[str, float]:
+        """The report's account: share by regime."""
         return {row.regime: row.share for row in self.report.account}
 
     @property
     def errors(self) -> dict[str, float]:
-        """Said minus true, in shares of the window, by regime."""
-        return {regime: share - self.truth.share(regime) for regime, share in self.said.items()}
+        """Reported minus true share of the window, by regime."""
+        return {regime: share - self.truth.share(regime) for regime, share in self.account.items()}
 
     def worst(self) -> float:
-        """The greatest error of the account, as a positive share of the window."""
+        """Returns the largest absolute error of the account, as a share of the window."""
         return max((abs(error) for error in self.errors.values()), default=1.0)
 
-    def told(self) -> str:
-        """The examination in words, for the message of a test that fails."""
+    def describe(self) -> str:
+        """Returns the examination as text, for the message of a failing test."""
         rows = [
-            f"{regime:14} truth {self.truth.share(regime):6.3f} said {share:6.3f}"
-            for regime, share in self.said.items()
+            f"{regime:14} truth {self.truth.share(regime):6.3f} reported {share:6.3f}"
+            for regime, share in self.account.items()
             if max(share, self.truth.share(regime)) > 0.005
         ]
         verdict = f"verdict {self.report.verdict.regime} ({self.report.verdict.severity})"
@@ -76,7 +76,7 @@ class Examination:
 
 
 def examine(workload: Workload, recording: Recording | None = None) -> Examination:
-    """Simulates, records, diagnoses."""
+    """Simulates, records and diagnoses a training."""
     recording = recording or Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
     program = program_of(workload)
     run = Machine(program).run()
@@ -90,8 +90,8 @@ def examine(workload: Workload, recording: Recording | None = None) -> Examinati
     return Examination(workload, recording, truth_of(program, run, multiprocessors, basis), report)
 
 
-def measured(workload: Workload, recording: Recording | None = None, **header: object) -> Measured:
-    """Simulates and records; gives what measures are taken from. `header` adds top-level keys to the recording."""
+def measured(workload: Workload, recording: Recording | None = None, **header: object) -> TraceRecording:
+    """Simulates and records a training; returns the input of measures. `header` adds top-level keys to the trace."""
     recording = recording or Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
     text = kineto_json(Machine(program_of(workload)).run(), recording)
     with tempfile.TemporaryDirectory() as folder:
@@ -100,11 +100,11 @@ def measured(workload: Workload, recording: Recording | None = None, **header: o
         trace = load(str(path))
     steps = find_steps(trace)
     assert steps is not None
-    return Measured(trace, steps)
+    return TraceRecording(trace, steps)
 
 
 def recorded(workload: Workload, seed: int) -> Recording:
-    """Any way in which this training may have been recorded."""
+    """Returns random recording options for this training."""
     rng = random.Random(seed * 31 + 7)
     return Recording(
         dialect=rng.choice(DIALECTS),
@@ -117,9 +117,9 @@ def recorded(workload: Workload, seed: int) -> Recording:
 
 
 def right_answers(truth: Truth) -> tuple[str, ...]:
-    """The regimes that a verdict may name, the best first.
+    """Returns the regimes that a verdict may name, best first.
 
-    Shares nearer to each other, or to the limit of what is worth recovering, than TOLERANCE are a matter of opinion.
+    Shares that differ from each other, or from WORTH_RECOVERING, by less than TOLERANCE count as equal.
     """
     recoverable = {regime: truth.share(regime) * factor for regime, factor in RECOVERABLE.items()}
     most = max(recoverable.values())

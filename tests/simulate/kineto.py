@@ -15,10 +15,10 @@ EPOCH_NS = 1_711_964_646_000_000_000
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a version of torch writes.
+    """The trace format of a torch version.
 
-    `tick` is the resolution of its times in ns; `based` ones are relative to baseTimeNanoseconds. `header`: it
-    describes the device, so that the recording tells how many multiprocessors there are to fill.
+    `tick` is the time resolution in ns; with `based`, times are relative to baseTimeNanoseconds. With `header`, the
+    trace describes the device, including its number of multiprocessors.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Dialect:
     header: bool = True
 
     def stream(self, stream: int) -> int:
-        """A stream's number: the default one is 7 to CUDA and 0 to ROCm."""
+        """Returns the stream's number in the trace: the default stream is 7 in CUDA and 0 in ROCm."""
         return stream - 7 if self.prefix == "hip" else stream
 
 
@@ -63,7 +63,7 @@ DIALECTS = (
 
 @dataclass(frozen=True)
 class Recording:
-    """What was switched on while recording. `distributed` adds distributedInfo; `noise` adds rows that do not matter.
+    """Recording options. `distributed` adds distributedInfo; `noise` adds irrelevant rows.
 
     `skew_ns` is how far the device's clock is ahead of the host's, or behind.
     """
@@ -78,7 +78,7 @@ class Recording:
 
 
 def kineto_json(run: Run, recording: Recording) -> str:
-    """The file's text."""
+    """Returns the trace file's text."""
     writer = _Writer(recording)
     events = [
         *(writer.host(row) for row in run.rows if writer.holds(row)),
@@ -113,7 +113,7 @@ class _Writer:
         self._dialect = recording.dialect
 
     def holds(self, row: Row) -> bool:
-        """Whether the recording has this row."""
+        """Returns True if the recording contains this row."""
         if row.name.startswith("ProfilerStep"):
             return self._recording.steps
         if row.name.startswith("Optimizer."):
@@ -121,7 +121,7 @@ class _Writer:
         return row.kind != "python" or self._recording.stacks
 
     def host(self, row: Row) -> str:
-        """A host row."""
+        """Writes a host row."""
         dialect = self._dialect
         name = dialect.prefix + row.name if row.kind == "call" else row.name
         ids: dict[str, Any] = {"correlation": row.id} if row.kind == "call" else {}
@@ -133,7 +133,7 @@ class _Writer:
         return self._complete(event, row.begin, row.end)
 
     def device(self, op: Op) -> str:
-        """A row of device work."""
+        """Writes a device operation."""
         dialect = self._dialect
         stream = dialect.stream(op.stream)
         args: dict[str, Any] = {"device": op.device, "context": 1, "stream": stream, "correlation": op.call}
@@ -158,13 +158,13 @@ class _Writer:
         return self._complete(event, op.begin + skew, op.end + skew)
 
     def noise(self, run: Run) -> Iterator[str]:
-        """What real files hold besides: the profiler's own rows, flows, and threads that work for themselves.
+        """Yields other rows that real traces contain: the profiler's own rows, flows, and background threads.
 
-        NCCL's watchdog polls an event, and the loader's pinning thread asks for memory, now and then.
+        NCCL's watchdog polls an event, and the loader's pinning thread allocates memory from time to time.
         """
-        if not self._recording.noise or not run.doings:
+        if not self._recording.noise or not run.activities:
             return
-        begin, end = run.doings[0][0], run.doings[-1][1]
+        begin, end = run.activities[0][0], run.activities[-1][1]
         span = {"cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "args": {}}
         yield self._complete(span, begin - 50_000, end + 50_000)
         buffer = {"cat": "overhead", "name": "Activity Buffer Request", "pid": -1, "tid": 0, "args": {}}
@@ -180,7 +180,7 @@ class _Writer:
                 yield self.host(Row("call", "HostAlloc", "pin", at, at + 400_000, 20_000_000 + number, 0))
 
     def thread_names(self) -> Iterator[str]:
-        """Metadata rows."""
+        """Yields the metadata rows."""
         for name, tid in (("python", _TIDS["main"]), ("pt_autograd_0", _TIDS["autograd"])):
             tid_text = str(tid) if self._dialect.string_tids else tid
             row = {"ph": "M", "name": "thread_name", "pid": PROCESS, "tid": tid_text, "ts": 0, "args": {"name": name}}
@@ -196,5 +196,5 @@ class _Writer:
         return shifted - shifted % self._dialect.tick
 
     def _us(self, ns: int) -> str:
-        """Written digit by digit: microseconds since 1970 with fractions are beyond what a float holds."""
+        """Formats microseconds from integers: a float cannot hold microseconds since 1970 with fractions."""
         return str(ns // 1000) if self._dialect.tick == 1000 else f"{ns // 1000}.{ns % 1000:03}"

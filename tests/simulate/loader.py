@@ -4,7 +4,7 @@ from simulate.program import Workers
 
 
 class Loader:
-    """Worker processes: each makes its batches in turn, and pauses while `prefetch` of its batches lie ready."""
+    """Worker processes. Each creates its batches in turn, and pauses while `prefetch` of its batches are ready."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
@@ -14,7 +14,7 @@ class Loader:
             self._order(batch, 0)
 
     def take(self, now: int) -> int:
-        """When the next batch is there."""
+        """Returns the time when the next batch is available."""
         ready = max(now, self._ready[self._taken])
         self._taken += 1
         self._order(len(self._ready), ready)

@@ -1,12 +1,12 @@
 """Runs a program on a host and its devices.
 
-The host is one clock: of its threads only one drives the devices at a time. A device is a set of streams, each of which
-runs what it is given in order; so the moment at which an operation begins is known as soon as it is launched:
+The host has one clock: only one of its threads drives the devices at a time. A device is a set of streams, and each
+stream runs its operations in order, so the begin of an operation is known as soon as it is launched:
 
-    begin = the latest of: call + latency, end of the stream's last operation + gap, end of what it must follow + lag
+    begin = max(call + latency, end of the stream's last operation + gap, end of the awaited stream + lag)
 
-`Op.late` says that the first of the three decided: the device waited for the host. A stream holds at most QUEUE_LIMIT
-operations that have not begun; a launching call blocks until there is room.
+`Op.late` is True if the first term is the largest: the device waited for the host. A stream holds at most QUEUE_LIMIT
+operations that have not begun; a launch call blocks until there is room.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ from simulate.program import (
 from simulate.run import Op, Row, Run
 
 QUEUE_LIMIT = 1024
-# A copy call that waits for its copy returns this much after it.
+# A copy call that waits for its copy returns this long after the copy ends.
 COPY_RETURN_LAG = 4_000
 
 
@@ -57,7 +57,7 @@ class _Opened:
 
 
 class Machine:
-    """Runs one program once. With `waits=False` no call waits for the device or for a copy."""
+    """Runs one program once. With `waits=False`, no call waits for the device or for a copy."""
 
     def __init__(self, program: Program, waits: bool = True) -> None:
         self._program = program
@@ -72,21 +72,21 @@ class Machine:
         self._phase = ""  # of the outermost row that has one
         self._rows: list[Row] = []
         self._ops: list[Op] = []
-        self._doings: list[tuple[int, int, str]] = []
+        self._activities: list[tuple[int, int, str]] = []
 
     def run(self) -> Run:
-        """Everything from the last `Record` on."""
+        """Runs the program and returns everything after the last `Record`."""
         does = {kind: getattr(self, f"_do_{kind.__name__.lower()}") for kind in get_args(Instruction)}
         for instruction in self._program.instructions:
             does[type(instruction)](instruction)
-        return Run(tuple(self._rows), tuple(self._ops), tuple(self._doings))
+        return Run(tuple(self._rows), tuple(self._ops), tuple(self._activities))
 
     # --- time ---
 
-    def _pass(self, until: int, doing: str) -> None:
+    def _pass(self, until: int, activity: str) -> None:
         if until <= self._now:
             return
-        self._doings.append((self._now, until, self._phase or doing))
+        self._activities.append((self._now, until, self._phase or activity))
         self._now = until
 
     def _stream(self, device: int, stream: int) -> _Stream:
@@ -120,14 +120,14 @@ class Machine:
         self._rows.append(Row(row.kind, row.name, opened.thread, opened.begin, self._now, opened.id, opened.id))
 
     def _do_spend(self, spend: Spend) -> None:
-        self._pass(self._now + spend.ns, spend.doing)
+        self._pass(self._now + spend.ns, spend.activity)
 
     def _do_thread(self, thread: Thread) -> None:
         self._thread = thread.name
 
     def _do_record(self, _: Record) -> None:
         self._now = max([self._now, *(stream.free for stream in self._streams.values())])
-        self._rows, self._ops, self._doings = [], [], []
+        self._rows, self._ops, self._activities = [], [], []
 
     def _do_fetch(self, fetch: Fetch) -> None:
         if self._loader is None:
@@ -175,7 +175,7 @@ class Machine:
         stream = self._stream(copy.device, 7)
         staged = copy.in_call == "staging" and self._waits
         if staged:
-            # The driver waits for the stream, then fills its own buffer, chunk by chunk, while the device drains it.
+            # The driver waits for the stream, then fills its staging buffer in chunks while the device empties it.
             self._pass(stream.free, WAIT)
             self._pass(self._now + copy.cost, COPY)
         issued = self._now
@@ -204,7 +204,7 @@ class Machine:
             )
         )
         if staged:
-            # It returns when the last chunk is in its buffer, which is before the device has it.
+            # The call returns when the last chunk is in the staging buffer, before the device has it.
             self._pass(stream.free - copy.cost, COPY)
         elif copy.in_call == "end" and self._waits:
             self._pass(stream.free + COPY_RETURN_LAG, WAIT)

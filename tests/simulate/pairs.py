@@ -1,4 +1,4 @@
-"""Ill trainings and their cures, side by side: the gain that the report predicts, and the one that the cure brings."""
+"""Slow and fixed simulated trainings: the gain that the report predicts, and the gain that the fix really brings."""
 
 import json
 import random
@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from simulate.cures import CURE_OF, CURES
-from simulate.illnesses import ILLNESSES
+from simulate.fixes import FIX_OF, FIXES
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
+from simulate.problems import PROBLEMS
 from simulate.program import Program
 from simulate.run import Run
 from simulate.training import program_of
@@ -21,14 +21,14 @@ from simulate.workload import Workload, healthy
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 
-# Workers deliver in bursts, so what they come to shows only over many steps.
+# Workers deliver in bursts, so their mean rate shows only over many steps.
 LONG = 40
 BURSTY = ("loader in the main process", "too few workers")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One ill training: the gain as predicted and as the cure brings it; the former is 0 where none was predicted."""
+    """The predicted and the true gain of one training. `expected` is 0 if no gain was predicted."""
 
     name: str
     seed: int
@@ -39,7 +39,7 @@ class Pair:
 
     @property
     def predicted(self) -> bool:
-        """Whether the report predicts a gain by replay."""
+        """True if the report predicts a gain by replay."""
         return self.expected > 0
 
     @property
@@ -49,27 +49,27 @@ class Pair:
 
     @property
     def inside(self) -> bool:
-        """Whether the true gain lies between the predicted bounds, to the last digit that a report shows."""
+        """True if the true gain is within the predicted bounds, to the last digit that a report shows."""
         return round(self.low, 2) <= round(self.true, 2) <= round(self.high, 2)
 
 
 def simulated(name: str, seed: int) -> Pair:
-    """One planted illness, diagnosed, and its cure, measured."""
-    illness = ILLNESSES[name]
-    workload = illness.make(seed)
+    """Diagnoses a training with one planted problem and measures its fix."""
+    problem = PROBLEMS[name]
+    workload = problem.make(seed)
     program = program_of(workload)
     run = Machine(program).run()
     report = recorded_report(run, workload.stacks)
-    finding = finding_of(report, (illness.cause, *illness.also))
+    finding = finding_of(report, (problem.cause, *problem.also))
     number = workers_of(finding) if finding is not None else 1
     if name in BURSTY:
         program = program_of(workload.but(steps=LONG))
-    ill, cured = step_ns(run), step_ns(Machine(CURES[name](program, number)).run())
-    return pair_of(name, seed, ill / cured, finding)
+    slow, fixed = step_ns(run), step_ns(Machine(FIXES[name](program, number)).run())
+    return pair_of(name, seed, slow / fixed, finding)
 
 
 def recorded_report(run: Run, stacks: bool) -> Report:
-    """The report of a run. That it was not slowed by a profiler is in its context, as the monitor writes it."""
+    """Diagnoses a run. As the monitor does, its context gives the unprofiled step time (here: no profiler overhead)."""
     text = kineto_json(run, Recording(DIALECTS[3], stacks=stacks))
     context = json.dumps({"context": {"unprofiled_step_ns": median_step_ns(run)}})
     with tempfile.TemporaryDirectory() as folder:
@@ -79,42 +79,42 @@ def recorded_report(run: Run, stacks: bool) -> Report:
 
 
 def step_ns(run: Run) -> float:
-    """Mean step time of the window that a recording of this run is judged by."""
+    """Returns the mean step time of the window that is analysed in a recording of this run."""
     begin, end = window_of(run, "profiler_step")
     marks = sum(row.name.startswith("ProfilerStep") for row in run.rows)
     return (end - begin) / (marks - (1 if marks >= 3 else 0))
 
 
 def median_step_ns(run: Run) -> float:
-    """Median step time on the device, as a timer on the training's own steps shows it."""
+    """Returns the median step time on the device, as a timer in the training loop would measure it."""
     marks = sorted(row.end for row in run.rows if row.name.startswith("ProfilerStep"))
     ends = [max([mark, *(op.end for op in run.ops if op.device == 0 and op.issued < mark)]) for mark in marks]
     return median(end - begin for begin, end in pairwise(ends))
 
 
 def finding_of(report: Report, causes: tuple[str, ...]) -> Finding | None:
-    """The first finding that names one of these causes."""
+    """Returns the first finding with one of these causes, or None."""
     return next((finding for finding in report.findings if finding.cause in causes), None)
 
 
 def workers_of(finding: Finding) -> int:
-    """The number of workers, or how many times as many, in the code that the report suggests."""
-    found = re.search(r"num_workers=(\d+)", finding.fix.code)
-    return int(found.group(1)) if found else 1
+    """Returns the number (or multiple) of workers in the code that the report suggests."""
+    match = re.search(r"num_workers=(\d+)", finding.fix.code)
+    return int(match.group(1)) if match else 1
 
 
 def pair_of(name: str, seed: int, true: float, finding: Finding | None) -> Pair:
-    """The pair, with what the finding predicts."""
+    """Combines the true gain with the finding's prediction."""
     if finding is None or finding.speedup.basis != "replay":
         return Pair(name, seed, true, 0.0, 0.0, 0.0)
     return Pair(name, seed, true, finding.speedup.expected, finding.speedup.low, finding.speedup.high)
 
 
-# --- Several illnesses at once ---
+# --- Several problems at once ---
 
 
 def planned(seed: int) -> Pair:
-    """A training with two or three illnesses: the gain of the whole plan, and of all its cures together."""
+    """Diagnoses a training with two or three problems and measures all fixes of the plan together."""
     workload = combined(seed)
     program = program_of(workload)
     run = Machine(program).run()
@@ -122,29 +122,29 @@ def planned(seed: int) -> Pair:
     name = " + ".join(step.cause for step in report.plan)
     if any(step.cause in ("loader_in_main_process", "too_few_workers") for step in report.plan):
         program = program_of(workload.but(steps=LONG))
-    true = step_ns(run) / step_ns(Machine(all_cured(program, report)).run())
+    true = step_ns(run) / step_ns(Machine(all_fixed(program, report)).run())
     if not report.plan:
         return Pair("no plan", seed, true, 0.0, 0.0, 0.0)
     last = report.plan[-1]
     return Pair(name, seed, true, last.speedup_total, last.low, last.high)
 
 
-def all_cured(program: Program, report: Report) -> Program:
-    """The program after every cure of the plan."""
+def all_fixed(program: Program, report: Report) -> Program:
+    """Applies every fix of the plan to the program."""
     for step in report.plan:
         number = workers_of(next(finding for finding in report.findings if finding.cause == step.cause))
-        program = CURE_OF[step.cause](program, number)
+        program = FIX_OF[step.cause](program, number)
     return program
 
 
 def combined(seed: int) -> Workload:
-    """A healthy training with two or three illnesses of any size."""
+    """Returns a healthy training with two or three planted problems of any size."""
     rng, well = random.Random(seed), healthy(seed)
 
     def part() -> int:
         return int(well.step_ns * rng.uniform(0.3, 1.5))
 
-    ill: list[dict[str, object]] = [
+    problems: list[dict[str, object]] = [
         {"loader": "main", "load_ns": part() + well.step_ns},
         {"save_every": 2, "save_ns": 2 * part(), "stacks": True},
         {"collect_every": 1, "collect_ns": part() + well.step_ns, "stacks": True},
@@ -154,6 +154,6 @@ def combined(seed: int) -> Workload:
         {"pinned": False, "batch_bytes": part() * 5, "loader": "workers", "load_ns": 1_000_000},
     ]
     changed = well.but(stacks=True)
-    for change in rng.sample(ill, rng.choice((2, 2, 3))):
+    for change in rng.sample(problems, rng.choice((2, 2, 3))):
         changed = changed.but(**change)
     return changed

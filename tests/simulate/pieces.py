@@ -1,4 +1,4 @@
-"""The pieces that a simulated training is made of: operators, kernels, reads, each with its durations drawn."""
+"""The building blocks of a simulated training: operators, kernels and reads, with random durations."""
 
 import random
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ PAGEABLE_BYTES_PER_NS, PINNED_BYTES_PER_NS = 5.0, 24.0
 
 
 def due(every: int, count: int) -> bool:
-    """Whether something that comes every so many times comes now; 0 is never."""
+    """Returns True if an event that occurs every `every` times is due at `count`; 0 means never."""
     return every > 0 and count % every == every - 1
 
 
 class Pieces:
-    """Draws the pieces of one workload, in order, from its seed."""
+    """Draws the building blocks of one workload, in order, from its seed."""
 
     def __init__(self, work: Workload) -> None:
         self.work = work
@@ -32,7 +32,7 @@ class Pieces:
         self._kernels = 0
 
     def read(self, size: int) -> Iterator[Instruction]:
-        """A read of device memory. Since torch 2.4 it copies to pinned memory, then waits; before, the copy waited."""
+        """Reads device memory. Since torch 2.4 a read copies to pinned memory, then waits; before, the copy waited."""
         old = self.work.old_reads
         ns = 1_500 + int(size / (PAGEABLE_BYTES_PER_NS if old else PINNED_BYTES_PER_NS))
         yield Spend(self.about(4_000))
@@ -60,7 +60,7 @@ class Pieces:
         filled = rng.random() < work.filled
         blocks = MULTIPROCESSORS * rng.randint(1, 20) if filled else rng.randint(1, MULTIPROCESSORS // 3)
         ns = int(work.kernel_ns * rng.uniform(0.5, 1.5))
-        # Neither side of 5 us is left to rounding: that is where a kernel counts as too short.
+        # Avoid durations near 5 us, the limit of short kernels, so that rounding does not decide.
         ns = ns if ns > 6_500 else max(min(ns, 3_500), 1_000)
         self._kernels += 1
         stall = work.stall_ns if due(work.stall_every, self._kernels) else 0

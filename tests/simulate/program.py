@@ -1,12 +1,12 @@
-"""What a simulated training does, as a flat list of instructions: every duration is drawn before anything runs.
+"""A simulated training as a flat list of instructions. Every duration is drawn before the program runs.
 
-So the same program can be run twice, with and without the host waiting for the device, and differ in nothing else.
+The same program can therefore run twice, with and without the host waiting for the device, with no other difference.
 All times are int nanoseconds.
 """
 
 from dataclasses import dataclass
 
-# What the host is busy with. The words are the simulator's own; truth.py says which regime each one is.
+# Host activities. The names are the simulator's own; truth.py maps them to regimes.
 LOAD, INTERRUPT, ALLOCATE, WAIT = "load", "interrupt", "allocate", "wait"
 COPY, DISPATCH, PYTHON = "copy", "dispatch", "python"
 
@@ -15,10 +15,10 @@ COMPUTE_STREAM, COMM_STREAM = 7, 20
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to come. `work` is contraction, streaming, collective or unknown; `gap` is the device's pause before it.
+    """A kernel. `work` is contraction, streaming, collective or unknown; `gap` is the device's pause before it.
 
-    `stall` is a pause in which the device serves somebody else, which no recording shows;
-    `bytes` is a collective's message.
+    `stall` is a pause in which the device runs another process, which no recording shows;
+    `bytes` is the message size of a collective.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Open:
-    """Begins a row on the current thread. `kind` is op, annotation or python; `phase` colours the host time inside."""
+    """Begins a row on the current thread. `kind` is op, annotation or python; `phase` is the host activity inside."""
 
     kind: str
     name: str
@@ -41,20 +41,20 @@ class Open:
 
 @dataclass(frozen=True)
 class Close:
-    """Ends the row that was opened last."""
+    """Ends the row opened last."""
 
 
 @dataclass(frozen=True)
 class Spend:
-    """The host works for a while and records nothing about it."""
+    """Host work that leaves no row."""
 
     ns: int
-    doing: str = DISPATCH
+    activity: str = DISPATCH
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One call that puts kernels on a stream: one kernel, or all those of a graph."""
+    """One call that launches kernels on a stream: one kernel, or all kernels of a graph."""
 
     kernels: tuple[Kernel, ...]
     cost: int
@@ -66,10 +66,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Copy:
-    """One call that copies.
+    """A copy call.
 
-    `in_call` says what the call itself waits for: nothing, staging (pageable to the device), or end, which is the
-    copy's (pageable from the device, before torch 2.4).
+    `in_call` is what the call waits for: "" (nothing), "staging" (pageable memory to the device), or "end" of the copy
+    (device to pageable memory, before torch 2.4).
     """
 
     direction: str
@@ -84,7 +84,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Wait:
-    """A call that returns when the stream, or with `call` DeviceSynchronize the device, is done."""
+    """A call that returns when the stream is done, or the whole device if `call` is DeviceSynchronize."""
 
     call: str
     cost: int
@@ -94,7 +94,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Follow:
-    """cudaStreamWaitEvent: what comes next on `stream` begins after all that `after` holds by now."""
+    """cudaStreamWaitEvent: later work on `stream` begins after all work now queued on stream `after`."""
 
     stream: int
     after: int
@@ -105,14 +105,14 @@ class Follow:
 
 @dataclass(frozen=True)
 class Fetch:
-    """Waits for the next batch of the worker processes."""
+    """A wait for the next batch of the worker processes."""
 
     cost: int
 
 
 @dataclass(frozen=True)
 class Allocate:
-    """A call to the driver for memory. `drains`: it waits for the device first, as cudaFree does."""
+    """A driver call for memory. With `drains`, it waits for the device first, as cudaFree does."""
 
     call: str
     ns: int
@@ -122,14 +122,14 @@ class Allocate:
 
 @dataclass(frozen=True)
 class Thread:
-    """The named thread drives the device from here on."""
+    """Switches to the named thread, which drives the device from here on."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Record:
-    """The profiler starts: it waits for the device, and what was before is not recorded."""
+    """Start of the profiler: it waits for the device, and earlier events are not recorded."""
 
 
 Instruction = Open | Close | Spend | Launch | Copy | Wait | Follow | Fetch | Allocate | Thread | Record
@@ -137,7 +137,7 @@ Instruction = Open | Close | Spend | Launch | Copy | Wait | Follow | Fetch | All
 
 @dataclass(frozen=True)
 class Workers:
-    """The loader's worker processes: how many, how long each batch takes one of them, batches prefetched per worker."""
+    """The loader's worker processes: number, time per batch of one worker, and batches that each prefetches."""
 
     number: int
     load_ns: tuple[int, ...]

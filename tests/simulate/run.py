@@ -1,11 +1,11 @@
-"""What happened in a simulated run: host rows, device operations, and what the host was busy with."""
+"""The events of a simulated run: host rows, device operations, and the host's activity over time."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A host row: kind is op, annotation, python or call. `op` is the id of the innermost operator, 0 where none."""
+    """A host row. `kind` is op, annotation, python or call; `op` is the id of the innermost operator, or 0."""
 
     kind: str
     name: str
@@ -17,9 +17,9 @@ class Row(NamedTuple):
 
 
 class Op(NamedTuple):
-    """A device operation. `issued`: when the host had it launched; `late`: it began when it did because of that.
+    """A device operation. `issued` is the time of the launch; `late` is True if the launch determined the begin.
 
-    `phase`: what the host was in the middle of when it launched this, where that is more than dispatching.
+    `phase` is the host's activity during the launch if it was more than dispatching.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Op(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What happened. `doings` are (begin, end, doing) of the host, without holes and in order."""
+    """All events. `activities` are (begin, end, activity) of the host, contiguous and in order."""
 
     rows: tuple[Row, ...]
     ops: tuple[Op, ...]
-    doings: tuple[tuple[int, int, str], ...]
+    activities: tuple[tuple[int, int, str], ...]

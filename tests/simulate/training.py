@@ -1,6 +1,6 @@
-"""Writes the program of a workload: the loop that torch trainings run, operator by operator.
+"""Writes the program of a workload: the training loop, operator by operator.
 
-Kernel names are the examples of knowledge/kernels.toml; their grids fill the device or do not, as the workload says.
+Kernel names are the examples of knowledge/kernels.toml. The workload decides whether their grids fill the device.
 """
 
 import random
@@ -31,9 +31,9 @@ from simulate.program import (
 )
 from simulate.workload import Workload
 
-# Steps before the recording: the loader's first batches were made ahead, and the profiler's own warm-up.
+# Steps before the recording: they use up prefetched batches and cover the profiler's warm-up.
 UNRECORDED_STEPS = 3
-# What the driver takes for one call: 50 us to 1 ms.
+# Duration of one driver call. Real calls take 50 us to 1 ms.
 FREE_NS, MALLOC_NS = 300_000, 250_000
 
 _OPERATORS = {
@@ -44,7 +44,7 @@ _ITERATORS = {"main": "_SingleProcessDataLoaderIter", "workers": "_MultiProcessi
 
 
 def program_of(work: Workload) -> Program:
-    """The program; the same workload gives the same one."""
+    """Returns the program; equal workloads give equal programs."""
     writer = _Writer(work)
     steps = [*writer.steps(0, UNRECORDED_STEPS), Record(), *writer.steps(UNRECORDED_STEPS, work.steps)]
     steps += [*writer.profiler_between_steps(), Wait("DeviceSynchronize", 3_000, 5_000)]
@@ -193,7 +193,7 @@ class _Writer(Pieces):
         yield Spend(self.about(20_000))
         yield Close()
 
-    # --- what goes wrong ---
+    # --- problems at the end of a step ---
 
     def _afterwards(self, step: int) -> Iterator[Instruction]:
         work = self.work
@@ -226,7 +226,7 @@ class _Writer(Pieces):
             yield from self._empty_cache()
 
     def _phase(self, frame: str, inside: list[Instruction]) -> Iterator[Instruction]:
-        """An interruption that only a Python frame shows: without frames it is Python like any other."""
+        """Yields an interruption that only a Python frame shows. Without frames it counts as ordinary Python."""
         yield Open("python", frame, INTERRUPT if self.work.stacks else "")
         yield from inside
         yield Close()

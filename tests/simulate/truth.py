@@ -1,27 +1,26 @@
-"""Where the time of a simulated run went, told from what the simulator knows, by none of the analyser's means.
+"""The true account of a simulated run, from the simulator's knowledge and without any code of the analyser.
 
-**Busy.** Where a device operation runs, the owner is what it is known to be: a collective, a copy, or a kernel that was
-made to be bound by arithmetic (compute), by bandwidth (memory), or too small (underfilled: over in less than 5 us, or
-with fewer blocks than half of the multiprocessors). Of several at once the first in this order owns the time: compute,
-memory, underfilled, unknown, communication, transfer. That is the contract's rule: only exposed collectives and copies
+**Busy.** While a device operation runs, its known kind owns the time: a collective, a copy, or a kernel that was made
+to be bound by arithmetic (compute), by bandwidth (memory), or too small (underfilled: shorter than 5 us, or with fewer
+blocks than half of the multiprocessors). If several run at once, the first in this order owns the time: compute,
+memory, underfilled, unknown, communication, transfer. This is the contract's rule: only exposed collectives and copies
 count.
 
-**Idle.** Each pause ends with an operation, and the simulator knows why that one did not begin earlier:
-- it had not been launched (`late`): up to its launch the pause is what the host was busy with, then latency, which is
-  launch, or the phase (interruption, loader, a copy's staging) that the launch was part of;
-- the device needed a moment between two queued operations: underfilled, which is where the contract puts it;
-- the device served somebody else just then (`stall`): that part is unexplained.
-The host's doings and their regimes are in REGIME_OF. The host's word for a phase (loader, interruption) covers all it
-does inside. A pause at the end of the window is what the host was busy with.
+**Idle.** Each pause ends with an operation, and the simulator knows why it did not begin earlier:
+- it was not launched yet (`late`): until its launch, the pause belongs to the host's activity; the launch latency after
+  it is `launch`, or belongs to the phase (interruption, loader, a copy's staging) that contains the launch;
+- the device needed a pause between two queued operations: underfilled, as the contract defines;
+- the device ran another process (`stall`): that part is unexplained.
+REGIME_OF maps the host's activities to regimes. A phase (loader, interruption) covers everything inside it. A pause at
+the end of the window belongs to the host's activity.
 
-**Sync.** The program is run again, the same in everything but that no call waits for the device or for a copy. Idle
-dispatching that disappears was caused by waiting: it is sync, with the idle time inside the waits themselves. Idle time
-of other kinds (a loader that would then have been hidden) stays with what the host did: the account names the nearest
-cause.
+**Sync.** The program is run again with no call waiting for the device or for a copy. Idle dispatch time that disappears
+was caused by waiting: it is `sync`, like the idle time inside the waits themselves. Other idle time (a loader that
+would then have been hidden) stays with the host's activity: the account names the direct cause.
 
-**As recorded.** What leaves no row cannot be told from Python that runs between two operators: workloads give such
-phases the doing `python` from the start, so that their truth is `host`. Where a recording does not tell how many
-multiprocessors the device has, a kernel's blocks say nothing, and only its length can make it underfilled.
+**As recorded.** Phases that leave no row cannot be distinguished from Python code between two operators. Workloads give
+them the activity `python` from the start, so their truth is `host`. If a recording does not contain the number of
+multiprocessors, a kernel's blocks are meaningless, and only a short duration makes it underfilled.
 """
 
 from collections.abc import Iterator
@@ -65,7 +64,7 @@ class Truth:
 
 
 def truth_of(program: Program, run: Run, multiprocessors: int | None, basis: str) -> Truth:
-    """The account of a run of the program, in the window that the contract gives to recordings with this basis."""
+    """Returns the true account of a run, in the window that the contract defines for this basis of steps."""
     begin, end = window_of(run, basis)
     ns = account_of(run, multiprocessors, begin, end)
     unhindered = Machine(program, waits=False).run()
@@ -77,11 +76,11 @@ def truth_of(program: Program, run: Run, multiprocessors: int | None, basis: str
 
 
 def window_of(run: Run, basis: str) -> tuple[int, int]:
-    """The window by the contract: a step ends when the host has moved on and the device has done what it was given.
+    """Returns (begin, end) of the analysed window. A step ends when the host and the device have finished its work.
 
-    `profiler_step`: the steps are the marks; `inferred`: they lie between the ends of the optimizer's rows. The first
-    of three or more steps is left out: the profiler's start emptied the queue before it. `whole`: from the first to the
-    last device operation.
+    `profiler_step`: steps are the profiler's marks. `inferred`: steps are between the ends of the optimizer's rows. The
+    first of three or more steps is excluded, because the profiler's start emptied the launch queue before it. `whole`:
+    from the first to the last device operation.
     """
     ops = device_ops(run)
     if basis == "whole":
@@ -97,14 +96,14 @@ def window_of(run: Run, basis: str) -> tuple[int, int]:
 
 
 def device_ops(run: Run) -> list[Op]:
-    """Operations of the device that the report is about: the one that has most."""
+    """Returns the operations of the device that the report describes: the one with most operations."""
     devices = [op.device for op in run.ops]
     busiest = max(sorted(set(devices)), key=devices.count)
     return [op for op in run.ops if op.device == busiest]
 
 
 def account_of(run: Run, multiprocessors: int | None, begin: int, end: int) -> dict[str, int]:
-    """Nanoseconds of [begin, end) by regime, before the question what the waits have caused."""
+    """Returns nanoseconds of [begin, end) by regime, before idle time that waits caused is moved to sync."""
     ns: dict[str, int] = {}
     ops = sorted(device_ops(run), key=lambda op: op.begin)
     beginning = {op.begin: op for op in ops}
@@ -119,7 +118,7 @@ def account_of(run: Run, multiprocessors: int | None, begin: int, end: int) -> d
 
 
 def owner_of(op: Op, multiprocessors: int | None) -> str:
-    """What the time of an operation counts as, where nothing runs beside it."""
+    """Returns the regime of an operation that runs alone."""
     kernel = op.work in ("contraction", "streaming", "unknown")
     if kernel and (op.end - op.begin < 5_000 or op.blocks < (multiprocessors or 0) / 2):
         return "underfilled"
@@ -127,12 +126,12 @@ def owner_of(op: Op, multiprocessors: int | None) -> str:
 
 
 def _painted(ops: list[Op], multiprocessors: int | None, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """The window cut at every begin and end, with the owner of each piece; "" where the device is idle."""
+    """Yields (owner, begin, end) of each piece of the window between begins and ends; "" means the device is idle."""
     running = dict.fromkeys(BUSY_ORDER, 0)
-    turns = [(op.begin, 1, owner_of(op, multiprocessors)) for op in ops]
-    turns += [(op.end, -1, owner_of(op, multiprocessors)) for op in ops]
+    edges = [(op.begin, 1, owner_of(op, multiprocessors)) for op in ops]
+    edges += [(op.end, -1, owner_of(op, multiprocessors)) for op in ops]
     at = begin
-    for time, change, owner in [*sorted(turns), (end, 0, BUSY_ORDER[0])]:
+    for time, change, owner in [*sorted(edges), (end, 0, BUSY_ORDER[0])]:
         time = min(max(time, begin), end)
         if time > at:
             yield next((name for name in BUSY_ORDER if running[name]), ""), at, time
@@ -141,7 +140,7 @@ def _painted(ops: list[Op], multiprocessors: int | None, begin: int, end: int) -
 
 
 def _idle(op: Op | None, run: Run, begin: int, end: int) -> Iterator[tuple[str, int]]:
-    """A pause of the device by regime; `op` is the operation that ends it."""
+    """Yields (regime, ns) of a pause of the device; `op` is the operation that ends it."""
     if op is None:
         yield from _host(run, begin, end)
         return
@@ -157,23 +156,23 @@ def _idle(op: Op | None, run: Run, begin: int, end: int) -> Iterator[tuple[str, 
 
 
 def _host(run: Run, begin: int, end: int) -> Iterator[tuple[str, int]]:
-    """What the host was busy with in [begin, end)."""
+    """Yields (regime, ns) of the host's activities in [begin, end)."""
     known = 0
-    for a, b, doing in _overlapping(run.doings, begin, end):
+    for a, b, activity in _overlapping(run.activities, begin, end):
         part = min(b, end) - max(a, begin)
         known += part
-        yield REGIME_OF[doing], part
+        yield REGIME_OF[activity], part
     yield "unexplained", end - begin - known
 
 
-def _overlapping(doings: tuple[tuple[int, int, str], ...], begin: int, end: int) -> Iterator[tuple[int, int, str]]:
-    low, high = 0, len(doings)
+def _overlapping(activities: tuple[tuple[int, int, str], ...], begin: int, end: int) -> Iterator[tuple[int, int, str]]:
+    low, high = 0, len(activities)
     while low < high:
         middle = (low + high) // 2
-        if doings[middle][1] <= begin:
+        if activities[middle][1] <= begin:
             low = middle + 1
         else:
             high = middle
-    while low < len(doings) and doings[low][0] < end:
-        yield doings[low]
+    while low < len(activities) and activities[low][0] < end:
+        yield activities[low]
         low += 1

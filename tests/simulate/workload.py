@@ -1,4 +1,4 @@
-"""A training as a few numbers, healthy by default; an illness is a number changed."""
+"""A training as a few numbers, healthy by default. A problem is a changed number."""
 
 import random
 from dataclasses import dataclass, replace
@@ -6,45 +6,45 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Workload:
-    """Times in ns. Counts are per step, `every` counts steps between two occurrences; 0 is never."""
+    """Parameters of a training. Times in ns. Counts are per step; `*_every` is a period in steps, 0 means never."""
 
     seed: int = 0
     steps: int = 6
     layers: int = 12
-    # The device: how long kernels take at the median, which part of them contracts, which part fills the device.
+    # The device: median kernel time, share of contractions, share of kernels that fill the device.
     kernel_ns: int = 400_000
     contractions: float = 0.7
     filled: float = 1.0
     optimizer_kernels: int = 6
-    product_name: str = ""  # the kernel that contracts; else any that knowledge/kernels.toml has as an example
+    product_name: str = ""  # the kernel of contractions; default: any example of knowledge/kernels.toml
     stream_name: str = ""
     stall_every: int = 0
     stall_ns: int = 0
-    # The host: what one operator costs it besides the launch.
+    # The host: time per operator, in addition to the launch.
     operator_ns: int = 20_000
-    slow_launches: float = 0.0  # the part of the launching calls that take ten times as long
+    slow_launches: float = 0.0  # share of launch calls that take ten times as long
     graph: bool = False
     accumulation: int = 1
     devices: int = 1
     data_parallel: bool = False  # one process drives the devices with DataParallel
-    # The loader: "" reads nothing, "main" in the training process, "workers" in `workers` others.
+    # The loader: "" reads nothing, "main" reads in the training process, "workers" in `workers` processes.
     loader: str = "workers"
     load_ns: int = 2_000_000
     workers: int = 4
-    slow_batches: float = 0.0  # the part of the batches that take ten times as long to make
-    reading: float = 0.0  # the part of making a batch that reads files
+    slow_batches: float = 0.0  # share of batches that take ten times as long to create
+    reading: float = 0.0  # share of a batch's creation that reads files
     batch_bytes: int = 8_000_000
     pinned: bool = True
     non_blocking: bool = True
     link_rate: float = 24.0  # bytes per ns from pinned memory
     # Waits and interruptions.
     scalar_reads: int = 0
-    read_every_layers: int = 0  # a scalar read amid the forward pass, as for a mask or a loss scale
+    read_every_layers: int = 0  # a scalar read in the forward pass, as for a mask or a loss scale
     metric_reads: int = 0
-    cpu_reads: int = 0  # .item() of tensors on the CPU, as optimizers read their step counts
+    cpu_reads: int = 0  # .item() of CPU tensors, as optimizers read their step counts
     synchronizes: int = 0  # torch.cuda.synchronize() at the end of the step
-    masked_every_layers: int = 0  # an operator amid the forward pass whose result's size only the device knows
-    old_reads: bool = False  # before torch 2.4 the copy call itself waited
+    masked_every_layers: int = 0  # an operator in the forward pass with a data-dependent output size
+    old_reads: bool = False  # before torch 2.4, the copy call itself waited
     print_every: int = 0
     save_every: int = 0
     save_ns: int = 0
@@ -53,41 +53,41 @@ class Workload:
     collect_ns: int = 0
     empty_every: int = 0
     mallocs: int = 0
-    pressed: bool = False  # memory goes back inside of operators, as when it is full, and not by empty_cache()
+    pressed: bool = False  # memory is freed inside operators, as when it is full, and not by empty_cache()
     pauses: int = 0
     pause_ns: int = 0
     # Collectives: how many, and how long each.
     buckets: int = 0
     bucket_ns: int = 0
-    bucket_bytes: int = 0  # told by the recording where it is not 0
-    late_buckets: bool = False  # launched when the backward pass is over
-    # What the recording holds.
+    bucket_bytes: int = 0  # recorded if not 0
+    late_buckets: bool = False  # launched after the backward pass
+    # The recording.
     stacks: bool = True
 
     def but(self, **changes: object) -> "Workload":
-        """The same training with some numbers changed."""
+        """Returns the same training with some numbers changed."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
     @property
     def device_ns(self) -> int:
-        """About the device's work per step, to scale other times by."""
+        """Approximate device time per step, to scale other times."""
         if self.graph:
             return 3 * self.layers * self.kernel_ns
         return 3 * self.layers * self.kernel_ns * self.accumulation
 
     @property
     def host_ns(self) -> int:
-        """About the host's dispatching per step."""
+        """Approximate dispatch time of the host per step."""
         return 3 * self.layers * (self.operator_ns + 8_000) * self.accumulation
 
     @property
     def step_ns(self) -> int:
-        """About the time of a step without illness."""
+        """Approximate step time without a problem."""
         return max(self.device_ns, self.host_ns)
 
 
 def healthy(seed: int) -> Workload:
-    """A training bound by its device."""
+    """Returns a device-bound training."""
     rng = random.Random(seed)
     return Workload(
         seed=seed,
@@ -106,14 +106,14 @@ def healthy(seed: int) -> Workload:
 
 
 def launch_bound(seed: int) -> Workload:
-    """A training whose kernels are over before the next one has been launched."""
+    """Returns a training with kernels that end before the next one is launched."""
     rng = random.Random(seed)
     well = healthy(seed)
     return well.but(kernel_ns=int(rng.uniform(6_000, 20_000)), layers=rng.randint(20, 60))
 
 
 def random_workload(seed: int) -> Workload:
-    """Any training: some healthy, some with one illness, some with several, each of any size."""
+    """Returns a random training: healthy, with one problem, or with several, each of any size."""
     rng = random.Random(seed * 7919 + 13)
     work = rng.choice((healthy, healthy, launch_bound))(seed)
     work = _random_shape(work, rng)
@@ -173,7 +173,7 @@ def _saves(work: Workload, rng: random.Random) -> Workload:
 
 
 def _unseen(work: Workload) -> int:
-    """The least that Python must take to be told from dispatching where no frames are recorded: well over 0.5 ms."""
+    """Returns the shortest Python time that can be distinguished from dispatching without frames: over 0.5 ms."""
     return 0 if work.stacks else 1_000_000
 
 

@@ -65,7 +65,7 @@ def test_a_files_name_leads_to_no_other_place(memory, tmp_path):
     memory.pipe("/runs/t.json", TRACE)
     found = scan("memory://runs")
     assert [one.path for one in found.recordings] == ["memory://runs/t.json"]
-    assert "is left out" in found.problems[0]
+    assert "is skipped" in found.problems[0]
 
 
 def test_what_is_remembered_of_a_url_is_forgotten_when_its_content_changes(memory, tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from tb_bottleneck.sources.json_repair import DECODER, MAX_MENDED, repaired
+from tb_bottleneck.sources.json_repair import DECODER, MAX_REPAIRED, repaired
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_cannot_be_mended_is_none(text):
 
 
 def test_what_is_too_large_is_not_tried():
-    assert repaired('{"a": N/A, "b": "' + "x" * MAX_MENDED + '"}') is None
+    assert repaired('{"a": N/A, "b": "' + "x" * MAX_REPAIRED + '"}') is None
 
 
 @pytest.mark.parametrize("piece", ['"', '\\"', '"a": "', '": ', '", "a":', "{", '"a": [', " ", ":", "\\", '"\\u'])

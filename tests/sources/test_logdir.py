@@ -190,7 +190,7 @@ def test_what_vanishes_during_the_walk_is_not_a_problem(tmp_path: Path, monkeypa
 
 def test_a_logdir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     (problem,) = scan(tmp_path / "absent").problems
-    assert problem == f"{tmp_path}/absent: nothing could be read here (No such file or directory)."
+    assert problem == f"{tmp_path}/absent: cannot be read (No such file or directory)."
 
 
 def test_a_logdir_at_a_url_is_listed_alike(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_logdir_at_a_url_is_listed_alike(tmp_path: Path) -> None:
 
 def test_a_url_that_is_not_there_is_a_problem() -> None:
     (problem,) = scan("memory://absent/runs").problems
-    assert problem.startswith("memory://absent/runs: nothing could be read here (")
+    assert problem.startswith("memory://absent/runs: cannot be read (")
 
 
 def test_names_that_are_not_unicode_are_shown_and_still_opened(tmp_path: Path) -> None:

@@ -131,8 +131,8 @@ KEPT = {
     "damaged_gzip.json.gz": (["first"], {"cut off": 1}, "the gzip stream is damaged (invalid distance too far back)"),
 }
 
-EMPTY = "The file is empty; the profiler was stopped or killed before it wrote."
-NO_LIST = 'No list of "traceEvents" was found; a trace written by torch.profiler has one.'
+EMPTY = "The file is empty: the profiler was stopped or killed before it wrote."
+NO_LIST = 'No list "traceEvents" was found. A trace written by torch.profiler has one.'
 REFUSED = {
     "empty.json": EMPTY,
     "white_space_only.json": EMPTY,

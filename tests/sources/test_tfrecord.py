@@ -20,7 +20,7 @@ def written(path: Path, *contents: bytes) -> Path:
 
 
 def read(records: Records) -> list[bytes]:
-    return [body[:-FOOTER] for body in records.read() if records.is_sound(body)]
+    return [body[:-FOOTER] for body in records.read() if records.is_valid(body)]
 
 
 @pytest.mark.parametrize("length", [0, 1, 8, 63, 64, 65, 127, 128, 1000, 20_000])

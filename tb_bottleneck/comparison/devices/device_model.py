@@ -4,27 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from tb_bottleneck.comparison.texts.sanitize import printable
+from tb_bottleneck.comparison.texts.sanitize import sanitize
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.knowledge.gpus import Gpu, entries, gpu_named
-from tb_bottleneck.knowledge.multiprocessors import multiprocessors_of
+from tb_bottleneck.knowledge.gpus import Gpu, entries, gpu_named, multiprocessors_of
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline.device_peaks import CALIBRATION, Peaks, calibration, peaks_of
 from tb_bottleneck.trace.trace import Trace
 
 GIGA = 1e9
-# GB/s of one lane in one direction by PCIe generation: 8, 16 and 32 GT/s with 128b/130b (PCI-SIG base specifications).
-GB_PER_S_OF_LANE = {3: 0.985, 4: 1.969, 5: 3.938, 6: 7.5}
-# What of that a copy can use: packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on 5x16).
-USABLE = 0.8
-MOST_LANES = 32  # of a PCIe slot (base specification)
+# A link that runs at an older generation saves power: it says nothing about copies.
+MIN_GENERATION = 3
+MAX_LANES = 32  # of a PCIe slot (base specification)
 # What copies within a device reach of its data sheet: 85 to 92 %. Calibrations are of such copies.
-COPIES_REACH = 0.88
-MEASURED, SHEETS = "what was measured", "the data sheets"
-MOST_NEAR = 3  # names that a message offers
-NEAR_FROM = 0.6  # difflib's own limit of what counts as spelt alike
-MAKERS = ("", "nvidia", "geforce", "nvidiageforce", "amdinstinct")  # what people leave out of a name
-TRY = 'name it as torch does, as in "NVIDIA H200"'
+COPY_EFFICIENCY = 0.88
+BY_MEASUREMENT, BY_DATA_SHEET = "what was measured", "the data sheets"
+MAX_SUGGESTIONS = 3  # names that a message offers
+SUGGESTION_CUTOFF = 0.6  # difflib's own limit of what counts as spelt alike
+VENDOR_PREFIXES = ("", "nvidia", "geforce", "nvidiageforce", "amdinstinct")  # what people leave out of a name
+NAME_HINT = 'name it as torch does, as in "NVIDIA H200"'
 VECTOR_FP32 = Precision("vector", "fp32")
 
 
@@ -44,12 +42,12 @@ class Device:
     multiprocessors: int | None
     link: float | None
     peers: float | None
-    basis: str = SHEETS  # where the rates come from, in words
+    basis: str = BY_DATA_SHEET  # where the rates come from, in words
 
     @property
     def copied(self) -> float:
         """GB/s that a copy reaches: what was measured is that already, a data sheet's figure is more."""
-        return self.bandwidth if self.basis == MEASURED else self.bandwidth * COPIES_REACH
+        return self.bandwidth if self.basis == BY_MEASUREMENT else self.bandwidth * COPY_EFFICIENCY
 
     @property
     def maker(self) -> str:
@@ -75,8 +73,8 @@ def device_of(trace: Trace) -> Device | None:
     link = measured / GIGA if measured else _link(gpu)
     peers = gpu.nvlink if gpu is not None else None
     if gpu is None or peaks.basis == CALIBRATION:
-        return _of_peaks(printable(facts.name), peaks, trace.multiprocessors, link, peers)
-    return _by_sheet(printable(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
+        return _of_peaks(sanitize(facts.name), peaks, trace.multiprocessors, link, peers)
+    return _by_sheet(sanitize(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
 def device_by_sheet(trace: Trace) -> Device | None:
@@ -85,7 +83,7 @@ def device_by_sheet(trace: Trace) -> Device | None:
     gpu = gpu_named(facts.name) if facts is not None and len(trace.device_ops) else None
     if facts is None or gpu is None:
         return None
-    return _by_sheet(printable(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
+    return _by_sheet(sanitize(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
 def device_named(name: str) -> Device:
@@ -95,11 +93,13 @@ def device_named(name: str) -> Device:
         NotFound: nobody has written this device down; the message names the nearest ones.
     """
     known = {_plain(spelt): entry.gpu for entry in entries() for spelt in (*entry.examples, entry.gpu.name)}
-    spellings = [f"{maker}{_plain(name)}" for maker in MAKERS]
+    spellings = [f"{maker}{_plain(name)}" for maker in VENDOR_PREFIXES]
     gpu = gpu_named(name) or next((known[spelt] for spelt in spellings if spelt in known), None)
     if gpu is None:
         near = _near(name)
-        raise NotFound(f"no device is known as {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else TRY))
+        raise NotFound(
+            f"no device is known as {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else NAME_HINT)
+        )
     return _by_sheet(gpu.name, gpu, multiprocessors_of(gpu.name))
 
 
@@ -109,7 +109,7 @@ def with_article(name: str) -> str:
     return f"{'an' if vowel else 'a'} {name}"
 
 
-def unknown_device(trace: Trace) -> str:
+def unknown_device_reason(trace: Trace) -> str:
     """Why a recording's device is not known, and what would tell it: a sentence."""
     facts = trace.header.device(trace.device_index)
     if not len(trace.device_ops):
@@ -120,7 +120,7 @@ def unknown_device(trace: Trace) -> str:
             "each trace (deviceProperties)."
         )
     return (
-        f"Nothing is known of the device {printable(facts.name)!r}, so nothing can be scaled from it; the monitor's "
+        f"Nothing is known of the device {sanitize(facts.name)!r}, so nothing can be scaled from it; the monitor's "
         "`calibrate` measures it, and with torch 2.7 and later its context tells the clocks."
     )
 
@@ -128,14 +128,16 @@ def unknown_device(trace: Trace) -> str:
 def _near(name: str) -> list[str]:
     """The names that this one may have meant: those that hold it, else those spelt like it, makers left aside."""
     names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
-    holding = [spelt for plain, spelt in names.items() if _plain(name) and _plain(name) in plain][:MOST_NEAR]
+    holding = [spelt for plain, spelt in names.items() if _plain(name) and _plain(name) in plain][:MAX_SUGGESTIONS]
     bare = {_bare(plain): spelt for plain, spelt in names.items()}
-    return holding or [bare[one] for one in get_close_matches(_bare(_plain(name)), bare, n=MOST_NEAR, cutoff=NEAR_FROM)]
+    return holding or [
+        bare[one] for one in get_close_matches(_bare(_plain(name)), bare, n=MAX_SUGGESTIONS, cutoff=SUGGESTION_CUTOFF)
+    ]
 
 
 def _bare(plain: str) -> str:
     """A plain name without its maker's words, which are long enough to hide what follows them."""
-    maker = max((maker for maker in MAKERS if plain.startswith(maker)), key=len)
+    maker = max((maker for maker in VENDOR_PREFIXES if plain.startswith(maker)), key=len)
     return plain.removeprefix(maker)
 
 
@@ -162,7 +164,7 @@ def speed_ratio(a: Device, b: Device, precision: Precision | None) -> float | No
 def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> Device:
     """What was measured on the device, or computed from its clocks and units, which says nothing of what is reached."""
     measured = peaks.basis == CALIBRATION
-    basis = MEASURED if measured else "clocks and units"
+    basis = BY_MEASUREMENT if measured else "clocks and units"
     achievable = 1.0 if measured else None
     return Device(name, peaks.tensor, peaks.vector, peaks.bandwidth, achievable, processors, link, peers, basis)
 
@@ -182,5 +184,5 @@ def _link(gpu: Gpu | None) -> float | None:
 
 def link_rate(generation: int, lanes: int) -> float | None:
     """Usable GB/s of a PCIe link in one direction; None where the generation is not known."""
-    lane = GB_PER_S_OF_LANE.get(generation)
-    return lane * lanes * USABLE if lane is not None and 0 < lanes <= MOST_LANES else None
+    lane = lane_rates().get(generation) if generation >= MIN_GENERATION else None
+    return lane * lanes * USABLE_LINK_SHARE if lane is not None and 0 < lanes <= MAX_LANES else None

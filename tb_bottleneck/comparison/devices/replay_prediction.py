@@ -12,31 +12,26 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.attribution.device_busy import ops_by_regime
-from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
-from tb_bottleneck.replay.modified_graph import Facts, World, recorded_world
+from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BY_REPLAY, BY_ACCOUNT = "replay", "account"
 BUSY_REGIMES = (*DEVICE_REGIMES, Regime.COMMUNICATION, Regime.TRANSFER)
-_REGIME_OF = {
-    Activity.LOAD_BATCH: Regime.INPUT,
-    Activity.INTERRUPT: Regime.INTERRUPTION,
-    Activity.INITIALIZE: Regime.INTERRUPTION,
-    Activity.ALLOCATE: Regime.ALLOCATOR,
-    Activity.COPY: Regime.TRANSFER,
-    Activity.DISPATCH: Regime.LAUNCH,
-    Activity.OTHER: Regime.HOST,
+# In a replay, the waits for the device follow from the lengths of the device's work.
+_REGIME_OF_WORK: dict[Activity, Regime] = {
+    activity: regime for activity, regime in REGIME_OF_ACTIVITY.items() if activity is not Activity.SYNCHRONIZE
 }
 ROOFS = {Regime.COMPUTE: BoundBy.COMPUTE, Regime.MEMORY: BoundBy.MEMORY}
-Change = Callable[[World], World]
+Change = Callable[[ModifiedGraph], ModifiedGraph]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PredictedStep:
     """Time per step by regime, in ns, and in all; `basis` says how it was found.
 
     `least_ns` is the time per step for which the device computes then: no host makes a step shorter.
@@ -53,43 +48,43 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Engine:
+class ReplayPredictor:
     """Predictions from one recording."""
 
     recording: Recording
-    facts: Facts = field(init=False)
+    base: RecordedGraph = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "facts", Facts(self.recording))
+        object.__setattr__(self, "base", RecordedGraph(self.recording))
 
-    def outcome(
+    def predict(
         self, lengths: Floats | None = None, change: Change | None = None, roofs: Ints | None = None
-    ) -> Outcome:
+    ) -> PredictedStep:
         """With these lengths of the operations of the trace's device in ns, and a change of the rest of the world.
 
         `roofs` are those that bound the operations then, where they are known and may have changed.
         """
         busy = self._busy(lengths, roofs)
-        start = recorded_world(self.facts)
-        world = start if change is None else change(start)
-        idle = self._idle_after(world)
+        start = unmodified_graph(self.base)
+        graph = start if change is None else change(start)
+        idle = self._idle_after(graph)
         if lengths is not None:
-            world = world.but(length=self._lengths(lengths))
-        computes = float(self.facts.busy_with(world.items.length))
+            graph = graph.with_items(length=self._lengths(lengths))
+        computes = float(self.base.busy_with(graph.items.length))
         least = computes / len(self.recording.steps)
-        if not self.facts.check.trusted:
+        if not self.base.check.trusted:
             whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
-            window = max(whole, world.floor)
-            surplus = self._surplus(busy, idle, whole < world.floor, lengths)
-            return Outcome(self._account(window, busy, idle, surplus), BY_ACCOUNT, least)
-        window, free = world.window(), replace(world, floor=0.0).window()
+            window = max(whole, graph.floor)
+            surplus = self._surplus(busy, idle, whole < graph.floor, lengths)
+            return PredictedStep(self._account(window, busy, idle, surplus), BY_ACCOUNT, least)
+        window, free = graph.window(), replace(graph, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
         surplus = self._surplus(busy, idle, free < window, lengths)
-        return Outcome(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
+        return PredictedStep(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         """Lengths of the items; what other devices do changes as the same kernels of this one do."""
-        trace, items = self.recording.trace, self.facts.graph.items
+        trace, items = self.recording.trace, self.base.graph.items
         every, ours = trace.all_device_ops, trace.device_ops
         before = np.maximum(ours.end - ours.start, 1)
         after, now = (np.bincount(ours.name, weights=times, minlength=len(trace.names)) for times in (lengths, before))
@@ -127,11 +122,11 @@ class Engine:
         recorded = self._busy(None)
         return {regime: max(ns - recorded.get(regime, 0.0), 0.0) for regime, ns in self.recording.account.ns.items()}
 
-    def _idle_after(self, world: World) -> dict[Regime, float]:
+    def _idle_after(self, graph: ModifiedGraph) -> dict[Regime, float]:
         """The same, as far as the host does more or less than before in a changed world."""
-        before, after = (items.gap.sum(axis=0) for items in (self.facts.graph.items, world.items))
+        before, after = (items.gap.sum(axis=0) for items in (self.base.graph.items, graph.items))
         idle = self._idle()
-        for activity, regime in _REGIME_OF.items():
+        for activity, regime in _REGIME_OF_WORK.items():
             if before[activity] and before[activity] != after[activity]:
                 idle[regime] *= float(after[activity] / before[activity])
         return idle
@@ -199,7 +194,7 @@ class Engine:
             return {Regime.UNEXPLAINED: 1.0}
         spent: dict[Regime, float] = {}
         for activity, spans in recording.host.activities(thread).items():
-            regime = _REGIME_OF.get(activity)
+            regime = _REGIME_OF_WORK.get(activity)
             if regime is not None:
                 inside = clip(spans, int(recording.steps.host[0]), int(recording.steps.host[-1])).total()
                 spent[regime] = spent.get(regime, 0.0) + inside

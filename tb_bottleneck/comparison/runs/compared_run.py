@@ -1,4 +1,4 @@
-"""One side of a comparison: a run as it was recorded, by one recording or by one of each rank."""
+"""One run of a comparison: judged from one recording, or from one recording per rank."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,34 +8,33 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.comparison.significance import Times
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.table import Floats, Ints
 
-Times = Ints | Floats
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """A run that got a verdict. `report` is of the rank that the others wait for, else of the first.
+class JudgedRun:
+    """A run that got a verdict.
 
-    `heard` is what its monitor's telemetry says, where there is some.
+    `report` is the report of the rank that the others wait for, otherwise of the first rank. `telemetry_reports` are
+    the reports of its telemetry, if there is any.
     """
 
     name: str
     reports: tuple[pb.Report, ...]  # one for each rank
     report: pb.Report
-    heard: tuple[pb.Report, ...] = field(default=(), kw_only=True)
+    telemetry_reports: tuple[pb.Report, ...] = field(default=(), kw_only=True)
 
     @property
     def durations(self) -> Times:
-        """Step times in ns. A recording that was not cut into steps has one: all of it."""
-        told = self.report.window.each_ns or [self.step_ns]
-        return np.array(told, np.float64)
+        """Step times in ns. A recording that was not split into steps counts as one step."""
+        return np.array(self.report.window.step_times_ns or [self.step_ns], np.float64)
 
     @property
     def ns(self) -> dict[Regime, float]:
@@ -46,24 +45,24 @@ class Judged:
 
     @property
     def step_ns(self) -> float:
-        """Mean time per step."""
+        """Mean time per step, in ns."""
         return sum(self.ns.values())
 
     @property
     def findings(self) -> tuple[pb.Finding, ...]:
-        """What was found in any rank and by either witness, dearest first."""
-        found = [finding for report in (*self.reports, *self.heard) for finding in report.findings]
-        return tuple(sorted(found, key=lambda finding: -finding.cost_share))
+        """The findings of all ranks and both evidence sources, costliest first."""
+        findings = [finding for report in (*self.reports, *self.telemetry_reports) for finding in report.findings]
+        return tuple(sorted(findings, key=lambda finding: -finding.cost_share))
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """Their causes, each once."""
+        """The causes of the findings, each once."""
         return tuple(dict.fromkeys(finding.cause for finding in self.findings))
 
 
 @dataclass(frozen=True, eq=False)
-class Side(Judged):
-    """A run whose recording is here; it is of the same rank as `report`."""
+class ComparedRun(JudgedRun):
+    """A judged run with its recording, which is of the same rank as `report`."""
 
     recording: Recording
     measures: Measures[Recording]
@@ -75,61 +74,65 @@ class Side(Judged):
 
 
 @dataclass(frozen=True)
-class Unjudged:
-    """A run that cannot be compared, and the reasons, one sentence each."""
+class UnjudgedRun:
+    """A run that cannot be compared, with the reasons, one sentence each."""
 
     name: str
     because: tuple[str, ...]
 
 
-def open_side(
+def judge_run(
     name: str,
     paths: Sequence[str],
     progress: Progress | None = None,
-    heard: Sequence[pb.Report] = (),
-    logged: Sequence[Mapping[str, Any]] = (),
-) -> Side | Unjudged:
-    """Reads and judges the recordings of one run, the oldest first: of each rank the last one that gets a verdict.
+    telemetry_reports: Sequence[pb.Report] = (),
+    contexts: Sequence[Mapping[str, Any]] = (),
+) -> ComparedRun | UnjudgedRun:
+    """Reads and judges the recordings of one run, oldest first.
 
-    `heard` are the reports of its telemetry, `logged` the contexts in it, the oldest first.
+    For each rank, the most recent recording with a verdict is used. `telemetry_reports` are the reports of the run's
+    telemetry, `contexts` the contexts in it, oldest first.
     """
-    kept: dict[int, tuple[pb.Report, Recording]] = {}
-    failed: list[str] = []
+    judged: dict[int, tuple[pb.Report, Recording]] = {}
+    refusals: list[str] = []
     for path in paths:
-        found: list[Recording] = []
-        report = diagnose(path, run=name, progress=progress, keep=found.append)
-        if found:
-            kept[report.rank] = (report, found[0])
-        failed += [] if found else [_refusal(Path(path).name, report)]
-    if not kept:
-        return Unjudged(name, tuple(failed))
-    reports = tuple(kept[rank][0] for rank in sorted(kept))
-    report = of_ranks(reports)
-    recording = knowing(kept[report.rank][1], of_rank(logged, report.rank))
-    return Side(name, reports, report, recording, Measures(recording), heard=tuple(heard))
+        recordings: list[Recording] = []
+        report = diagnose(path, run=name, progress=progress, keep=recordings.append)
+        if recordings:
+            judged[report.rank] = (report, recordings[0])
+        else:
+            refusals.append(_refusal(Path(path).name, report))
+    if not judged:
+        return UnjudgedRun(name, tuple(refusals))
+    reports = tuple(judged[rank][0] for rank in sorted(judged))
+    report = representative_report(reports)
+    recording = with_context(judged[report.rank][1], context_of_rank(contexts, report.rank))
+    return ComparedRun(
+        name, reports, report, recording, Measures(recording), telemetry_reports=tuple(telemetry_reports)
+    )
 
 
-def of_rank(logged: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:
-    """The last of these contexts that is of this rank, else empty; a process that names no rank is the first."""
-    return next((facts for facts in reversed(logged) if facts.get("rank", 0) == rank), {})
+def context_of_rank(contexts: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:
+    """Returns the last context of this rank, or an empty one. A process that names no rank counts as rank 0."""
+    return next((context for context in reversed(contexts) if context.get("rank", 0) == rank), {})
 
 
-def knowing(recording: Recording, logged: Mapping[str, Any]) -> Recording:
-    """The same recording with what the run's monitor logged around it; what the trace itself says goes before."""
+def with_context(recording: Recording, logged: Mapping[str, Any]) -> Recording:
+    """Returns the recording with the context that the monitor logged. The trace's own context takes precedence."""
     trace = recording.trace
-    context = {key: whole(value) for key, value in logged.items()} | trace.header.context
+    context = {key: _as_integer(value) for key, value in logged.items()} | trace.header.context
     if context == trace.header.context:
         return recording
     return replace(recording, trace=replace(trace, header=replace(trace.header, context=context)))
 
 
-def whole(value: Any) -> Any:
-    """Telemetry spells every number with a fraction: those that have none become whole again."""
+def _as_integer(value: Any) -> Any:
+    """Converts whole floats to int: telemetry stores every number as a float."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def of_ranks(reports: tuple[pb.Report, ...]) -> pb.Report:
-    """The report of the rank that the others wait for, else the first."""
+def representative_report(reports: tuple[pb.Report, ...]) -> pb.Report:
+    """Returns the report of the rank that the others wait for, otherwise the first."""
     slowest = [job.stragglers[0].rank for job in jobs_of(reports) if job.stragglers]
     return next((report for report in reports if report.rank in slowest), reports[0])
 

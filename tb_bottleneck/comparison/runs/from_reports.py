@@ -1,7 +1,7 @@
-"""A side of a comparison of which only the reports are left: `diagnose --json`, or what lies beside a trace.
+"""A run of which only the reports exist: the output of `diagnose --json`, or the report file next to a trace.
 
-A baseline can so be kept in a repository without its traces. What only a trace tells is not compared then: whether it
-is the same work, the batch, what is around the runs, and what another device promises.
+This way, a baseline can be kept in a repository without its traces. What only a trace contains is not compared then:
+similarity of the work, batch size, environment, and the expected time on another device.
 """
 
 import json
@@ -10,58 +10,60 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from tb_bottleneck.comparison.runs.compared_run import Judged, Unjudged, of_ranks
-from tb_bottleneck.comparison.texts.sanitize import printable
+from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, representative_report
+from tb_bottleneck.comparison.texts.sanitize import sanitize
 from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-TELEMETRY = "telemetry"  # the witness of a report that no trace is behind
-MOST_SHOWN = 4  # names of runs
-MOST_NS = 1e18  # some 30 years: of one step, or of one regime in it
+TELEMETRY = "telemetry"  # the evidence source of a report without a trace
+MAX_RUN_NAMES = 4  # that a message lists
+MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
 
 
-def reported(name: str, text: bytes) -> Judged | Unjudged:
-    """The run that these reports are of; of each rank the last one that has a verdict."""
+def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
+    """Returns the run that these reports describe. For each rank, the last report with a verdict is used."""
     try:
-        reports = [json_format.ParseDict(one, pb.Report(), ignore_unknown_fields=True) for one in _reports(text)]
+        reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
-        return Unjudged(name, (f"{name} holds no report: `tb-bottleneck diagnose --json` writes one.",))
-    found = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
-    if not found:
-        return Unjudged(name, (f"{name} holds no report with a verdict.",))
-    runs = sorted({report.run for report in found if report.witness != TELEMETRY})
-    if len(runs) > 1:
-        shown = ", ".join(map(printable, runs[:MOST_SHOWN])) + (", ..." if len(runs) > MOST_SHOWN else "")
+        return UnjudgedRun(name, (f"{name} contains no report; `tb-bottleneck diagnose --json` writes one.",))
+    sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
+    if not sound:
+        return UnjudgedRun(name, (f"{name} contains no report with a verdict.",))
+    names = sorted({report.run for report in sound if report.evidence_source != TELEMETRY})
+    if len(names) > 1:
+        shown = ", ".join(map(sanitize, names[:MAX_RUN_NAMES])) + (", ..." if len(names) > MAX_RUN_NAMES else "")
         because = (
-            f"{name} holds reports of {len(runs)} runs ({shown}); `tb-bottleneck diagnose RUN --json` tells of one."
+            f"{name} contains reports of {len(names)} runs ({shown}); "
+            "`tb-bottleneck diagnose RUN --json` writes those of one run."
         )
-        return Unjudged(name, (because,))
-    # Where a trace was judged too, telemetry is heard and not compared: it cannot tell all that a trace does.
-    traces = {report.rank: report for report in found if report.witness != TELEMETRY}
-    heard = [report for report in found if report.witness == TELEMETRY]
-    judged = traces or {report.rank: report for report in heard}
+        return UnjudgedRun(name, (because,))
+    # If a trace was judged too, the trace is compared, because telemetry shows less; telemetry only adds findings.
+    traces = {report.rank: report for report in sound if report.evidence_source != TELEMETRY}
+    telemetry = [report for report in sound if report.evidence_source == TELEMETRY]
+    judged = traces or {report.rank: report for report in telemetry}
     ranks = tuple(judged[rank] for rank in sorted(judged))
     for report in ranks:
         report.run = name
-    return Judged(name, ranks, of_ranks(ranks), heard=tuple(heard) if traces else ())
+    return JudgedRun(name, ranks, representative_report(ranks), telemetry_reports=tuple(telemetry) if traces else ())
 
 
 def _reports(text: bytes) -> list[Any]:
-    """The reports in {"reports": [...]}, or in {"report": ...}. Raises ValueError."""
+    """Returns the reports in {"reports": [...]} or {"report": ...}. Raises ValueError if there are none."""
     content = json.loads(text)
     if not isinstance(content, dict):
-        raise ValueError("no object")
-    found = content["reports"] if "reports" in content else [content.get("report")]
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError("not an object")
+    reports = content["reports"] if "reports" in content else [content.get("report")]
+    if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
         raise ValueError("no reports")
-    return found
+    return reports
 
 
 def _is_sound(report: pb.Report) -> bool:
-    """Whether it has a whole account in numbers that a step can have."""
-    times = [row.ns_per_step for row in report.account] + list(report.window.each_ns)
+    """Returns True if the report has a complete account with plausible step times."""
+    times = [row.ns_per_step for row in report.account] + list(report.window.step_times_ns)
     return (
         [row.regime for row in report.account] == list(REGIMES)
-        and all(math.isfinite(ns) and 0 <= ns < MOST_NS for ns in times)
+        and all(math.isfinite(ns) and 0 <= ns < MAX_STEP_NS for ns in times)
         and sum(row.ns_per_step for row in report.account) > 0
     )

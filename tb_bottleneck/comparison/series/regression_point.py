@@ -1,46 +1,47 @@
-"""The run since which a row of runs is slower, and the regime that grew."""
+"""Finds the run since which a series of runs is slower, and the regime that grew."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from tb_bottleneck.comparison.significance import Difference, difference
-from tb_bottleneck.comparison.texts.speedup import WORTH_TELLING, time_text
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.knowledge.comparison_texts import series_words
+from tb_bottleneck.comparison.texts.speedup import RELEVANT_CHANGE, time_text
+from tb_bottleneck.knowledge.comparison_texts import series_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text
 
-MIN_RUNS = 2  # one is neither faster nor slower
+MIN_SERIES_RUNS = 2  # one run is neither faster nor slower
 Accounts = Sequence[dict[Regime, float]]
 
 
-def turn_of(names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str) -> pb.Turn | None:
-    """Where the row splits best into faster runs and slower ones after them, if it does beyond the noise.
+def regression_point_of(
+    names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
+) -> pb.RegressionPoint | None:
+    """Returns the run at which the series gets slower, if it does so beyond the noise, otherwise None.
 
-    `times` are step times of each run, `accounts` time by regime, all in ns. The best split is the one that leaves the
-    least squared deviation of log time within its two parts; it counts where the later part takes WORTH_TELLING longer
-    and the two parts' steps differ by the test of noise.py. Where it is a gain by as much instead, the runs since then
-    are looked at by themselves.
+    `times` are the step times of each run, `accounts` the time by regime, all in ns. The series is split where the
+    squared deviation of log time within the two parts is smallest. The split counts if the later part takes
+    RELEVANT_CHANGE longer and the steps of the two parts differ significantly (significance.py). If the later part is
+    faster by as much instead, only the runs since then are considered.
     """
     begin = 0
-    while len(times) - begin >= MIN_RUNS:
+    while len(times) - begin >= MIN_SERIES_RUNS:
         at, slowdown = _best_split(accounts[begin:])
         at += begin
-        found = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
-        if not found.told or 1 / (1 + WORTH_TELLING) < slowdown < 1 + WORTH_TELLING:
+        result = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
+        if not result.significant or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
             return None
         if slowdown > 1:
             parts = _mean(accounts[begin:at]), _mean(accounts[at:])
-            return _told(names[begin:], at - begin, parts, (per, slowdown, found), begin > 0)
+            return _described(names[begin:], at - begin, parts, (per, slowdown, result), begin > 0)
         begin = at
     return None
 
 
 def _best_split(accounts: Accounts) -> tuple[int, float]:
-    """The first run of the later part, and how many times as long its runs take."""
+    """Returns the first run of the later part, and mean time of its runs / mean time of the earlier ones."""
     means = np.log([sum(account.values()) for account in accounts])
     splits = range(1, len(means))
     at = min(
@@ -49,18 +50,18 @@ def _best_split(accounts: Accounts) -> tuple[int, float]:
     return at, float(np.exp(means[at:].mean() - means[:at].mean()))
 
 
-def _told(
+def _described(
     names: Sequence[str],
     at: int,
     parts: tuple[dict[Regime, float], dict[Regime, float]],
     how: tuple[str, float, Difference],
     cut: bool,
-) -> pb.Turn:
-    """The turn in words; `cut` where other runs were before these."""
-    (before, after), (per, slowdown, found) = parts, how
-    regime = max(before, key=lambda one: after[one] - before[one])
+) -> pb.RegressionPoint:
+    """Returns the regression point with its description; `cut` is True if earlier runs were left out."""
+    (before, after), (per, slowdown, result) = parts, how
+    regime = max(before, key=lambda name: after[name] - before[name])
     since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"
-    because = series_words("turn").safe_substitute(
+    because = series_text("turn").safe_substitute(
         {
             "since": names[at],
             "when": since_when if cut else f"up to {names[at - 1]}",
@@ -68,13 +69,15 @@ def _told(
             "slowdown": f"{slowdown:.2f}",
             "from": duration_text(sum(before.values())),
             "to": duration_text(sum(after.values())),
-            "title": regime_advice(regime).title.lower(),
+            "title": Regime(regime).label.lower(),
             "before": time_text(before[regime]),
             "after": time_text(after[regime]),
-            "test": found.test,
+            "test": result.test,
         }
     )
-    return pb.Turn(since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because)
+    return pb.RegressionPoint(
+        since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because
+    )
 
 
 def _mean(accounts: Accounts) -> dict[Regime, float]:

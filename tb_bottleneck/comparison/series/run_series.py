@@ -6,44 +6,43 @@ from itertools import pairwise
 
 import numpy as np
 
-from tb_bottleneck.comparison.runs.compared_run import Judged, Side, Unjudged
-from tb_bottleneck.comparison.series.regression_point import turn_of
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
+from tb_bottleneck.comparison.series.regression_point import regression_point_of
 from tb_bottleneck.comparison.series.varying_setting import (
-    APART,
+    DIFFERENT_WORK,
     HISTORY,
     SETTINGS,
     SWEEP,
-    Varied,
+    VaryingSetting,
     number_of,
-    what_varies,
+    varying_setting_of,
 )
-from tb_bottleneck.comparison.significance import MIN_STEPS, difference, mean_interval
+from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS, difference, mean_interval
 from tb_bottleneck.comparison.texts.speedup import time_text
 from tb_bottleneck.comparison.waterfall import waterfall
-from tb_bottleneck.comparison.workload.batch_size import batch_of
-from tb_bottleneck.comparison.workload.similarity import LIKE, likeness
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.knowledge.comparison_texts import series_words, sweep_titles
+from tb_bottleneck.comparison.workload.batch_size import batch_size_of
+from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
+from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text, share_text
 
-SCHEMA = 1
 # From the knee on, all that more of the same could bring is this share of the best throughput.
-LEFT_AT_KNEE = 0.1
+KNEE_GAIN_LEFT = 0.1
 # Runs with one setting that differ by more than one training does from itself when it is started again.
-DIFFER = 0.1
+REPEATS_DIFFER_FROM = 0.1
 # A regime that makes up this much of a difference is what it is about.
-MOST_OF_IT = 0.5
+MAIN_REGIME_FROM = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class SeriesGroup:
     """The runs with one setting. `times` are of their steps, per step or sample, in ns, run by run."""
 
-    sides: tuple[Side, ...]
+    runs: tuple[ComparedRun, ...]
     value: str
     times: tuple[Floats, ...]
     ns: dict[Regime, float]
@@ -59,46 +58,46 @@ class Placed:
         return np.concatenate(self.times)
 
 
-def series_of(sides: Sequence[Judged | Unjudged]) -> pb.RunSeries:
+def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
     """The row that these runs make: in the order of what varies where that is a number, else as they were given."""
-    judged = [side for side in sides if isinstance(side, Side)]
+    judged = [run for run in runs if isinstance(run, ComparedRun)]
     told = pb.RunSeries(schema=SCHEMA, per="step", varies="run", kind=HISTORY)
-    told.notes.extend(reason for side in sides if isinstance(side, Unjudged) for reason in side.because)
-    left_out = [side.name for side in sides if isinstance(side, Judged) and not isinstance(side, Side)]
-    told.notes.extend(series_words("reported").safe_substitute(run=name) for name in left_out)
+    told.notes.extend(reason for run in runs if isinstance(run, UnjudgedRun) for reason in run.because)
+    left_out = [run.name for run in runs if isinstance(run, JudgedRun) and not isinstance(run, ComparedRun)]
+    told.notes.extend(series_text("reported").safe_substitute(run=name) for name in left_out)
     if len(judged) < 2:
-        told.headline = series_words("few").safe_substitute()
+        told.headline = series_text("few").safe_substitute()
         return told
     unlike = _unlike(judged)
-    varied = what_varies(judged)
+    varied = varying_setting_of(judged)
     if unlike:
-        varied = Varied(APART, "run", tuple(side.name for side in judged), ())
+        varied = VaryingSetting(DIFFERENT_WORK, "run", tuple(run.name for run in judged), ())
     told.varies, told.kind = varied.title, varied.kind
     told.per, row = _placed(judged, varied)
     for position, one in enumerate(row):
         told.points.append(_point(one, row[max(position - 1, 0)], row[0]))
     told.notes.extend([*_lone(row), *unlike, *_several(varied)])
-    told.headline = series_words("unlike").safe_substitute() if unlike else _headline(told, row)
+    told.headline = series_text("unlike").safe_substitute() if unlike else _headline(told, row)
     return told
 
 
-def _headline(told: pb.RunSeries, row: list[Placed]) -> str:
+def _headline(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
     if told.kind == HISTORY:
         return _history(told, row)
     told.notes.extend(_repeats(row))
     return _sweep(told, row) if told.kind == SWEEP else _settings(told, row)
 
 
-def _placed(sides: list[Side], varied: Varied) -> tuple[str, list[Placed]]:
+def _placed(runs: list[ComparedRun], varied: VaryingSetting) -> tuple[str, list[SeriesGroup]]:
     """What times are per, and the runs by their setting, in order; else each run is for itself."""
-    batches = [batch_of(side.recording) for side in sides]
+    batches = [batch_size_of(run.recording) for run in runs]
     sizes = [batch.samples for batch in batches if not isinstance(batch, Missing)]
-    differ = len(sizes) == len(sides) and len(set(sizes)) > 1
-    used = sizes if differ else [1] * len(sides)
-    groups: dict[str, list[tuple[Side, int]]] = {}
-    for position, (side, value, size) in enumerate(zip(sides, varied.values, used, strict=True)):
+    differ = len(sizes) == len(runs) and len(set(sizes)) > 1
+    used = sizes if differ else [1] * len(runs)
+    groups: dict[str, list[tuple[ComparedRun, int]]] = {}
+    for position, (run, value, size) in enumerate(zip(runs, varied.values, used, strict=True)):
         key = value if varied.kind in (SWEEP, SETTINGS) else f"{position}"
-        groups.setdefault(key, []).append((side, size))
+        groups.setdefault(key, []).append((run, size))
     names = tuple(groups) if varied.kind in (SWEEP, SETTINGS) else varied.values
     row = [_pooled(name, group) for name, group in zip(names, groups.values(), strict=True)]
     if varied.kind == SWEEP:
@@ -108,72 +107,75 @@ def _placed(sides: list[Side], varied: Varied) -> tuple[str, list[Placed]]:
     return ("sample" if differ else "step"), row
 
 
-def _pooled(value: str, group: list[tuple[Side, int]]) -> Placed:
+def _pooled(value: str, group: list[tuple[ComparedRun, int]]) -> SeriesGroup:
     """Every run counts alike, however many steps it has."""
-    times = tuple(np.asarray(side.durations / size, np.float64) for side, size in group)
-    ns = {regime: float(np.mean([side.ns[regime] / size for side, size in group])) for regime in REGIMES}
-    return Placed(tuple(side for side, _ in group), value, times, ns)
+    times = tuple(np.asarray(run.durations / size, np.float64) for run, size in group)
+    ns = {regime: float(np.mean([run.ns[regime] / size for run, size in group])) for regime in REGIMES}
+    return SeriesGroup(tuple(run for run, _ in group), value, times, ns)
 
 
-def _point(one: Placed, before: Placed, first: Placed) -> pb.RunPoint:
+def _point(one: SeriesGroup, before: SeriesGroup, first: SeriesGroup) -> pb.RunPoint:
     low, high = mean_interval(one.every) if len(one.times) == 1 else _range(one)
     return pb.RunPoint(
-        run=one.sides[0].name,
-        runs=[side.name for side in one.sides],
+        run=one.runs[0].name,
+        runs=[run.name for run in one.runs],
         value=one.value,
         ns=one.mean,
         low_ns=low,
         high_ns=high,
         speedup=first.mean / one.mean,
-        regime=one.sides[0].report.verdict.regime,
+        regime=one.runs[0].report.verdict.regime,
         steps=sum(len(times) for times in one.times),
         by_regime=waterfall(before.ns, one.ns),
     )
 
 
-def _range(one: Placed) -> tuple[float, float]:
+def _range(one: SeriesGroup) -> tuple[float, float]:
     """The shortest and the longest mean of the runs with one setting, in ns."""
     means = [float(np.mean(times)) for times in one.times]
     return min(means), max(means)
 
 
-def _unlike(sides: list[Side]) -> list[str]:
+def _unlike(runs: list[ComparedRun]) -> list[str]:
     """Runs that hardly do the work of the one before them."""
-    pairs = [(before, one, likeness(before.recording, one.recording)) for before, one in pairwise(sides)]
+    pairs = [(before, one, similarity(before.recording, one.recording)) for before, one in pairwise(runs)]
     return [
         f"{one.name} hardly does the same work as {before.name}: {share_text(alike)} of the operators agree."
         for before, one, alike in pairs
-        if not isinstance(alike, Missing) and alike < LIKE
+        if not isinstance(alike, Missing) and alike < SAME_WORK_FROM
     ]
 
 
-def _lone(row: list[Placed]) -> list[str]:
+def _lone(row: list[SeriesGroup]) -> list[str]:
     """Runs of which one step is known."""
     lone = [
-        side.name for one in row for side, times in zip(one.sides, one.times, strict=True) if len(times) < MIN_STEPS
+        run.name
+        for one in row
+        for run, times in zip(one.runs, one.times, strict=True)
+        if len(times) < MIN_COMPARED_STEPS
     ]
-    return [series_words("lone").safe_substitute(runs=", ".join(dict.fromkeys(lone)))] if lone else []
+    return [series_text("lone").safe_substitute(runs=", ".join(dict.fromkeys(lone)))] if lone else []
 
 
-def _several(varied: Varied) -> list[str]:
+def _several(varied: VaryingSetting) -> list[str]:
     if varied.kind != HISTORY or len(varied.differ) == 0:
         return []
-    return [series_words("several").safe_substitute(what=", ".join(varied.differ[:6]))]
+    return [series_text("several").safe_substitute(what=", ".join(varied.differ[:6]))]
 
 
-def _repeats(row: list[Placed]) -> list[str]:
+def _repeats(row: list[SeriesGroup]) -> list[str]:
     """Settings whose own runs differ: then what else differs between them matters too."""
     found = []
     for one in row:
         shortest, longest = _range(one)
-        if len(one.times) > 1 and longest / shortest > 1 + DIFFER:
-            runs = ", ".join(side.name for side in one.sides)
+        if len(one.times) > 1 and longest / shortest > 1 + REPEATS_DIFFER_FROM:
+            runs = ", ".join(run.name for run in one.runs)
             said = {"value": one.value, "spread": share_text(longest / shortest - 1), "runs": runs}
-            found.append(series_words("repeats").safe_substitute(said))
+            found.append(series_text("repeats").safe_substitute(said))
     return found
 
 
-def _sweep(told: pb.RunSeries, row: list[Placed]) -> str:
+def _sweep(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
     first, last, best = row[0], row[-1], min(row, key=lambda one: one.mean)
     level = last is not first and _in_noise(first, last)
     said = {
@@ -186,57 +188,59 @@ def _sweep(told: pb.RunSeries, row: list[Placed]) -> str:
         "to": duration_text(last.mean),
         "at": best.value,
     }
-    shortest = series_words("best").safe_substitute(said, best=duration_text(best.mean)) if best is not last else ""
+    shortest = series_text("best").safe_substitute(said, best=duration_text(best.mean)) if best is not last else ""
     where = _where(first, best if best is not first else last)
-    headline = series_words("sweep").safe_substitute(said, best=shortest, where=where)
+    headline = series_text("sweep").safe_substitute(said, best=shortest, where=where)
     if told.varies == sweep_titles()["world_size"]:
-        return headline + series_words("ranks").safe_substitute()
+        return headline + series_text("ranks").safe_substitute()
     if best is first and level:
-        headline += series_words("noise_last").safe_substitute()
+        headline += series_text("noise_last").safe_substitute()
     if best is not first and _in_noise(first, best):
-        return headline + series_words("noise").safe_substitute()
-    if first.mean / best.mean < 1 / (1 - LEFT_AT_KNEE):
-        return headline + series_words("flat").safe_substitute()
-    knee = next(one for one in row if best.mean / one.mean >= 1 - LEFT_AT_KNEE)
+        return headline + series_text("noise").safe_substitute()
+    if first.mean / best.mean < 1 / (1 - KNEE_GAIN_LEFT):
+        return headline + series_text("flat").safe_substitute()
+    knee = next(one for one in row if best.mean / one.mean >= 1 - KNEE_GAIN_LEFT)
     if knee is last:
-        return headline + series_words("open").safe_substitute(said)
+        return headline + series_text("open").safe_substitute(said)
     best_time, ns = duration_text(best.mean), duration_text(knee.mean)
-    because = series_words("knee").safe_substitute(said, value=knee.value, ns=ns, best=best_time)
-    told.knee.MergeFrom(pb.Knee(run=knee.sides[0].name, value=knee.value, because=because))
+    because = series_text("knee").safe_substitute(said, value=knee.value, ns=ns, best=best_time)
+    told.knee.MergeFrom(pb.Knee(run=knee.runs[0].name, value=knee.value, because=because))
     return headline
 
 
-def _settings(told: pb.RunSeries, row: list[Placed]) -> str:
+def _settings(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
     """The row is in order of time, the longest first."""
     worst, best = row[0], row[-1]
     said = {"varies": told.varies, "per": told.per, "at": best.value, "best": duration_text(best.mean)}
     said |= {"worst_at": worst.value, "worst": duration_text(worst.mean)}
     if _in_noise(worst, best):
-        return series_words("one_setting").safe_substitute(said, **{"from": said["worst"], "to": said["best"]})
-    return series_words("settings").safe_substitute(said, where=_where(worst, best))
+        return series_text("one_setting").safe_substitute(said, **{"from": said["worst"], "to": said["best"]})
+    return series_text("settings").safe_substitute(said, where=_where(worst, best))
 
 
-def _in_noise(a: Placed, b: Placed) -> bool:
+def _in_noise(a: SeriesGroup, b: SeriesGroup) -> bool:
     """Whether their steps do not tell them apart; of one step alone that is not known, and the times are told."""
     steps = a.every, b.every
-    return min(map(len, steps)) >= MIN_STEPS and not difference(*steps).told
+    return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).significant
 
 
-def _where(before: Placed, after: Placed) -> str:
+def _where(before: SeriesGroup, after: SeriesGroup) -> str:
     """The regime that makes most of the difference between two settings; empty where none does."""
     whole = after.mean - before.mean
     regime = max(REGIMES, key=lambda one: (after.ns[one] - before.ns[one]) * np.sign(whole))
-    if not whole or (after.ns[regime] - before.ns[regime]) / whole < MOST_OF_IT:
+    if not whole or (after.ns[regime] - before.ns[regime]) / whole < MAIN_REGIME_FROM:
         return ""
     times = {"before": time_text(before.ns[regime]), "after": time_text(after.ns[regime])}
-    return series_words("where").safe_substitute(times, title=regime_advice(regime).title.lower())
+    return series_text("where").safe_substitute(times, title=Regime(regime).label.lower())
 
 
-def _history(told: pb.RunSeries, row: list[Placed]) -> str:
+def _history(told: pb.RunSeries, row: list[SeriesGroup]) -> str:
     times = {"from": duration_text(row[0].mean), "to": duration_text(row[-1].mean)}
-    headline = series_words("row").safe_substitute(times, per=told.per, count=len(row))
-    found = turn_of([one.value for one in row], [one.every for one in row], [one.ns for one in row], told.per)
+    headline = series_text("row").safe_substitute(times, per=told.per, count=len(row))
+    found = regression_point_of(
+        [one.value for one in row], [one.every for one in row], [one.ns for one in row], told.per
+    )
     if found is None:
-        return headline + series_words("steady").safe_substitute(least="5 %")
-    told.turn.MergeFrom(found)
-    return headline + series_words("slower").safe_substitute(turn=found.because)
+        return headline + series_text("steady").safe_substitute(least="5 %")
+    told.regression_point.MergeFrom(found)
+    return headline + series_text("slower").safe_substitute(turn=found.because)

@@ -1,27 +1,28 @@
-"""What tells the runs of a row apart: one setting that people sweep, several things, or nothing that was recorded."""
+"""Finds what distinguishes the runs of a series: one setting, several settings, or nothing that was recorded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.comparison.runs.compared_run import Side
-from tb_bottleneck.comparison.workload.environment import facts_of
-from tb_bottleneck.knowledge.comparison_texts import fact_titles, facts_shown, follows, sweep_titles
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
+from tb_bottleneck.comparison.workload.environment import environment_of
+from tb_bottleneck.knowledge.comparison_texts import dependent_facts, fact_titles, observed_facts, sweep_titles
 
 RUN = "run"
 SWEEP, SETTINGS, HISTORY = "sweep", "settings", "history"
-APART = "apart"  # runs that do not do the same work
-# A number of a context that differs by less is a clock that was read twice.
-SAME_NUMBER = 0.02
+DIFFERENT_WORK = "apart"  # the runs do different work
+# Numbers of a context that differ by less, such as clock rates, are read from the same setting.
+NUMBER_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
-class Varied:
-    """`kind` is SWEEP where one number varies, SETTINGS where one other thing does, else HISTORY.
+class VaryingSetting:
+    """What varies between the runs of a series.
 
-    `title` says what varies, `values` its value on each side; of a history they are the runs' own names. `differ` are
-    the titles of all that differs.
+    `kind` is SWEEP if one number varies, SETTINGS if one other setting does, otherwise HISTORY. `title` names what
+    varies, `values` are its values for each run; in a history, they are the names of the runs. `differ` are the titles
+    of all settings that differ.
     """
 
     kind: str
@@ -30,59 +31,69 @@ class Varied:
     differ: tuple[str, ...]
 
 
-def what_varies(sides: Sequence[Side]) -> Varied:
-    """The one thing that people sweep and that alone differs, but for what follows from it."""
-    facts = [facts_of(side) | _device(side) for side in sides]
+def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
+    """Returns the one known setting that differs, if everything else that differs follows from it."""
+    facts = [environment_of(run) | _device(run) for run in runs]
     differ = _differing(facts)
     for key, title in sweep_titles().items():
-        if key not in differ and not _leads(key, facts):
+        if key not in differ and not _first_part_differs(key, facts):
             continue
-        values = tuple(_main(one[key]) for one in facts)
-        beside = differ - follows(title) - facts_shown() - _namesakes(title)
-        if len(set(values)) > 1 and not beside:
+        values = tuple(_first_part(fact[key]) for fact in facts)
+        others = differ - dependent_facts(title) - observed_facts() - _facts_titled(title)
+        if len(set(values)) > 1 and not others:
             numbers = all(number_of(value) is not None for value in values)
-            return Varied(SWEEP if numbers else SETTINGS, title, values, (title,))
+            return VaryingSetting(SWEEP if numbers else SETTINGS, title, values, (title,))
     titles = {**fact_titles(), **sweep_titles()}
-    told = tuple(dict.fromkeys(titles.get(key, key.replace("_", " ")) for key in sorted(differ - facts_shown())))
-    return Varied(HISTORY, RUN, tuple(side.name for side in sides), told)
+    titles_of_differing = tuple(
+        dict.fromkeys(titles.get(key, key.replace("_", " ")) for key in sorted(differ - observed_facts()))
+    )
+    return VaryingSetting(HISTORY, RUN, tuple(run.name for run in runs), titles_of_differing)
 
 
-def _device(side: Side) -> dict[str, str]:
-    """The device's name, only where the recording tells it: what kind it is, is no setting."""
-    return {"device": side.report.device.name}
+def _device(run: ComparedRun) -> dict[str, str]:
+    """Returns the device's name if the recording contains it: the device kind is no setting."""
+    return {"device": run.report.device.name}
 
 
-def _leads(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
-    """Whether a fact that runs only show, as the precision, differs in what comes first in it."""
-    return key in facts_shown() and all(key in one for one in facts) and len({_main(one[key]) for one in facts}) > 1
+def _first_part_differs(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
+    """Returns True if the first part of an observed fact differs, such as the main precision."""
+    return (
+        key in observed_facts()
+        and all(key in run_facts for run_facts in facts)
+        and len({_first_part(run_facts[key]) for run_facts in facts}) > 1
+    )
 
 
 def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
-    """Facts that all sides know and that differ. What one side does not know tells nothing."""
-    known = set.intersection(*(set(one) for one in facts))
-    return {key for key in known if all(one[key] for one in facts) and not _alike([one[key] for one in facts])}
+    """Returns the facts that all runs have and that differ. A fact that one run lacks shows nothing."""
+    common = set.intersection(*(set(run_facts) for run_facts in facts))
+    return {
+        key
+        for key in common
+        if all(run_facts[key] for run_facts in facts) and not _alike([run_facts[key] for run_facts in facts])
+    }
 
 
 def _alike(values: Sequence[str]) -> bool:
     numbers = [number_of(value) for value in values]
     if any(number is None for number in numbers) or all(value.isdecimal() for value in values):
         return len(set(values)) == 1
-    found = np.array(numbers, np.float64)
-    return bool(np.ptp(found) <= SAME_NUMBER * np.abs(found).max())
+    array = np.array(numbers, np.float64)
+    return bool(np.ptp(array) <= NUMBER_TOLERANCE * np.abs(array).max())
 
 
-def _namesakes(title: str) -> set[str]:
-    """All facts that tell the thing with this title."""
+def _facts_titled(title: str) -> set[str]:
+    """Returns all facts with this title."""
     return {key for key, other in sweep_titles().items() if other == title}
 
 
-def _main(value: str) -> str:
-    """The first of a list of types with their shares: what most of the time is spent in."""
+def _first_part(value: str) -> str:
+    """Returns the first of a list of types with their shares: the type with most of the time."""
     return value.partition(": ")[0] if " %" in value else value
 
 
 def number_of(value: str) -> float | None:
-    """The number that a value spells; None where it spells none."""
+    """Parses a number; None if the value is not one."""
     try:
         number = float(value)
     except ValueError:

@@ -4,33 +4,39 @@ from collections.abc import Sequence
 from math import log
 
 from tb_bottleneck.comparison.devices.device_model import with_article
-from tb_bottleneck.comparison.significance import MIN_STEPS
-from tb_bottleneck.comparison.texts.speedup import SAME, WORTH_TELLING, bare_pace, pace, ratio_text, time_text
+from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
+from tb_bottleneck.comparison.texts.speedup import (
+    RELEVANT_CHANGE,
+    SAME_SPEED_WITHIN,
+    ratio_text,
+    speedup_range_text,
+    speedup_text,
+    time_text,
+)
 from tb_bottleneck.comparison.waterfall import largest
-from tb_bottleneck.comparison.workload.similarity import LIKE
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.knowledge.comparison_texts import headline_words
+from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM
+from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
 # A regime that makes up this much of the difference is what it is about; below it, several are.
-MOST_OF_IT, ALL_OF_IT = 0.5, 0.95
+MAIN_CHANGE_FROM, WHOLE_CHANGE_FROM = 0.5, 0.95
 # Beside the first regime those are named that make up this much of the difference.
-WORTH_NAMING = 0.25
+NAMED_CHANGE_FROM = 0.25
 # Where a regime makes up this much more than the whole, another one has taken some of it back.
-WORTH_SAYING = 0.1
+OPPOSITE_CHANGE_FROM = 0.1
 # A promise that was missed by less than this was kept: predictions of this kind are no better.
-KEPT = 0.05
+PREDICTION_TOLERANCE = 0.05
 # What the host does and no device changes. From this share of the step on it is named, where the step changes by less
 # than this part of what its kernels do, as logarithms.
 HOST_REGIMES = (Regime.INPUT, Regime.SYNC, Regime.LAUNCH, Regime.HOST, Regime.ALLOCATOR, Regime.INTERRUPTION)
-HELD, MUCH_OF_IT = 0.25, 0.5
+LIMITING_SHARE_FROM, LIMITED_BELOW = 0.25, 0.5
 
 
-def refusal(reasons: Sequence[str]) -> str:
+def refusal_headline(reasons: Sequence[str]) -> str:
     """Why there is no comparison."""
-    return headline_words("refused").safe_substitute(because=" ".join(reasons[:2]))
+    return headline_text("refused").safe_substitute(because=" ".join(reasons[:2]))
 
 
 Unprofiled = tuple[float | None, float | None]
@@ -49,16 +55,16 @@ def headline_of(
     where they differ.
     """
     sentence = _difference(told)
-    if alike < LIKE:
-        return headline_words("unlike").safe_substitute(alike=share_text(alike)) + sentence
+    if alike < SAME_WORK_FROM:
+        return headline_text("unlike").safe_substitute(alike=share_text(alike)) + sentence
     # A few long steps move the mean beyond its interval, and no test of all steps: where they lie is worth saying.
     beyond = abs(told.speedup - 1) > told.noise * told.speedup
-    if told.told or min(told.a_steps, told.b_steps) < MIN_STEPS:
+    if told.significant or min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
         sentence += _where(told)
     elif beyond:
         sentence += _lies(told)
-    if told.told and max(told.speedup, 1 / told.speedup) < 1 + WORTH_TELLING:
-        sentence += headline_words("small").safe_substitute()
+    if told.significant and max(told.speedup, 1 / told.speedup) < 1 + RELEVANT_CHANGE:
+        sentence += headline_text("small").safe_substitute()
     sentence += _unprofiled(told, *unprofiled) + _together(told, ranks)
     return sentence + (_promised(told, device) if device is not None else "")
 
@@ -69,7 +75,7 @@ def _together(told: pb.Comparison, ranks: tuple[int, int] | None) -> str:
         return ""
     together = told.speedup * ranks[1] / ranks[0]
     said = {"a_ranks": ranks[0], "b_ranks": ranks[1], "together": f"{ratio_text(together)} times"}
-    return headline_words("ranks").safe_substitute(said)
+    return headline_text("ranks").safe_substitute(said)
 
 
 def _difference(told: pb.Comparison) -> str:
@@ -81,18 +87,18 @@ def _difference(told: pb.Comparison) -> str:
         "b_time": duration_text(told.b_ns),
         "test": told.test.rstrip("."),
     }
-    if min(told.a_steps, told.b_steps) < MIN_STEPS:
+    if min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
         test = told.test[:1].lower() + told.test[1:]
-        return headline_words("alone").safe_substitute(said, test=test, pace=_pace(told.speedup))
-    if not told.told:
-        return headline_words("same").safe_substitute(said)
+        return headline_text("alone").safe_substitute(said, test=test, pace=_pace(told.speedup))
+    if not told.significant:
+        return headline_text("same").safe_substitute(said)
     word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
-    return headline_words(word).safe_substitute(said, ratio=ratio_text(ratio))
+    return headline_text(word).safe_substitute(said, ratio=ratio_text(ratio))
 
 
 def _pace(speedup: float) -> str:
     """A ratio that no test backs, in the words of those that one does."""
-    if abs(speedup - 1) < SAME:
+    if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about as long"
     return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
 
@@ -105,16 +111,18 @@ def _where(told: pb.Comparison) -> str:
     sign = 1.0 if whole > 0 else -1.0
     bars = sorted(told.by_regime, key=lambda bar: -sign * bar.delta_ns)
     part = bars[0].delta_ns / whole
-    if part < MOST_OF_IT:
-        return headline_words("beside").safe_substitute(_moved(bars[0]))
-    large = [bar for bar in bars if bar.delta_ns / whole >= WORTH_NAMING]
-    what = " and ".join(headline_words("moved").safe_substitute(_moved(bar)) for bar in large)
+    if part < MAIN_CHANGE_FROM:
+        return headline_text("beside").safe_substitute(_moved(bars[0]))
+    large = [bar for bar in bars if bar.delta_ns / whole >= NAMED_CHANGE_FROM]
+    what = " and ".join(headline_text("moved").safe_substitute(_moved(bar)) for bar in large)
     together = sum(bar.delta_ns for bar in large) / whole
-    sentence = headline_words("mostly").safe_substitute(most="All" if together > ALL_OF_IT else "Most", what=what)
+    sentence = headline_text("mostly").safe_substitute(
+        most="All" if together > WHOLE_CHANGE_FROM else "Most", what=what
+    )
     against = largest(list(told.by_regime), -sign)
-    if together <= 1 + WORTH_SAYING:
+    if together <= 1 + OPPOSITE_CHANGE_FROM:
         return sentence
-    return sentence + headline_words("against").safe_substitute(_moved(against))
+    return sentence + headline_text("against").safe_substitute(_moved(against))
 
 
 def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> str:
@@ -122,19 +130,19 @@ def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> 
     or where there is one, and the recorded steps do not tell."""
     if a_ns is None or b_ns is None:
         return ""
-    other = abs(a_ns / b_ns / told.speedup - 1) >= max(told.noise, KEPT)
-    untold = not told.told and max(a_ns / b_ns, b_ns / a_ns) >= 1 + WORTH_TELLING
+    other = abs(a_ns / b_ns / told.speedup - 1) >= max(told.noise, PREDICTION_TOLERANCE)
+    untold = not told.significant and max(a_ns / b_ns, b_ns / a_ns) >= 1 + RELEVANT_CHANGE
     if not other and not untold:
         return ""
-    said = {"pace": bare_pace(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
-    return headline_words("unprofiled").safe_substitute(said, per=told.per)
+    said = {"pace": speedup_text(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
+    return headline_text("unprofiled").safe_substitute(said, per=told.per)
 
 
 def _lies(told: pb.Comparison) -> str:
     """Of a difference that is beyond the interval of the means, and that not all steps share: where it lies."""
     whole = told.b_ns - told.a_ns
     bar = max(told.by_regime, key=lambda one: one.delta_ns / whole)
-    return headline_words("lies").safe_substitute(what=headline_words("moved").safe_substitute(_moved(bar)))
+    return headline_text("lies").safe_substitute(what=headline_text("moved").safe_substitute(_moved(bar)))
 
 
 def _moved(bar: pb.RegimeDelta) -> dict[str, str]:
@@ -149,26 +157,26 @@ def _title(bar: pb.RegimeDelta) -> str:
 def _promised(told: pb.Comparison, device: str) -> str:
     """What the device promised, and the largest part of what it did not keep."""
     expected = told.expected
-    sentence = headline_words("promise").safe_substitute(
+    sentence = headline_text("promise").safe_substitute(
         device=with_article(device),
-        pace=pace(expected.speedup, expected.low, expected.high),
-        kernels=bare_pace(expected.kernels_speedup),
+        speedup_range_text=speedup_range_text(expected.speedup, expected.low, expected.high),
+        kernels=speedup_text(expected.kernels_speedup),
     ) + _held(expected)
     missing = (told.b_ns - expected.b_ns) / told.b_ns
-    if abs(missing) < KEPT:
-        return sentence + headline_words("kept").safe_substitute()
+    if abs(missing) < PREDICTION_TOLERANCE:
+        return sentence + headline_text("kept").safe_substitute()
     if abs(missing) < told.noise:
-        return sentence + headline_words("kept_in_noise").safe_substitute()
+        return sentence + headline_text("kept_in_noise").safe_substitute()
     sign = 1 if missing > 0 else -1
-    part = max(expected.remainder, key=lambda one: sign * one.share)
+    part = max(expected.shortfall, key=lambda one: sign * one.share)
     if expected.low <= told.speedup <= expected.high:
         word = "short_within" if missing > 0 and part.cause != "unexplained" else "kept_within"
-        said = {"pace": bare_pace(told.speedup), "because": part.because}
-        return sentence + headline_words(word).safe_substitute(said)
+        said = {"pace": speedup_text(told.speedup), "because": part.because}
+        return sentence + headline_text(word).safe_substitute(said)
     word = "remainder" if missing > 0 else "better"
     if part.cause == "unexplained":
         word = {"remainder": "unnamed", "better": "better_unnamed"}[word]
-    return sentence + headline_words(word).safe_substitute(because=part.because)
+    return sentence + headline_text(word).safe_substitute(because=part.because)
 
 
 def _held(expected: pb.Expected) -> str:
@@ -176,7 +184,7 @@ def _held(expected: pb.Expected) -> str:
     owners = [row for row in expected.by_regime if row.regime in HOST_REGIMES]
     largest_one = max(owners, key=lambda row: row.expected_ns)
     share = largest_one.expected_ns / expected.b_ns
-    if share < HELD or abs(log(expected.speedup)) > abs(log(expected.kernels_speedup)) * MUCH_OF_IT:
+    if share < LIMITING_SHARE_FROM or abs(log(expected.speedup)) > abs(log(expected.kernels_speedup)) * LIMITED_BELOW:
         return ""
-    title = regime_advice(largest_one.regime).title
-    return headline_words("held").safe_substitute(title=title, share=share_text(share))
+    title = Regime(largest_one.regime).label
+    return headline_text("held").safe_substitute(title=title, share=share_text(share))

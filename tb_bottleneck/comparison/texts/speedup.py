@@ -2,9 +2,9 @@
 
 from tb_bottleneck.units import duration_text
 
-SAME = 0.02  # less is called the same: it would take hundreds of steps to show
+SAME_SPEED_WITHIN = 0.02  # less is called the same: it would take hundreds of steps to show
 # Less is what one training differs from itself by when it is started again.
-WORTH_TELLING = 0.05
+RELEVANT_CHANGE = 0.05
 
 
 def ratio_text(ratio: float) -> str:
@@ -13,18 +13,18 @@ def ratio_text(ratio: float) -> str:
     return f"{ratio:.{digits}f}"
 
 
-def pace(speedup: float, low: float, high: float) -> str:
+def speedup_range_text(speedup: float, low: float, high: float) -> str:
     """A speedup with its interval: "2.46 times the speed (1.58 to 2.93)", or "4.76 times the time (...)"."""
-    if abs(speedup - 1) < SAME:
+    if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return f"about the same speed ({ratio_text(low)} to {ratio_text(high)} times)"
     if speedup > 1:
         return f"{ratio_text(speedup)} times the speed ({ratio_text(low)} to {ratio_text(high)})"
     return f"{ratio_text(1 / speedup)} times the time ({ratio_text(1 / high)} to {ratio_text(1 / low)})"
 
 
-def bare_pace(speedup: float) -> str:
+def speedup_text(speedup: float) -> str:
     """The same without an interval."""
-    if abs(speedup - 1) < SAME:
+    if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about the same speed"
     return f"{ratio_text(speedup)} times the speed" if speedup > 1 else f"{ratio_text(1 / speedup)} times the time"
 

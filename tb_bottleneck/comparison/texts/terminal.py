@@ -3,16 +3,16 @@
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from tb_bottleneck.comparison.series.varying_setting import APART
-from tb_bottleneck.comparison.significance import MIN_STEPS
-from tb_bottleneck.comparison.texts.speedup import bare_pace, pace, ratio_text, time_text
+from tb_bottleneck.comparison.series.varying_setting import DIFFERENT_WORK
+from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
+from tb_bottleneck.comparison.texts.speedup import ratio_text, speedup_range_text, speedup_text, time_text
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
-WIDTH = 100
-BAR = 24
+LINE_WIDTH = 100
+BAR_WIDTH = 24
 # Bars shorter than this share of the longer side are left out.
-WORTH_A_LINE = 0.005
+MIN_SHOWN_SHARE = 0.005
 
 
 def render_comparison(told: pb.Comparison) -> str:
@@ -40,8 +40,8 @@ def _comparison(told: pb.Comparison) -> Iterator[str]:
     yield "─" * 72
     yield from _wrapped(told.headline)
     if told.comparable:
-        if min(told.a_steps, told.b_steps) >= MIN_STEPS:
-            test = f" {told.test}" if told.told else ""  # else the headline says it
+        if min(told.a_steps, told.b_steps) >= MIN_COMPARED_STEPS:
+            test = f" {told.test}" if told.significant else ""  # else the headline says it
             yield from _wrapped(
                 f"Speedup {ratio_text(told.speedup)}, ± {share_text(told.noise)} by the steps' spread.{test}"
             )
@@ -53,21 +53,21 @@ def _comparison(told: pb.Comparison) -> Iterator[str]:
 
 
 def _waterfall(
-    bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, sides: tuple[str, str] = ("A", "B")
+    bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, runs: tuple[str, str] = ("A", "B")
 ) -> Iterator[str]:
     """The bars that are long enough, largest change first, then both sums."""
     longest = max(a_ns, b_ns)
-    shown = [bar for bar in bars if max(bar.a_ns, bar.b_ns) >= WORTH_A_LINE * longest]
+    shown = [bar for bar in bars if max(bar.a_ns, bar.b_ns) >= MIN_SHOWN_SHARE * longest]
     scale = max((abs(bar.delta_ns) for bar in shown), default=1.0) or 1.0
     width = max((len(bar.title) for bar in shown), default=0)
     yield ""
     yield title
-    yield f"  {'':{width}}  {sides[0]:>9}  {sides[1]:>9}  {'change':>10}"
+    yield f"  {'':{width}}  {runs[0]:>9}  {runs[1]:>9}  {'change':>10}"
     for bar in sorted(shown, key=lambda bar: -abs(bar.delta_ns)):
-        drawn = ("+" if bar.delta_ns > 0 else "-") * round(abs(bar.delta_ns) / scale * BAR)
+        drawn = ("+" if bar.delta_ns > 0 else "-") * round(abs(bar.delta_ns) / scale * BAR_WIDTH)
         yield f"  {bar.title:{width}}  {_time(bar.a_ns)}  {_time(bar.b_ns)}  {_change(bar.delta_ns)}  {drawn}".rstrip()
     left = b_ns - a_ns - sum(bar.delta_ns for bar in shown)
-    if abs(left) >= WORTH_A_LINE * longest:
+    if abs(left) >= MIN_SHOWN_SHARE * longest:
         yield f"  {'all others':{width}}  {'':>9}  {'':>9}  {_change(left)}"
     yield f"  {'whole':{width}}  {_time(a_ns)}  {_time(b_ns)}  {_change(b_ns - a_ns)}"
 
@@ -88,20 +88,20 @@ def _expected(told: pb.Comparison) -> Iterator[str]:
     yield ""
     yield f"What B's device promises for the work that A does (by {_basis(expected.basis)})"
     yield from _wrapped(
-        f"{pace(expected.speedup, expected.low, expected.high)}: "
+        f"{speedup_range_text(expected.speedup, expected.low, expected.high)}: "
         f"{duration_text(expected.b_ns)} per {told.per}, measured {duration_text(told.b_ns)}; "
-        f"the kernels alone {bare_pace(expected.kernels_speedup)}",
+        f"the kernels alone {speedup_text(expected.kernels_speedup)}",
         "  ",
     )
     measured = {bar.regime: bar for bar in told.by_regime}
     for row in expected.by_regime:
         bar = measured[row.regime]
-        if max(row.expected_ns, bar.a_ns, bar.b_ns) >= WORTH_A_LINE * max(told.a_ns, told.b_ns):
+        if max(row.expected_ns, bar.a_ns, bar.b_ns) >= MIN_SHOWN_SHARE * max(told.a_ns, told.b_ns):
             times = f"{time_text(bar.a_ns)} → {time_text(row.expected_ns)}, measured {time_text(bar.b_ns)}"
             yield from _wrapped(f"- {bar.title}: {times}; {row.because}", "  ")
     yield ""
     yield "Measured minus promised, of B's time"
-    for part in expected.remainder:
+    for part in expected.shortfall:
         yield from _wrapped(f"{_signed(part.share):>6}  {part.cause}: {part.because}", "  ")
     yield from _listed("Assumed", expected.assumptions)
 
@@ -152,7 +152,7 @@ def _what_if(told: pb.WhatIf) -> Iterator[str]:
 
 def _series(told: pb.RunSeries) -> Iterator[str]:
     yield from _wrapped(told.headline)
-    if told.points and told.kind == APART:
+    if told.points and told.kind == DIFFERENT_WORK:
         yield ""
         yield from (f"  {duration_text(point.ns)} per {told.per}: {point.value}" for point in told.points)
     elif told.points:
@@ -161,10 +161,10 @@ def _series(told: pb.RunSeries) -> Iterator[str]:
         width = max(len(point.value) for point in told.points)
         yield f"  {told.varies:{max(width, len(told.varies))}}  time per {told.per}"
         for point in told.points:
-            bar = "█" * max(round(point.ns / longest * BAR), 1)
+            bar = "█" * max(round(point.ns / longest * BAR_WIDTH), 1)
             spread = f"({duration_text(point.low_ns)} to {duration_text(point.high_ns)})"
-            spread = spread if point.steps >= MIN_STEPS else "(one step)"
-            shown = f"{point.value:{max(width, len(told.varies))}}  {_time(point.ns)}  {bar:{BAR}}"
+            spread = spread if point.steps >= MIN_COMPARED_STEPS else "(one step)"
+            shown = f"{point.value:{max(width, len(told.varies))}}  {_time(point.ns)}  {bar:{BAR_WIDTH}}"
             yield f"  {shown}  {ratio_text(point.speedup)}x  {point.regime}  {spread}"
     if told.HasField("knee"):
         yield from _wrapped(f"Knee: {told.knee.because}")
@@ -186,4 +186,4 @@ def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + ("  " if indent else ""))
+    return textwrap.wrap(text, LINE_WIDTH, initial_indent=indent, subsequent_indent=indent + ("  " if indent else ""))

@@ -8,16 +8,16 @@ bounds it, and so it does the prediction.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tb_bottleneck.comparison.devices.loader_throughput import pace_of_workers
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Engine, Outcome
-from tb_bottleneck.replay.host_scale import host_scaled, scales_of
-from tb_bottleneck.replay.modified_graph import Case, World, recorded_world
+from tb_bottleneck.comparison.devices.loader_throughput import worker_throughput_limit
+from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
+from tb_bottleneck.replay.host_scale import host_scale_of, with_host_scale
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
 
-Foretold = Callable[[Case, float], Outcome]
+Foretold = Callable[[Estimate, float], PredictedStep]
 
 
 @dataclass(frozen=True)
-class Unburdened:
+class SpeedupWithoutProfiler:
     """Time per recorded step before / after, without the profiler: as expected, at worst and at best.
 
     `measured`: the run's own step time was recorded; else the host is as fast as it could be at most.
@@ -29,42 +29,44 @@ class Unburdened:
     measured: bool
 
 
-def least_of(found: Mapping[Case, Outcome]) -> float:
+def device_bound(found: Mapping[Estimate, PredictedStep]) -> float:
     """What no host makes a step shorter than, in ns: what the device computes in it, if that is not foretold itself."""
-    least = found[Case.HIGH].least_ns
-    return least if least == found[Case.LOW].least_ns else 0.0
+    least = found[Estimate.HIGH].least_ns
+    return least if least == found[Estimate.LOW].least_ns else 0.0
 
 
-def unburdened(engine: Engine, foretold: Foretold, slower: float, faster: float) -> Unburdened | None:
+def speedup_without_profiler(
+    engine: ReplayPredictor, foretold: Foretold, slower: float, faster: float
+) -> SpeedupWithoutProfiler | None:
     """The prediction with the fastest host that must be reckoned with; None where that is the recorded one.
 
     `foretold` gives the outcome of a case on a host that takes so many times as long as recorded to dispatch; `slower`
     and `faster` are the shares by which a step may differ from it anyway.
     """
-    if not engine.facts.check.trusted:
+    if not engine.base.check.trusted:
         return None
-    scales = scales_of(recorded_world(engine.facts))
+    scales = host_scale_of(unmodified_graph(engine.base))
     if scales.least == 1.0:
         return None
-    before = {case: engine.outcome(None, _lighter(engine, scales.least, case)).step_ns for case in Case}
-    after = {case: foretold(case, scales.least) for case in Case}
-    expected = after[Case.EXPECTED]
+    before = {estimate: engine.predict(None, _lighter(engine, scales.least, estimate)).step_ns for estimate in Estimate}
+    after = {estimate: foretold(estimate, scales.least) for estimate in Estimate}
+    expected = after[Estimate.EXPECTED]
     if expected.basis != BY_REPLAY:
         return None
-    gains = {case: before[case] / after[case].step_ns for case in Case}
-    likely, best = gains[Case.EXPECTED], max(gains[Case.EXPECTED], gains[Case.HIGH]) * (1 + faster)
-    least = min(least_of(after), expected.step_ns)
+    gains = {estimate: before[estimate] / after[estimate].step_ns for estimate in Estimate}
+    likely, best = gains[Estimate.EXPECTED], max(gains[Estimate.EXPECTED], gains[Estimate.HIGH]) * (1 + faster)
+    least = min(device_bound(after), expected.step_ns)
     if least:
-        best = min(best, before[Case.HIGH] / least)
-    return Unburdened(likely, min(gains.values()) / (1 + slower), max(best, likely), scales.solved)
+        best = min(best, before[Estimate.HIGH] / least)
+    return SpeedupWithoutProfiler(likely, min(gains.values()) / (1 + slower), max(best, likely), scales.solved)
 
 
-def _lighter(engine: Engine, host: float, case: Case) -> Callable[[World], World]:
+def _lighter(engine: ReplayPredictor, host: float, estimate: Estimate) -> Callable[[ModifiedGraph], ModifiedGraph]:
     """The recorded world on such a host; workers make batches at their own pace beside it."""
-    paced = pace_of_workers(engine.recording, case)
+    paced = worker_throughput_limit(engine.recording, estimate)
 
-    def lighter(world: World) -> World:
-        world = host_scaled(world, host)
-        return world if paced is None else paced(world)
+    def lighter(graph: ModifiedGraph) -> ModifiedGraph:
+        graph = with_host_scale(graph, host)
+        return graph if paced is None else paced(graph)
 
     return lighter

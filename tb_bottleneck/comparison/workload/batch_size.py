@@ -1,4 +1,4 @@
-"""How many samples a step works on, as far as a recording tells: from shapes, or from the run's own words."""
+"""Samples per step, from recorded shapes or from the run's context."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 
-LINEAR = "linear layer"
-# Operators that models begin with, and which of their inputs has the samples in its first dimension. Wrappers suffice:
-# they are recorded with the same shapes as what they call.
+LINEAR_LAYER = "linear layer"
+# Operators that models begin with, and their input that has the samples in its first dimension. Wrappers suffice,
+# because they are recorded with the same shapes as the operators that they call.
 _FIRST_LAYERS = {
     "aten::conv1d": (0, "convolution"),
     "aten::conv2d": (0, "convolution"),
@@ -24,7 +24,7 @@ _FIRST_LAYERS = {
     "aten::convolution": (0, "convolution"),
     "aten::embedding": (1, "embedding"),
     "aten::batch_norm": (0, "batch norm"),
-    "aten::linear": (0, LINEAR),
+    "aten::linear": (0, LINEAR_LAYER),
 }
 _LOSSES = (
     "aten::cross_entropy_loss",
@@ -35,42 +35,40 @@ _LOSSES = (
     "aten::l1_loss",
     "aten::smooth_l1_loss",
 )
-# An input with fewer dimensions than this has no dimension of samples besides that of values.
-_LEAST_DIMENSIONS = 2
-_MOST_SAMPLES = 1 << 30
-# A layer that has a usable shape comes early, or the shapes are not what they seem.
-_MOST_LAYERS_ASKED = 8
+# An input with fewer dimensions has no sample dimension besides the value dimension.
+_MIN_DIMENSIONS = 2
+_MAX_SAMPLES = 1 << 30
+# A layer with a usable shape comes early, or the shapes mean something else.
+_MAX_LAYERS_TRIED = 8
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Samples per step, and what tells it."""
+class SamplesPerStep:
+    """Samples per step, and where the number comes from."""
 
     samples: int
     basis: str
 
 
-def batch_of(recording: Recording) -> Batch | Missing:
-    """The samples of one step.
+def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
+    """Returns the samples of one step.
 
-    Said by the run's context (`batch_size`), else the first dimension of what the first layer of each step is given.
-    That times the losses per step, where losses were recorded: gradients accumulate over them. Missing where no shapes
-    were recorded, where the first layer is none of the known ones, or where the steps do not agree. A linear layer may
-    be given sequences of samples as well as samples of sequences: there the first dimension of the loss tells which.
+    They come from the run's context (`batch_size`), otherwise from the first dimension of the input of each step's
+    first layer; times the losses per step, if losses were recorded, because gradients accumulate over them. Missing if
+    no shapes were recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear
+    layer may be sequences of samples as well as samples of sequences: there the first dimension of the loss decides.
     """
     passes = passes_of(recording)
-    said = recording.trace.header.context.get("batch_size")
-    if isinstance(said, int) and not isinstance(said, bool) and 0 < said < _MOST_SAMPLES:
-        return Batch(said * passes, _basis("the run's context", passes))
-    first = _first_layers(recording)
-    if not first:
-        return Missing("the batch size cannot be told: no shape of a first layer tells it (record_shapes=True)")
-    if len(set(first)) > 1:
-        return Missing(
-            "the batch size cannot be told: the steps do not agree on the shape of their first layer's input"
-        )
-    samples, layer = first[0]
-    return Batch(samples * passes, _basis(f"the first dimension of the first {layer}'s input", passes))
+    logged = recording.trace.header.context.get("batch_size")
+    if isinstance(logged, int) and not isinstance(logged, bool) and 0 < logged < _MAX_SAMPLES:
+        return SamplesPerStep(logged * passes, _basis("the run's context", passes))
+    layers = _first_layers(recording)
+    if not layers:
+        return Missing("the batch size is unknown: no shape of a first layer was recorded (record_shapes=True)")
+    if len(set(layers)) > 1:
+        return Missing("the batch size is unknown: the steps have different shapes of their first layer's input")
+    samples, layer = layers[0]
+    return SamplesPerStep(samples * passes, _basis(f"the first dimension of the first {layer}'s input", passes))
 
 
 def _basis(basis: str, passes: int) -> str:
@@ -78,7 +76,7 @@ def _basis(basis: str, passes: int) -> str:
 
 
 def _first_layers(recording: Recording) -> list[tuple[int, str]]:
-    """(samples, kind) of the first layer of each step that has one."""
+    """Returns (samples, kind) of the first layer of each step that has one."""
     trace, steps, rows = recording.trace, recording.steps, _layers(recording)
     if steps.basis == "whole":
         bounds = np.array([0, len(rows)])
@@ -86,8 +84,8 @@ def _first_layers(recording: Recording) -> list[tuple[int, str]]:
         bounds = np.searchsorted(trace.events.start[rows], steps.host)
     pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
     loss = _loss_samples(trace)
-    found = (_first_shape(trace, rows[begin : min(end, begin + _MOST_LAYERS_ASKED)], loss) for begin, end in pairs)
-    return [one for one in found if one is not None]
+    shapes = (_first_shape(trace, rows[begin : min(end, begin + _MAX_LAYERS_TRIED)], loss) for begin, end in pairs)
+    return [shape for shape in shapes if shape is not None]
 
 
 def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] | None:
@@ -95,20 +93,20 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
         index, layer = _FIRST_LAYERS[trace.names[trace.events.name[row]]]
         operands = operands_of(trace.signatures[trace.events.signature[row]])
         shape = operands.dims[index] if operands is not None and index < len(operands.dims) else ()
-        sizes = [size for size in shape if isinstance(size, int) and 0 < size < _MOST_SAMPLES]
-        if len(shape) < _LEAST_DIMENSIONS or len(sizes) < len(shape):
+        sizes = [size for size in shape if isinstance(size, int) and 0 < size < _MAX_SAMPLES]
+        if len(shape) < _MIN_DIMENSIONS or len(sizes) < len(shape):
             continue
-        if layer != LINEAR or (loss is None and len(sizes) == _LEAST_DIMENSIONS):
+        if layer != LINEAR_LAYER or (loss is None and len(sizes) == _MIN_DIMENSIONS):
             return sizes[0], layer
         return next(((size, layer) for size in sizes[: len(sizes) - 1][:2] if size == loss), None)
     return None
 
 
 def _loss_samples(trace: Trace) -> int | None:
-    """The first dimension of what the first loss with a shape is given."""
+    """Returns the first dimension of the input of the first loss that has a shape."""
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _LOSSES)]
-    for row in rows[:_MOST_LAYERS_ASKED].tolist():
+    for row in rows[:_MAX_LAYERS_TRIED].tolist():
         operands = operands_of(trace.signatures[trace.events.signature[row]])
         shape = operands.dims[0] if operands is not None and operands.dims else ()
         if len(shape) and isinstance(shape[0], int):
@@ -117,7 +115,7 @@ def _loss_samples(trace: Trace) -> int | None:
 
 
 def _layers(recording: Recording) -> Rows:
-    """Rows of first-layer operators with shapes, outside of the loader, in order of time."""
+    """Returns the rows of first-layer operators with shapes outside the loader, in order of time."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _FIRST_LAYERS)]
@@ -128,9 +126,9 @@ def _layers(recording: Recording) -> Rows:
 
 
 def passes_of(recording: Recording) -> int:
-    """Forward passes per step: losses per step, where all steps have the same number of them; else one.
+    """Returns the forward passes per step: losses per step, if all steps have the same number of them, otherwise 1.
 
-    A model may have several losses, too: of passes, the first layer is called as often.
+    A model may also have several losses; the first layer is then called less often.
     """
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP)
@@ -141,12 +139,12 @@ def passes_of(recording: Recording) -> int:
         times = times[(times >= steps.host[0]) & (times < steps.host[-1])]
         counts = np.bincount(np.searchsorted(steps.host, times, side="right") - 1, minlength=len(steps))
         if len(times) and counts.min() == counts.max():
-            return int(counts[0]) if _begins_so_often(recording, int(counts[0])) else 1
+            return int(counts[0]) if _first_layer_repeats(recording, int(counts[0])) else 1
     return 1
 
 
-def _begins_so_often(recording: Recording, passes: int) -> bool:
-    """Whether the first layer is called once, or several times, in each of so many passes; True where none is known."""
+def _first_layer_repeats(recording: Recording, passes: int) -> bool:
+    """Returns True if the first layer runs equally often in each of `passes` passes, or if none is known."""
     trace, steps = recording.trace, recording.steps
     rows = _layers(recording)
     if not len(rows):  # no shapes were recorded

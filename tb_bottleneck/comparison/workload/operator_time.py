@@ -1,4 +1,4 @@
-"""Device time by the operator that launched it, and the kernel that each operator mostly runs."""
+"""Device time by the operator that launched it, and the main kernel of each operator."""
 
 from dataclasses import dataclass
 
@@ -12,28 +12,28 @@ from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats
 
-# The operators whose kernels are shown, of those that take most time.
-MOST_OPERATORS = 3
-# An operator called fewer times than this tells little about the speed of a host.
-MIN_CALLS = 10
-MIN_OPERATORS = 5
+# The number of operators whose kernels are shown, those with the most time.
+SHOWN_OPERATORS = 3
+# An operator with fewer calls says little about the speed of a host.
+MIN_OPERATOR_CALLS = 10
+MIN_COMMON_OPERATORS = 5
 
 
 @dataclass(frozen=True)
-class Operator:
-    """Device time per step in ns, the kernel that takes most of it, and all its kernels."""
+class OperatorTime:
+    """Device time per step in ns of one operator, the kernel with the most of it, and all its kernels."""
 
     ns: float
     kernel: str
     kernels: frozenset[str]
 
-    def runs_others(self, other: "Operator") -> bool:
-        """Whether what takes most of the time on one side is not run on the other at all, both ways."""
+    def runs_others(self, other: "OperatorTime") -> bool:
+        """Returns True if the main kernel of either run is not run by the other at all."""
         return self.kernel not in other.kernels and other.kernel not in self.kernels
 
 
-def device_operators(recording: Recording, lengths: Floats | None = None) -> dict[str, Operator]:
-    """By the operator's name, most time first; with these lengths of the device's operations in the place of theirs."""
+def device_operators(recording: Recording, lengths: Floats | None = None) -> dict[str, OperatorTime]:
+    """Returns the times by operator name, longest first; `lengths` replaces the recorded lengths of the operations."""
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
     kernels = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
@@ -44,62 +44,62 @@ def device_operators(recording: Recording, lengths: Floats | None = None) -> dic
     names = trace.events.name[operator[ops.call[rows]]]
     pairs, which = np.unique(np.stack([names, ops.name[rows]], axis=1), axis=0, return_inverse=True)
     totals = np.bincount(which.reshape(-1), weights=length[rows]) / len(recording.steps) if len(rows) else np.empty(0)
-    found: dict[str, Operator] = {}
-    for (name, kernel), ns in sorted(zip(pairs.tolist(), totals.tolist(), strict=True), key=lambda one: -one[1]):
-        seen = found.get(trace.names[name])
+    operators: dict[str, OperatorTime] = {}
+    for (name, kernel), ns in sorted(zip(pairs.tolist(), totals.tolist(), strict=True), key=lambda item: -item[1]):
+        known = operators.get(trace.names[name])
         kernel_name = trace.names[kernel]
-        if seen is None:
-            found[trace.names[name]] = Operator(ns, kernel_name, frozenset((kernel_name,)))
+        if known is None:
+            operators[trace.names[name]] = OperatorTime(ns, kernel_name, frozenset((kernel_name,)))
         else:
-            found[trace.names[name]] = Operator(seen.ns + ns, seen.kernel, seen.kernels | {kernel_name})
-    return dict(sorted(found.items(), key=lambda one: -one[1].ns))
+            operators[trace.names[name]] = OperatorTime(known.ns + ns, known.kernel, known.kernels | {kernel_name})
+    return dict(sorted(operators.items(), key=lambda item: -item[1].ns))
 
 
-def updating(recording: Recording) -> Spans:
-    """When an optimizer was at work, by its own annotations."""
+def optimizer_spans(recording: Recording) -> Spans:
+    """Returns when an optimizer ran, from its own annotations."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("Optimizer."))]
     return union(trace.events.start[rows], trace.events.end[rows])
 
 
-def other_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
-    """Of the operators that take most of A's device time those that run other kernels on B: both kernels, by name."""
+def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
+    """Returns the costliest operators of A that run different kernels on B, with their kernels on A and B."""
     first, second = device_operators(a), device_operators(b)
     return {
         name: (first[name].kernel, second[name].kernel)
-        for name in list(first)[:MOST_OPERATORS]
+        for name in list(first)[:SHOWN_OPERATORS]
         if name in second and first[name].runs_others(second[name])
     }
 
 
 def host_ratio(a: Recording, b: Recording) -> float | None:
-    """How many times as long the same operators take on B's host as on A's, at the median.
+    """Returns the median of (time on B's host / time on A's host) over the common operators.
 
-    Of operators that call no other and launch nothing; None where too few are called on both sides, or where one side
-    recorded stacks and the other did not, which slows the host down by itself.
+    Only operators that call no other and launch nothing count. None if too few of them are called in both runs, or if
+    only one run recorded stacks, which slows the host by itself.
     """
     if a.trace.header.stacks_recorded != b.trace.header.stacks_recorded:
         return None
     first, second = _host_times(a), _host_times(b)
     ratios = [second[name] / first[name] for name in first.keys() & second.keys() if first[name] > 0]
-    return float(np.median(ratios)) if len(ratios) >= MIN_OPERATORS else None
+    return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_OPERATORS else None
 
 
 def _host_times(recording: Recording) -> dict[str, float]:
-    """Median time of the operators that are called MIN_CALLS times or more, in ns, by name."""
+    """Returns the median time in ns of the operators with at least MIN_OPERATOR_CALLS calls, by name."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP, Kind.CALL)
     rows = rows[recording.in_window(trace.events.start[rows])]
     leaves = []
     for thread in np.unique(trace.events.thread[rows]).tolist():
-        mine = rows[trace.events.thread[rows] == thread]
-        start, duration = trace.events.start[mine], trace.events.duration[mine]
+        on_thread = rows[trace.events.thread[rows] == thread]
+        start, duration = trace.events.start[on_thread], trace.events.duration[on_thread]
         own = nest(start, start + duration).self_times()
-        leaves.append(mine[(own == duration) & (trace.events.kind[mine] == Kind.CPU_OP)])
+        leaves.append(on_thread[(own == duration) & (trace.events.kind[on_thread] == Kind.CPU_OP)])
     every = np.concatenate(leaves) if leaves else rows
     names, which, counts = np.unique(trace.events.name[every], return_inverse=True, return_counts=True)
     order = np.argsort(which, kind="stable")
     groups = np.split(trace.events.duration[every][order], np.cumsum(counts)[:-1])
-    found = zip(names.tolist(), groups, strict=True) if len(names) else []
-    return {trace.names[name]: float(np.median(times)) for name, times in found if len(times) >= MIN_CALLS}
+    by_name = zip(names.tolist(), groups, strict=True) if len(names) else []
+    return {trace.names[name]: float(np.median(times)) for name, times in by_name if len(times) >= MIN_OPERATOR_CALLS}

@@ -1,10 +1,10 @@
-"""Whether two recordings do the same work: how alike the operators are that they run per step."""
+"""Determines whether two recordings do the same work, by the similarity of the operators that they run per step."""
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.workload.batch_size import passes_of
-from tb_bottleneck.comparison.workload.operator_time import updating
+from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
 from tb_bottleneck.intervals import EMPTY, Spans
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.trace.kinds import Kind
@@ -13,13 +13,12 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows
 
-# Below this the two are hardly one training. On public recordings, other loaders, batches and torch versions of one
-# model leave 0.83 to 0.98, and other models 0.43 at most.
-LIKE = 0.7
-# Told by products alone, the two are hardly one training below this: another batch changes the shapes of a third of a
-# training's products, and no more.
-APART = 0.3
-# What multiplies and convolves, and which of its inputs are the weights: the shapes of those are the model's.
+# Below this similarity, two recordings are hardly of the same training. On public recordings, other loaders, batch
+# sizes and torch versions of one model give 0.83 to 0.98, and other models 0.43 at most.
+SAME_WORK_FROM = 0.7
+# The same, if only products are compared: another batch size changes the shapes of at most a third of the products.
+OTHER_WORK_BELOW = 0.3
+# Products and convolutions, and the input that contains the weights: their shapes depend on the model only.
 _PRODUCTS = {"aten::mm": 1, "aten::addmm": 2, "aten::convolution": 1}
 _ON_CPU = (
     "aten::mm",
@@ -29,50 +28,50 @@ _ON_CPU = (
     "aten::convolution_backward",
     "aten::mkldnn_convolution",
 )
-UNTOLD = (
-    "Whether both do the same work cannot be told: compiled code, a CUDA graph or another kind of device hides the "
-    "operators that would tell it (record_shapes=True on both sides helps)."
+UNKNOWN_SIMILARITY = (
+    "Cannot determine whether both runs do the same work: compiled code, a CUDA graph or another kind of device hides "
+    "the operators (record_shapes=True in both recordings helps)."
 )
 
 
-def likeness(a: Recording, b: Recording) -> float | Missing:
-    """Operators per step that both run, as a share of those that either runs: 0 to 1.
+def similarity(a: Recording, b: Recording) -> float | Missing:
+    """Returns the share of operators per step that both runs have, of those that either has: 0 to 1.
 
-    Counted are operators that launch work on the device, without the optimizer's own where both sides mark those: how
-    it is written is no part of the work. On CPUs it is what multiplies and convolves. Where compiled code or graphs
-    launch the kernels of one side, or only one side has a device, the shapes of weights tell; Missing where they do not
-    tell clearly. Where one side adds up gradients over more passes than the other, operators are counted per pass as
-    well, and the better one holds.
+    The operators that launch device work count, except the optimizer's if both runs mark those: its implementation is
+    not part of the work. On CPUs, products and convolutions count. If compiled code or graphs launch the kernels of one
+    run, or if only one has a device, the shapes of weights decide; Missing if they do not decide clearly. If one run
+    accumulates gradients over more passes than the other, operators are also counted per pass, and the larger value is
+    returned.
     """
     if not a.on_device and not b.on_device:
-        return _best(a, b, *(_counted(side, _rows(side, _ON_CPU)) for side in (a, b)))
+        return _best(a, b, *(_counted(run, _rows(run, _ON_CPU)) for run in (a, b)))
     if not (a.on_device and b.on_device):
         return _by_products(a, b)
-    updates = [updating(side) for side in (a, b)]
-    left_out = updates if all(len(one) for one in updates) else [EMPTY, EMPTY]
-    alike = _best(a, b, *(_launching(side, without) for side, without in zip((a, b), left_out, strict=True)))
-    return _by_products(a, b) if alike < LIKE and _fused(a) != _fused(b) else alike
+    updates = [optimizer_spans(run) for run in (a, b)]
+    excluded = updates if all(len(spans) for spans in updates) else [EMPTY, EMPTY]
+    share = _best(a, b, *(_launching(run, spans) for run, spans in zip((a, b), excluded, strict=True)))
+    return _by_products(a, b) if share < SAME_WORK_FROM and _fused(a) != _fused(b) else share
 
 
 def _by_products(a: Recording, b: Recording) -> float | Missing:
-    """How alike the weights are that both multiply and convolve with."""
+    """Returns the similarity of the weights in products and convolutions."""
     weights = _weights(a), _weights(b)
     if not weights[0] or not weights[1]:
-        return Missing(UNTOLD)
-    alike = _best(a, b, *weights)
-    return alike if alike >= LIKE or alike < APART else Missing(UNTOLD)
+        return Missing(UNKNOWN_SIMILARITY)
+    share = _best(a, b, *weights)
+    return share if share >= SAME_WORK_FROM or share < OTHER_WORK_BELOW else Missing(UNKNOWN_SIMILARITY)
 
 
 def _best(a: Recording, b: Recording, *counts: dict[str, float]) -> float:
-    """How alike they are per step, or per pass where that is better."""
+    """Returns the similarity per step, or per pass if that is larger."""
     passes = passes_of(a), passes_of(b)
     if passes[0] == passes[1]:
-        return _agreeing(*counts)
-    each = [{name: n / size for name, n in one.items()} for one, size in zip(counts, passes, strict=True)]
-    return max(_agreeing(*counts), _agreeing(*each))
+        return _common_share(*counts)
+    per_pass = [{name: n / size for name, n in calls.items()} for calls, size in zip(counts, passes, strict=True)]
+    return max(_common_share(*counts), _common_share(*per_pass))
 
 
-def _agreeing(*counts: dict[str, float]) -> float:
+def _common_share(*counts: dict[str, float]) -> float:
     names = counts[0].keys() | counts[1].keys()
     either = sum(max(counts[0].get(name, 0.0), counts[1].get(name, 0.0)) for name in names)
     both = sum(min(counts[0].get(name, 0.0), counts[1].get(name, 0.0)) for name in names)
@@ -80,7 +79,7 @@ def _agreeing(*counts: dict[str, float]) -> float:
 
 
 def _launching(recording: Recording, without: Spans) -> dict[str, float]:
-    """Calls per step of the operators that launch work on the device, by name, but for those in these spans."""
+    """Returns the calls per step of operators that launch device work, by name, except those in the spans `without`."""
     trace = recording.trace
     called, operator = trace.calling_operators
     ops = trace.device_ops
@@ -91,22 +90,22 @@ def _launching(recording: Recording, without: Spans) -> dict[str, float]:
 
 
 def _weights(recording: Recording) -> dict[str, float]:
-    """Calls per step of what multiplies and convolves, by the sizes of its weights; without shapes nothing is known."""
+    """Returns the calls per step of products and convolutions, by the sizes of their weights; empty without shapes."""
     trace, rows = recording.trace, _rows(recording, tuple(_PRODUCTS))
     kinds, counts = np.unique(
         np.stack([trace.events.name[rows], trace.events.signature[rows]], axis=1), axis=0, return_counts=True
     )
-    found: dict[str, float] = {}
+    calls: dict[str, float] = {}
     for (name, signature), count in zip(kinds.tolist(), counts.tolist(), strict=True):
         operands, which = operands_of(trace.signatures[signature]), _PRODUCTS[trace.names[name]]
         if operands is not None and which < len(operands.dims):
             sizes = str(sorted(size for size in operands.dims[which] if isinstance(size, int)))
-            found[sizes] = found.get(sizes, 0.0) + count / len(recording.steps)
-    return found
+            calls[sizes] = calls.get(sizes, 0.0) + count / len(recording.steps)
+    return calls
 
 
 def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
-    """The operators of these names in the window."""
+    """Returns the operators of these names in the window."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[recording.in_window(trace.events.start[rows])]
@@ -115,12 +114,12 @@ def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
 
 def _counted(recording: Recording, rows: Rows) -> dict[str, float]:
     names, counts = np.unique(recording.trace.events.name[rows], return_counts=True)
-    found = zip(names.tolist(), counts.tolist(), strict=True)
-    return {recording.trace.names[name]: count / len(recording.steps) for name, count in found}
+    pairs = zip(names.tolist(), counts.tolist(), strict=True)
+    return {recording.trace.names[name]: count / len(recording.steps) for name, count in pairs}
 
 
 def _fused(recording: Recording) -> bool:
-    """Whether compiled code or graphs launch kernels of it."""
+    """Returns True if compiled code or graphs launch kernels of the recording."""
     trace = recording.trace
     if any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names):
         return True

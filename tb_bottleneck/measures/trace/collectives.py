@@ -8,8 +8,9 @@ from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.copies import USABLE_LINK_SHARE, slot_rate
+from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import Work

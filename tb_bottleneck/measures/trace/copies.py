@@ -5,6 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.gpus import GIGA, gpu_named
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
@@ -16,10 +17,6 @@ from tb_bottleneck.units import NS_PER_S
 NO_DEVICE = Missing("the work ran on the CPU: there are no copies to a device")
 # Smaller copies are limited by their latency, not by the link; from 1 MiB a PCIe link is near its rate.
 LARGE_COPY_BYTES = 1 << 20
-# GB/s of one lane in one direction by PCIe generation: 8, 16 and 32 GT/s with 128b/130b (PCI-SIG base specifications).
-GB_PER_S_OF_LANE = {3: 0.985, 4: 1.969, 5: 3.938}
-# The share of that rate that a copy can use: packets and flow control take 12 to 20 % (55.4 of 63 GB/s on 5x16).
-USABLE_LINK_SHARE = 0.8
 # The fastest copies show the link's rate: others share the link with other devices or with copies the other way.
 BEST_PERCENTILE = 90
 MIN_COPIES = 3
@@ -96,7 +93,7 @@ def slot_rate(recording: Recording) -> float | None:
     """Return the raw bytes per second of the best slot for the device, or None if the device table has no link."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
-    lane = GB_PER_S_OF_LANE.get(gpu.pcie_generation or 0) if gpu is not None else None
+    lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None
     return None if gpu is None or lane is None or not gpu.pcie_lanes else lane * gpu.pcie_lanes * GIGA
 
 

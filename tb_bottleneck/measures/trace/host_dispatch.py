@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_collectives import host_collective_time
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, subtract
+from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
@@ -101,4 +101,4 @@ def host_lines(recording: Recording) -> Measure | Missing:
 
 def _python_time(recording: Recording) -> Spans:
     """Return the time in which Python outside torch runs and the device has no work."""
-    return subtract(recording.python_time, host_collective_time(recording.trace, recording.python_time))
+    return recording.owned_spans.of(Regime.HOST)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from statistics import median
 
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 WINDOW_STEPS = 30
 WINDOW_NS = 10_000_000_000
@@ -29,12 +29,12 @@ class _Ratios:
         return None
 
 
-class Changes:
+class ChangeDetector:
     """Compares windows of at least 30 steps and 10 s with the one after the last trace; two in a row must differ
     alike."""
 
     def __init__(self) -> None:
-        self._window: list[Row] = []
+        self._window: list[StepRow] = []
         self._usual: _Ratios | None = None
         self._suspected: str | None = None
 
@@ -43,7 +43,7 @@ class Changes:
         self._window.clear()
         self._usual = self._suspected = None
 
-    def look(self, rows: list[Row]) -> str | None:
+    def look(self, rows: list[StepRow]) -> str | None:
         """What changed, in words; None where nothing did, or it is too early to tell. Profiled steps are left out."""
         told = None
         for row in rows:
@@ -66,7 +66,7 @@ class Changes:
         return self._suspected if self._suspected == before else None
 
 
-def _ratios(rows: list[Row]) -> _Ratios:
+def _ratios(rows: list[StepRow]) -> _Ratios:
     told = [row for row in rows if "loader_wait" in row.figures]
     working = sum(row.working_ns for row in told)
     share = sum(row.figures["loader_wait"] for row in told) / working if working > 0 else None

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tb_bottleneck.monitor.capture.trace_capture import Captures, Profiler
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.capture.trace_capture import Profiler, TraceCapture
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
 
 
 def new_profiler(steps: int) -> Profiler:
@@ -38,17 +38,17 @@ def is_profiling() -> bool:
     return bool(sys.modules["torch.autograd.profiler"]._is_profiler_enabled)
 
 
-class StandAside:
+class OtherProfilers:
     """Hears of profilers that the training begins, also those that still warm up, and drops our window for them.
 
     Two recordings at a time crash torch (seen with 2.13: a segmentation fault while one is exported). Heard is what
     each of torch's profilers ends in, because a profile that was made before us holds on to its own methods.
     """
 
-    def __init__(self, at: Workplace) -> None:
+    def __init__(self, at: HookContext) -> None:
         self._at = at
         self._theirs = 0
-        self.captures: Captures | None = None
+        self.captures: TraceCapture | None = None
 
     def install(self) -> None:
         """Replaces what begins and ends a recording."""

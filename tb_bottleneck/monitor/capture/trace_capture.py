@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 SIGNAL = "traces"
 SKIPPED = 10
@@ -44,7 +44,7 @@ class Profiler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class FinishedRecording:
     """A finished recording that is not yet a file."""
 
     profiler: Profiler
@@ -52,7 +52,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class CaptureLimits:
     """How many traces: `automatic` by itself, `requested` on top of them."""
 
     automatic: int = 3
@@ -61,7 +61,7 @@ class Allowed:
     """Several ranks must choose the same steps, so that none is slowed while the others are not."""
 
 
-class Captures:
+class TraceCapture:
     """Told of each step by `advance`; gives each finished recording to `done`.
 
     `new` makes a profiler for so many steps, `busy` says whether another profiler is at work, `facts` gives the
@@ -73,9 +73,9 @@ class Captures:
         new: Callable[[int], Profiler],
         busy: Callable[[], bool],
         facts: Callable[[dict[str, object]], str],
-        done: Callable[[Recorded], None],
+        done: Callable[[FinishedRecording], None],
         guard: Guard,
-        allowed: Allowed,
+        allowed: CaptureLimits,
         now: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._new, self._busy, self._facts, self._done = new, busy, facts, done
@@ -110,7 +110,7 @@ class Captures:
         """The run is no longer what it was. Any thread."""
         self._changed = reason
 
-    def advance(self, row: Row) -> None:
+    def advance(self, row: StepRow) -> None:
         """A step ended."""
         if self._spoilt:
             self._drop()
@@ -166,7 +166,7 @@ class Captures:
             self._guard.call(SIGNAL, self._sign, profiler)
         self._guard.call(SIGNAL, self._ours, profiler.stop)
         if has_a_step and self._guard.is_on(SIGNAL):
-            self._done(Recorded(profiler, self._reason))
+            self._done(FinishedRecording(profiler, self._reason))
 
     def _why(self) -> str | None:
         if self._asked is not None and self._requested > 0:
@@ -221,7 +221,7 @@ class Captures:
         self._ours(profiler.step)
         self._ours(profiler.stop)
         self._ended_at = self._now()
-        self._done(Recorded(profiler, self._reason))
+        self._done(FinishedRecording(profiler, self._reason))
 
     def _ours(self, work: Callable[[], None]) -> None:
         self._ours_in = threading.get_ident()

@@ -12,8 +12,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_bottleneck.monitor.capture.trace_capture import Recorded
+from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.storage import atomic_file
 
 MOST_BYTES = 512 * 1024**2
 """For all traces of one process together, compressed."""
@@ -23,7 +24,7 @@ _LEVEL = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TraceText:
     """A recording's text, under a name that nobody takes for a trace."""
 
     path: Path
@@ -31,7 +32,7 @@ class Text:
     reason: str
 
 
-class Traces:
+class TraceWriter:
     """Writes until the room for traces is used up. What the disk refuses is lost, and a note says so."""
 
     def __init__(
@@ -42,13 +43,13 @@ class Traces:
         self._room = most_bytes
         self._least_free = least_free
 
-    def write(self, recorded: Recorded, directory: Path) -> Text | None:
+    def write(self, recorded: FinishedRecording, directory: Path) -> TraceText | None:
         """Writes the text. For the training thread."""
         if self._room <= 0:
             self._guard.note("dropped", "a trace was not written: the room for this process's traces is used up")
             return None
         name = f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
-        text = Text(directory / f"{name}.unpacked", name, recorded.reason)
+        text = TraceText(directory / f"{name}.unpacked", name, recorded.reason)
         try:
             if shutil.disk_usage(directory).free < self._least_free:
                 self._guard.note("dropped", "a trace was not written: there is little room left on the disk")
@@ -60,21 +61,22 @@ class Traces:
             return None
         return text
 
-    def pack(self, text: Text) -> Path | None:
+    def pack(self, text: TraceText) -> Path | None:
         """Makes the trace of it. For the monitor's thread."""
         path = text.path.with_name(text.name)
-        part = text.path.with_name(f"{text.name}.part")
         try:
-            with open(text.path, "rb") as source, gzip.open(part, "wb", compresslevel=_LEVEL) as target:
+            with (
+                open(text.path, "rb") as source,
+                atomic_file(path, mode=0o666) as file,
+                gzip.open(file, "wb", compresslevel=_LEVEL) as target,
+            ):
                 shutil.copyfileobj(source, target, 1 << 20)
-            self._room -= part.stat().st_size
-            os.replace(part, path)
+            self._room -= path.stat().st_size
         except (OSError, MemoryError) as error:
             self._lost(error)
             return None
         finally:
             text.path.unlink(missing_ok=True)
-            part.unlink(missing_ok=True)
         self._guard.note("capture_ended", f"{text.reason}: {path.name}")
         return path
 

@@ -8,13 +8,11 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import platformdirs
+from tb_bottleneck.storage import cache_directory, write_atomically
 
-VARIABLE = "TB_BOTTLENECK_CACHE"
 SCHEMA = 1
 NAMES = (
     "bf16_flops",
@@ -36,11 +34,8 @@ _LARGEST = 1 << 16  # bytes of a file that is read; one of ours has some hundred
 
 def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Where calibrations are kept; None where the user keeps no cache."""
-    said = environment.get(VARIABLE, "")
-    if said.lower() == "off":
-        return None
-    root = Path(said) if said else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
-    return root / "calibrations" if root.is_absolute() else None
+    root = cache_directory(environment)
+    return None if root is None else root / "calibrations"
 
 
 def keep(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
@@ -51,14 +46,7 @@ def keep(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = json.dumps({"schema": SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1)
     entry = folder / _name(device, driver)
-    handle, half = tempfile.mkstemp(prefix=entry.name, suffix=".tmp", dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(half, entry)
-    except BaseException:
-        os.unlink(half)
-        raise
+    write_atomically(entry, text.encode())
     return entry
 
 

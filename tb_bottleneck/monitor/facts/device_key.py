@@ -27,14 +27,14 @@ def of_gpu(torch: Any, index: int | None = None) -> tuple[str, str]:
 @lru_cache(maxsize=1)
 def nvidia_driver() -> str:
     """The driver's version, such as "570.86.15"; "unknown" where NVML does not tell."""
-    from tb_bottleneck.monitor.samplers.gpu_driver import Refused
+    from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
     from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
 
     nvml = Nvml()
     try:
         nvml.open()
         return nvml.driver_version()
-    except Refused:
+    except DriverError:
         return "unknown"
     finally:
         nvml.close()

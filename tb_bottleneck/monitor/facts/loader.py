@@ -15,7 +15,7 @@ MOST_KEPT = 8
 Facts = Mapping[str, object]
 
 
-class Loaders:
+class LoaderFacts:
     """Looks at each loader once. Called on the training thread, but for `facts`, which any may call."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 MOST_LOOKED_AT = 8
 
 
-class Seen:
+class ModelFacts:
     """Collects facts from the first few objects of each kind, once each. Called on the training thread."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ _UNDER_LOAD = {"pcie_generation": "link_generation", "pcie_width": "link_width"}
 _AT_MOST = {"pcie_generation_max": "link_generation_max", "pcie_width_max": "link_width_max"}
 
 
-class Link:
+class PcieLinkFacts:
     """Listens to the readings of GPUs. It is told on the monitor's thread and may be asked on any."""
 
     def __init__(self) -> None:

@@ -3,19 +3,19 @@
 import functools
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
 
 SIGNAL = "backward"
 
 
-def install(at: Workplace) -> None:
+def install(at: HookContext) -> None:
     """Replaces the function."""
     import torch
 
     at.patches.replace(torch.autograd, "backward", lambda original: _timed(at, original))
 
 
-def _timed(at: Workplace, original: Any) -> Any:
+def _timed(at: HookContext, original: Any) -> Any:
     @functools.wraps(original)
     def backward(*arguments: Any, **options: Any) -> Any:
         # A backward pass within one (checkpointing) belongs to it.

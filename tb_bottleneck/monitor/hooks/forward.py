@@ -8,19 +8,19 @@ the method would become part of what is compiled.
 import functools
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
 
 SIGNAL = "forward"
 
 
-def install(at: Workplace, model: Any) -> None:
+def install(at: HookContext, model: Any) -> None:
     """Replaces the method. Raises ValueError where the model must be left alone."""
     if getattr(model, "_compiled_call_impl", None) is not None:
         raise ValueError("the model is compiled in place")
     at.patches.replace(type(model), "__call__", lambda original: _timed(at, model, original))
 
 
-def _timed(at: Workplace, model: Any, original: Any) -> Any:
+def _timed(at: HookContext, model: Any, original: Any) -> Any:
     inside = False
 
     @functools.wraps(original)

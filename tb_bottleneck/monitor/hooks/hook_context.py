@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
-from tb_bottleneck.monitor.facts.loader import Loaders
+from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
@@ -13,7 +13,7 @@ from tb_bottleneck.monitor.steps.step_clock import StepClock
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class HookContext:
     """The monitor's parts that hooks report to. `seen` is given every model and optimizer; `compiling` is
     `torch.compiler.is_compiling`."""
 
@@ -21,7 +21,7 @@ class Workplace:
     guard: Guard
     patches: Patches
     spans: DeviceSpans
-    loaders: Loaders
+    loaders: LoaderFacts
     seen: Callable[[str, Any], None]
     compiling: Callable[[], bool]
 

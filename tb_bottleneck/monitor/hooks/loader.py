@@ -7,13 +7,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
-from tb_bottleneck.monitor.steps.batch_size import samples_in
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
+from tb_bottleneck.monitor.steps.batch_size import batch_samples
 
 SIGNAL = "loader_wait"
 
 
-def install(at: Workplace) -> None:
+def install(at: HookContext) -> None:
     """Replaces the methods."""
     import torch
     from torch.utils.data import DataLoader
@@ -25,7 +25,7 @@ def install(at: Workplace) -> None:
 
 
 class _Waits:
-    def __init__(self, at: Workplace, gradients: Callable[[], bool]) -> None:
+    def __init__(self, at: HookContext, gradients: Callable[[], bool]) -> None:
         self._at = at
         self._gradients = gradients
         self._inside = False
@@ -75,6 +75,6 @@ class _Waits:
         self._at.guard.call(SIGNAL, tell, id(source), *batch, self._gradients())
 
     def _fetched(self, source: int, batch: Any, for_training: bool) -> None:
-        self._at.clock.fetch_ends(source, samples_in(batch), for_training)
+        self._at.clock.fetch_ends(source, batch_samples(batch), for_training)
         if for_training and not self._at.clock.trained:
             self._at.spans.begin()

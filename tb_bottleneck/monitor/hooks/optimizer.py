@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tb_bottleneck.monitor.facts.model import MOST_LOOKED_AT
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
 
 SIGNAL = "optimizer"
 
 
-def install(at: Workplace) -> Callable[[], None]:
+def install(at: HookContext) -> Callable[[], None]:
     """Registers the hooks. Returns what takes them away again."""
     from torch.optim import optimizer as module
 
@@ -40,7 +40,7 @@ def install(at: Workplace) -> Callable[[], None]:
     return remove
 
 
-def _may(at: Workplace) -> bool:
+def _may(at: HookContext) -> bool:
     if not at.patches.live or not at.guard.is_on(SIGNAL):
         return False
     return at.clock.is_mine() or (at.clock.in_backward and _is_autograds())
@@ -54,7 +54,7 @@ def _is_autograds() -> bool:
     return not any(one.ident == mine and not isinstance(one, threading._DummyThread) for one in threading.enumerate())
 
 
-def _stepped(at: Workplace, optimizer: Any, seen: set[int]) -> None:
+def _stepped(at: HookContext, optimizer: Any, seen: set[int]) -> None:
     if id(optimizer) not in seen and len(seen) < MOST_LOOKED_AT:
         seen.add(id(optimizer))
         at.seen("optimizer", optimizer)

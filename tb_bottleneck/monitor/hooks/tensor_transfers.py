@@ -9,7 +9,7 @@ code of its own.
 import functools
 from typing import Any
 
-from tb_bottleneck.monitor.hooks.hook_context import Workplace
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
 
 TRANSFER = "transfer"
 SYNCS = "syncs"
@@ -18,7 +18,7 @@ _READS = ("item", "tolist", "nonzero", "__bool__", "__float__", "__int__")
 _MOVES = ("to", "cuda", "cpu")
 
 
-def install_transfer(at: Workplace) -> None:
+def install_transfer(at: HookContext) -> None:
     """Replaces the methods of Tensor that move it."""
     import torch
 
@@ -27,7 +27,7 @@ def install_transfer(at: Workplace) -> None:
         at.patches.replace(torch.Tensor, name, functools.partial(_timed_move, at, plain))
 
 
-def install_syncs(at: Workplace) -> None:
+def install_syncs(at: HookContext) -> None:
     """Replaces the methods of Tensor that read its values, and the calls that wait for a stream."""
     import torch
 
@@ -39,7 +39,7 @@ def install_syncs(at: Workplace) -> None:
         at.patches.replace(owner, "synchronize", functools.partial(_counted_wait, at))
 
 
-def _timed_move(at: Workplace, plain: tuple[type, ...], original: Any) -> Any:
+def _timed_move(at: HookContext, plain: tuple[type, ...], original: Any) -> Any:
     @functools.wraps(original)
     def move(tensor: Any, *arguments: Any, **options: Any) -> Any:
         if type(tensor) not in plain or not at.listens(TRANSFER):
@@ -53,14 +53,14 @@ def _timed_move(at: Workplace, plain: tuple[type, ...], original: Any) -> Any:
     return move
 
 
-def _moved(at: Workplace, began: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _moved(at: HookContext, began: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     at.clock.add(TRANSFER, at.clock.now() - began)
     waits = not options.get("non_blocking", next((one for one in arguments if isinstance(one, bool)), False))
     if waits and at.guard.is_on(SYNCS):
         at.clock.add(SYNCS, 1)
 
 
-def _counted_read(at: Workplace, plain: tuple[type, ...], original: Any) -> Any:
+def _counted_read(at: HookContext, plain: tuple[type, ...], original: Any) -> Any:
     @functools.wraps(original)
     def read(tensor: Any, *arguments: Any, **options: Any) -> Any:
         if type(tensor) in plain and on_device(tensor) and at.listens(SYNCS):
@@ -70,7 +70,7 @@ def _counted_read(at: Workplace, plain: tuple[type, ...], original: Any) -> Any:
     return read
 
 
-def _counted_wait(at: Workplace, original: Any) -> Any:
+def _counted_wait(at: HookContext, original: Any) -> Any:
     @functools.wraps(original)
     def synchronize(*arguments: Any, **options: Any) -> Any:
         if at.listens(SYNCS):

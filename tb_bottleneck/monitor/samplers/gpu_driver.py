@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
+class GpuDevice:
     """A GPU, or an instance of one that is partitioned, as its driver lists it."""
 
     uuid: str
@@ -23,7 +23,7 @@ class Gpu:
         return self.uuid != self.board
 
 
-class Refused(Exception):
+class DriverError(Exception):
     """The driver did not answer; str() is one sentence that says why.
 
     `lasting`: it will not answer later either. `lost`: nothing is answered any more until the driver is opened anew.
@@ -35,14 +35,14 @@ class Refused(Exception):
         self.lost = lost
 
 
-class Driver(Protocol):
-    """What every driver does. Each method but `close` raises Refused."""
+class GpuDriver(Protocol):
+    """What every driver does. Each method but `close` raises DriverError."""
 
     def open(self) -> None:
         """Loads the maker's library."""
         ...
 
-    def gpus(self) -> Sequence[Gpu]:
+    def gpus(self) -> Sequence[GpuDevice]:
         """Every GPU and instance that the driver lists to us."""
         ...
 
@@ -54,7 +54,7 @@ class Driver(Protocol):
 D_contra = TypeVar("D_contra", contravariant=True)
 
 
-class Question(Protocol[D_contra]):
+class GpuQuery(Protocol[D_contra]):
     """Something that a driver is asked about one GPU."""
 
     @property
@@ -67,6 +67,6 @@ class Question(Protocol[D_contra]):
         """How long to wait between two answers, at the least."""
         ...
 
-    def ask(self, driver: D_contra, gpu: Gpu) -> Mapping[str, float]:
-        """Values by signal, in the signal's unit; a signal may be left out. Raises Refused."""
+    def ask(self, driver: D_contra, gpu: GpuDevice) -> Mapping[str, float]:
+        """Values by signal, in the signal's unit; a signal may be left out. Raises DriverError."""
         ...

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Driver, Gpu, Question, Refused
-from tb_bottleneck.monitor.samplers.own_gpus import NotKnown
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, GpuDriver, GpuQuery
+from tb_bottleneck.monitor.samplers.own_gpus import UnknownGpus
 from tb_bottleneck.monitor.samplers.rates import Clock
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
@@ -20,8 +20,8 @@ ENOUGH_ANSWERS = 3
 # The monitor's thread never wakes exactly on time; a question may come this part of its period early.
 _EARLY = 0.1
 
-D = TypeVar("D", bound=Driver)
-Choose = Callable[[Sequence[Gpu]], Sequence[Gpu]]
+D = TypeVar("D", bound=GpuDriver)
+Choose = Callable[[Sequence[GpuDevice]], Sequence[GpuDevice]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +30,21 @@ class _Off:
     until: float
 
 
-class Gpus(Generic[D]):
-    """Readings of the GPUs that `choose` picks. `choose` raises NotKnown, the driver and questions Refused; none passes
+class GpuSampler(Generic[D]):
+    """Readings of the GPUs that `choose` picks. `choose` raises UnknownGpus, the driver and questions DriverError; none passes
     through: what was refused is off until it is tried again, and `missing` says why."""
 
     every_s = 1.0
 
     def __init__(
-        self, driver: D, questions: Sequence[Question[D]], choose: Choose, clock: Clock = time.monotonic
+        self, driver: D, questions: Sequence[GpuQuery[D]], choose: Choose, clock: Clock = time.monotonic
     ) -> None:
         self._driver = driver
         self._questions = questions
         self._choose = choose
         self._clock = clock
         self._open = False
-        self._gpus: tuple[Gpu, ...] = ()
+        self._gpus: tuple[GpuDevice, ...] = ()
         self._look_at = -math.inf
         self._none = _Off("the driver was not asked yet", -math.inf)
         self._due: dict[tuple[str, int], float] = {}
@@ -86,10 +86,10 @@ class Gpus(Generic[D]):
         self._gpus = ()
         self._none = _Off("the monitor has ended", math.inf)
 
-    def _ask(self, key: tuple[str, int], question: Question[D], gpu: Gpu, now: float) -> Iterator[Reading]:
+    def _ask(self, key: tuple[str, int], question: GpuQuery[D], gpu: GpuDevice, now: float) -> Iterator[Reading]:
         try:
             found = question.ask(self._driver, gpu)
-        except Refused as refusal:
+        except DriverError as refusal:
             self._off[key] = _Off(str(refusal), math.inf if refusal.lasting else now + RETRY_S)
             self._due[key] = self._off[key].until
             if refusal.lost:
@@ -102,7 +102,7 @@ class Gpus(Generic[D]):
                 self._given.add((gpu.uuid, signal))
                 yield Reading(signal, value, gpu.uuid)
 
-    def _why_not(self, gpu: Gpu, index: int, signal: str) -> str:
+    def _why_not(self, gpu: GpuDevice, index: int, signal: str) -> str:
         """Why this GPU does not give the signal; empty where it does, or may yet."""
         off = self._off.get((gpu.uuid, index))
         if off is not None:
@@ -110,7 +110,7 @@ class Gpus(Generic[D]):
         never = self._answered.get((gpu.uuid, index), 0) >= ENOUGH_ANSWERS and (gpu.uuid, signal) not in self._given
         return "the driver answers, but leaves this out" if never else ""
 
-    def _present(self, now: float) -> tuple[Gpu, ...]:
+    def _present(self, now: float) -> tuple[GpuDevice, ...]:
         """The GPUs to ask; none while the driver is lost or not there, or it is not known which ones are ours."""
         if now < (self._look_at if self._gpus else self._none.until):
             return self._gpus
@@ -120,9 +120,9 @@ class Gpus(Generic[D]):
                 self._open = True
             self._gpus = tuple(self._choose(self._driver.gpus()))
             self._look_at = now + LOOK_AGAIN_S
-        except NotKnown as reason:
+        except UnknownGpus as reason:
             self._gpus, self._none = (), _Off(str(reason), now)
-        except Refused as refusal:
+        except DriverError as refusal:
             self._lose(str(refusal), math.inf if refusal.lasting else now)
         return self._gpus
 

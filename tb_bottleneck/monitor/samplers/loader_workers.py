@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 
-from tb_bottleneck.monitor.samplers.process_tree import Family, Relative, family
+from tb_bottleneck.monitor.samplers.process_tree import Descendant, ProcessTree, process_tree
 from tb_bottleneck.monitor.samplers.rates import Clock
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
@@ -24,8 +24,8 @@ class Workers:
 
     every_s = 1.0
 
-    def __init__(self, of: Family | None = None, pid: int | None = None, clock: Clock = time.monotonic) -> None:
-        self._family = of if of is not None else family()
+    def __init__(self, of: ProcessTree | None = None, pid: int | None = None, clock: Clock = time.monotonic) -> None:
+        self._family = of if of is not None else process_tree()
         self._pid = os.getpid() if pid is None else pid
         self._clock = clock
         self._own: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Workers:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _is_worker(self, one: Relative) -> bool:
+    def _is_worker(self, one: Descendant) -> bool:
         if one.name == _TORCH_WORKER:
             return True
         key = _identity(one)
@@ -64,7 +64,7 @@ class Workers:
             self._kinds[key] = self._looks_like_worker(one, command)
         return self._kinds[key]
 
-    def _looks_like_worker(self, one: Relative, command: tuple[str, ...]) -> bool:
+    def _looks_like_worker(self, one: Descendant, command: tuple[str, ...]) -> bool:
         self._own = self._own or self._family.command(self._pid)
         said = " ".join(command)
         # The fork server itself is our child; what it serves has its command line too.
@@ -72,6 +72,6 @@ class Workers:
         return command == self._own or _SPAWNED in said or served
 
 
-def _identity(one: Relative) -> tuple[int, float, str]:
+def _identity(one: Descendant) -> tuple[int, float, str]:
     # A process that becomes another program keeps its id; its name changes.
     return (one.pid, one.began, one.name)

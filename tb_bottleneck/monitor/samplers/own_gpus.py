@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu
+from tb_bottleneck.monitor.samplers.gpu_driver import GpuDevice
 
 
-class NotKnown(Exception):
+class UnknownGpus(Exception):
     """It cannot be told (yet) which GPUs are ours; str() says why."""
 
 
@@ -44,11 +44,11 @@ def torch_gpus() -> list[TorchGpu] | None:
 
 
 def by_uuid(
-    gpus: Sequence[Gpu],
+    gpus: Sequence[GpuDevice],
     seen: Callable[[], list[TorchGpu] | None] = torch_gpus,
     environment: Mapping[str, str] = os.environ,
-) -> list[Gpu]:
-    """NVIDIA's GPUs that this process uses. Raises NotKnown."""
+) -> list[GpuDevice]:
+    """NVIDIA's GPUs that this process uses. Raises UnknownGpus."""
     by_torch = seen()
     if by_torch is not None:
         return _matched(gpus, [_bare(gpu.uuid) for gpu in gpus], by_torch, [one.uuid for one in by_torch])
@@ -60,8 +60,8 @@ def by_uuid(
     return _only(gpus, hidden=visible is not None and words[0] in ("", "-1"))
 
 
-def by_bus(gpus: Sequence[Gpu], seen: Callable[[], list[TorchGpu] | None] = torch_gpus) -> list[Gpu]:
-    """AMD's GPUs that this process uses. Raises NotKnown."""
+def by_bus(gpus: Sequence[GpuDevice], seen: Callable[[], list[TorchGpu] | None] = torch_gpus) -> list[GpuDevice]:
+    """AMD's GPUs that this process uses. Raises UnknownGpus."""
     by_torch = seen()
     if by_torch is not None:
         return _matched(gpus, [gpu.bus for gpu in gpus], by_torch, [one.bus for one in by_torch])
@@ -69,26 +69,26 @@ def by_bus(gpus: Sequence[Gpu], seen: Callable[[], list[TorchGpu] | None] = torc
 
 
 def _matched(
-    gpus: Sequence[Gpu], keys: Sequence[str], by_torch: Sequence[TorchGpu], wanted: Sequence[str]
-) -> list[Gpu]:
+    gpus: Sequence[GpuDevice], keys: Sequence[str], by_torch: Sequence[TorchGpu], wanted: Sequence[str]
+) -> list[GpuDevice]:
     used = {key for one, key in zip(by_torch, wanted, strict=True) if key and (one.used or len(by_torch) == 1)}
     if not used:
-        raise NotKnown("torch sees several GPUs and has taken memory on none yet, or does not tell which they are")
+        raise UnknownGpus("torch sees several GPUs and has taken memory on none yet, or does not tell which they are")
     found = [gpu for gpu, key in zip(gpus, keys, strict=True) if key in used]
     if not found:
-        raise NotKnown("the driver lists no GPU under the UUID or bus address that torch gives")
+        raise UnknownGpus("the driver lists no GPU under the UUID or bus address that torch gives")
     return found
 
 
-def _only(gpus: Sequence[Gpu], hidden: bool) -> list[Gpu]:
+def _only(gpus: Sequence[GpuDevice], hidden: bool) -> list[GpuDevice]:
     if hidden:
-        raise NotKnown("CUDA_VISIBLE_DEVICES hides every GPU from this process")
+        raise UnknownGpus("CUDA_VISIBLE_DEVICES hides every GPU from this process")
     boards = {gpu.board for gpu in gpus}
     if not boards:
-        raise NotKnown("the driver lists no GPU")
+        raise UnknownGpus("the driver lists no GPU")
     if len(boards) == 1 and len(gpus) == 1:
         return list(gpus)
-    raise NotKnown("there are several GPUs, and torch has not begun to use any: wait for the first tensor on one")
+    raise UnknownGpus("there are several GPUs, and torch has not begun to use any: wait for the first tensor on one")
 
 
 def _bare(uuid: str) -> str:

@@ -13,11 +13,11 @@ from typing import Protocol
 import psutil
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-MOST = 4096  # processes looked at: a run-away program must not make us slow
+MAX_DESCENDANTS = 4096  # processes looked at: a run-away program must not make us slow
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
+class Descendant:
     """A living process under this one. `began` tells it from a later one with the same id."""
 
     pid: int
@@ -28,10 +28,10 @@ class Relative:
     """Processor time it took since it began, without its own children."""
 
 
-class Family(Protocol):
+class ProcessTree(Protocol):
     """Where relatives come from."""
 
-    def relatives(self) -> list[Relative]:
+    def relatives(self) -> list[Descendant]:
         """Every process under this one, at any depth."""
         ...
 
@@ -40,7 +40,7 @@ class Family(Protocol):
         ...
 
 
-class LinuxFamily:
+class LinuxProcessTree:
     """Reads `root`/proc."""
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
@@ -51,11 +51,11 @@ class LinuxFamily:
         """Whether the kernel lists children: most do, it is a build option (CONFIG_PROC_CHILDREN)."""
         return (self._proc / f"{self._pid}/task/{self._pid}/children").exists()
 
-    def relatives(self) -> list[Relative]:
+    def relatives(self) -> list[Descendant]:
         """Processes that vanish while they are looked at are left out."""
-        found: list[Relative] = []
+        found: list[Descendant] = []
         waiting = [self._pid]
-        while waiting and len(found) < MOST:
+        while waiting and len(found) < MAX_DESCENDANTS:
             parent = waiting.pop()
             for pid in self._children(parent):
                 relative = self._look(pid, parent)
@@ -85,7 +85,7 @@ class LinuxFamily:
                 continue  # the thread has ended meanwhile
             yield from map(int, words)
 
-    def _look(self, pid: int, parent: int) -> Relative | None:
+    def _look(self, pid: int, parent: int) -> Descendant | None:
         try:
             text = (self._proc / f"{pid}/stat").read_bytes().decode("utf-8", "replace")
         except OSError:
@@ -96,20 +96,20 @@ class LinuxFamily:
         if len(words) < 20:
             return None
         ticks = int(words[11]) + int(words[12])
-        return Relative(pid, parent, float(words[19]) / _TICKS_PER_S, name, ticks / _TICKS_PER_S)
+        return Descendant(pid, parent, float(words[19]) / _TICKS_PER_S, name, ticks / _TICKS_PER_S)
 
 
-class AnyFamily:
+class PsutilProcessTree:
     """Asks psutil."""
 
-    def relatives(self) -> list[Relative]:
+    def relatives(self) -> list[Descendant]:
         """Processes that vanish while they are looked at are left out."""
         found = []
-        for child in psutil.Process().children(recursive=True)[:MOST]:
+        for child in psutil.Process().children(recursive=True)[:MAX_DESCENDANTS]:
             try:
                 times = child.cpu_times()
                 found.append(
-                    Relative(child.pid, child.ppid(), child.create_time(), child.name(), times.user + times.system)
+                    Descendant(child.pid, child.ppid(), child.create_time(), child.name(), times.user + times.system)
                 )
             except psutil.Error:
                 continue  # it has ended meanwhile, or the system does not let us look
@@ -123,7 +123,7 @@ class AnyFamily:
             return ()
 
 
-def family() -> Family:
+def process_tree() -> ProcessTree:
     """The one for this system."""
-    linux = LinuxFamily()
-    return linux if linux.can_tell() else AnyFamily()
+    linux = LinuxProcessTree()
+    return linux if linux.can_tell() else PsutilProcessTree()

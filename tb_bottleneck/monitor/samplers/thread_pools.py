@@ -6,7 +6,7 @@ import sys
 _LONGEST = 40  # characters of a name or a version that are kept
 
 
-def facts() -> dict[str, object]:
+def thread_pool_facts() -> dict[str, object]:
     """JSON-ready facts by name; what is not loaded, or does not tell, is left out.
 
     `blas_pools`: one entry for each pool that is loaded into this process: {"api": "blas" or "openmp", "library",

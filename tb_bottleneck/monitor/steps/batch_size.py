@@ -6,7 +6,7 @@ from typing import Any
 _DEPTH = 6
 
 
-def samples_in(batch: Any) -> float | None:
+def batch_samples(batch: Any) -> float | None:
     """The length of the first tensor's (or array's) first axis; None where that cannot be told.
 
     A mapping is entered by its first value, a list or tuple by its first element, at most six levels deep. A batch that

@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 COLUMN = "device_busy"
 MOST_PENDING = 256
 ASKED_PER_STEP = 4
 
 
-class Event(Protocol):
+class TimingEvent(Protocol):
     """What is used of `torch.cuda.Event(enable_timing=True)`."""
 
     def record(self) -> None:
@@ -43,8 +43,8 @@ class DeviceSpans:
 
     def __init__(
         self,
-        out: Callable[[Row], None],
-        make: Callable[[], Event | None] = lambda: None,
+        out: Callable[[StepRow], None],
+        make: Callable[[], TimingEvent | None] = lambda: None,
         capturing: Callable[[], bool] = lambda: False,
     ) -> None:
         self.on = True
@@ -52,10 +52,10 @@ class DeviceSpans:
         self._out = out
         self._make = make
         self._capturing = capturing
-        self._pool: list[Event] = []
-        self._pending: deque[tuple[Row, Event | None, Event | None]] = deque()
-        self._begin: Event | None = None
-        self._end: Event | None = None
+        self._pool: list[TimingEvent] = []
+        self._pending: deque[tuple[StepRow, TimingEvent | None, TimingEvent | None]] = deque()
+        self._begin: TimingEvent | None = None
+        self._end: TimingEvent | None = None
         self._ended = False
         self.failed: Callable[[Exception], None] = lambda _error: None
         """Told once where the device refuses; from then on rows pass without a figure."""
@@ -71,7 +71,7 @@ class DeviceSpans:
             self._end = self._record(self._end)
             self._ended = self._end is not None
 
-    def close(self, row: Row) -> None:
+    def close(self, row: StepRow) -> None:
         """The open step is over; its row goes on when the device has caught up."""
         if not self.on:
             self._out(row)
@@ -91,7 +91,7 @@ class DeviceSpans:
         while self._pending:
             self._let_go()
 
-    def _record(self, event: Event | None) -> Event | None:
+    def _record(self, event: TimingEvent | None) -> TimingEvent | None:
         try:
             if self._capturing():
                 return event
@@ -114,7 +114,7 @@ class DeviceSpans:
             self._pending.popleft()
             self._out(row)
 
-    def _resolve(self, row: Row, begin: Event, end: Event) -> bool:
+    def _resolve(self, row: StepRow, begin: TimingEvent, end: TimingEvent) -> bool:
         try:
             if self._capturing() or not end.query():
                 return False

@@ -21,9 +21,9 @@ from collections.abc import Callable
 from threading import get_ident
 
 from tb_bottleneck.monitor.steps.pending_batches import Fetched
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
-Listener = Callable[[Row], None]
+Listener = Callable[[StepRow], None]
 REPEATS = 16
 MOST_LOADERS = 8
 
@@ -240,7 +240,7 @@ class StepClock:
 
     def _close(self, end: int) -> None:
         began = end if self.began is None else self.began
-        row = Row(self.steps, end, end - began, self._figures)
+        row = StepRow(self.steps, end, end - began, self._figures)
         self._figures = self.known.copy()
         self.steps += 1
         self.began = end

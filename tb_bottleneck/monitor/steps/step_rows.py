@@ -13,7 +13,7 @@ MAX_WAITING = 20_000
 
 
 @dataclass(slots=True)
-class Row:
+class StepRow:
     """One step. Its figures are filled until it is handed on, and never after.
 
     `end_ns` is the monitor's clock (`time.perf_counter_ns`), `wall_ns` reaches back to the end of the step before.
@@ -31,22 +31,22 @@ class Row:
         return self.wall_ns - self.figures.get("evaluation", 0.0)
 
 
-class Waiting:
+class RowQueue:
     """Rows between the two threads: the training adds and never waits, the oldest fall out where there are too many."""
 
     def __init__(self, limit: int = MAX_WAITING) -> None:
-        self._rows: deque[Row] = deque(maxlen=limit)
+        self._rows: deque[StepRow] = deque(maxlen=limit)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: StepRow) -> None:
         """Hands a row on; whoever does must not touch it again."""
         self._rows.append(row)
 
-    def take(self) -> list[Row]:
+    def take(self) -> list[StepRow]:
         """The rows since the last call."""
         return [self._rows.popleft() for _ in range(len(self._rows))]
 
 
-class Thinner:
+class RowRateLimiter:
     """Lets through every step of a slow loop, and a part of the steps of a fast one, so that the file stays small.
 
     Steps up to `burst` pass whole. After them `per_second` pass on average, and each step that took `outlier` times the
@@ -61,7 +61,7 @@ class Thinner:
         self._usual: deque[int] = deque(maxlen=101)
         self.left_out = 0
 
-    def keep(self, rows: list[Row]) -> list[Row]:
+    def keep(self, rows: list[StepRow]) -> list[StepRow]:
         """The rows to write."""
         kept = [row for row in rows if self._passes(row, self._median())]
         self.left_out += len(rows) - len(kept)
@@ -70,7 +70,7 @@ class Thinner:
     def _median(self) -> float:
         return median(self._usual) if self._usual else float("inf")
 
-    def _passes(self, row: Row, usual: float) -> bool:
+    def _passes(self, row: StepRow, usual: float) -> bool:
         self._usual.append(row.wall_ns)
         self._credit = min(self._burst, self._credit + self._per_second * row.wall_ns / 1e9)
         if self._credit >= 1:

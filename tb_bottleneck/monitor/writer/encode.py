@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.struct_pb2 import Struct
 
-from tb_bottleneck.monitor.guard import Happened
+from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.steps.step_rows import COLUMNS, Row
-from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.monitor.steps.step_rows import COLUMNS, StepRow
+from tb_bottleneck.schema.metadata import TELEMETRY_SCHEMA
 from tb_bottleneck.schema.signals import HOST, PLUGIN_NAME
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepColumn, StepRows, Unsupported
 
@@ -24,11 +24,11 @@ Taken = tuple[int, Reading]
 
 
 def packet(
-    sequence: int, rows: Sequence[Row], offset_ns: int, readings: Sequence[Taken], notes: list[Happened]
+    sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[Taken], notes: list[MonitorNote]
 ) -> Packet:
     """`offset_ns` turns the rows' clock into nanoseconds since 1970."""
     return Packet(
-        schema=SCHEMA,
+        schema=TELEMETRY_SCHEMA,
         sequence=sequence,
         series=_series(readings),
         steps=_steps(rows, offset_ns),
@@ -36,9 +36,9 @@ def packet(
     )
 
 
-def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[Happened]) -> RunContext:
+def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[MonitorNote]) -> RunContext:
     """The run's context. A fact that cannot be written as JSON is listed among what is missing."""
-    message = RunContext(schema=SCHEMA, notes=[_note(one) for one in notes])
+    message = RunContext(schema=TELEMETRY_SCHEMA, notes=[_note(one) for one in notes])
     unsupported = dict(missing)
     for name, value in facts.items():
         try:
@@ -51,7 +51,7 @@ def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iter
     return message
 
 
-def scalars(rows: Sequence[Row], readings: Sequence[Taken]) -> dict[str, float]:
+def scalars(rows: Sequence[StepRow], readings: Sequence[Taken]) -> dict[str, float]:
     """The handful for the stock Scalars tab, each the figure of the time since the last packet."""
     steady = [row for row in rows if not row.figures.get("profiled")] or list(rows)
     found: dict[str, float] = {}
@@ -114,7 +114,7 @@ def _series(readings: Sequence[Taken]) -> list[Series]:
     return list(found.values())
 
 
-def _steps(rows: Sequence[Row], offset_ns: int) -> StepRows:
+def _steps(rows: Sequence[StepRow], offset_ns: int) -> StepRows:
     names = [name for name in COLUMNS if any(name in row.figures for row in rows)]
     return StepRows(
         number=[row.number for row in rows],
@@ -124,5 +124,5 @@ def _steps(rows: Sequence[Row], offset_ns: int) -> StepRows:
     )
 
 
-def _note(one: Happened) -> Note:
+def _note(one: MonitorNote) -> Note:
     return Note(unix_ns=one.unix_ns, code=one.code, detail=one.detail)

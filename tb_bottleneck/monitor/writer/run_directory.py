@@ -28,7 +28,7 @@ ALIVE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProcessRank:
     """This process among those of its job."""
 
     rank: int
@@ -37,16 +37,16 @@ class Place:
     """A mark that the ranks of a job share, empty where there is one rank."""
 
 
-def place(environment: Mapping[str, str] = os.environ) -> Place:
+def process_rank(environment: Mapping[str, str] = os.environ) -> ProcessRank:
     """As torchrun and its like tell it in the environment; one rank where they tell nothing."""
     rank, world_size = _count(environment, "RANK", 0), _count(environment, "WORLD_SIZE", 1)
     if world_size < 2 or rank >= world_size:
-        return Place(0, 1, "")
+        return ProcessRank(0, 1, "")
     text = "\0".join(environment.get(name, "") for name in _JOB)
-    return Place(rank, world_size, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6])
+    return ProcessRank(rank, world_size, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6])
 
 
-def new_directory(logdir: Path, here: Place, now: float | None = None) -> Path:
+def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> Path:
     """Makes this process's run directory, under an absolute path: trainings change where they are. Raises OSError.
 
     It is never one that is there: containers number their processes from 1, so that those of a sweep on several
@@ -67,7 +67,7 @@ def new_directory(logdir: Path, here: Place, now: float | None = None) -> Path:
     return directory
 
 
-def for_traces(own: Path, here: Place) -> Path:
+def trace_directory(own: Path, here: ProcessRank) -> Path:
     """Rank 0's directory of the same job: the newest, because a job may have been started again. Else our own."""
     if here.rank == 0:
         return own
@@ -75,7 +75,7 @@ def for_traces(own: Path, here: Place) -> Path:
     return max(theirs, key=lambda path: path.name, default=own)
 
 
-def living(logdir: Path, now: float | None = None) -> list[Path]:
+def live_directories(logdir: Path, now: float | None = None) -> list[Path]:
     """The directories at any depth of a logdir that a monitor wrote to within the last ALIVE_S seconds."""
     now = time.time() if now is None else now
     found = []
@@ -96,7 +96,7 @@ def _last_written(directory: Path) -> float:
     return max(times)
 
 
-def ask(directory: Path) -> bool:
+def request_capture(directory: Path) -> bool:
     """Puts the request for a trace there. False where one lies there already. Raises OSError."""
     try:
         os.close(os.open(directory / _REQUEST, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -105,7 +105,7 @@ def ask(directory: Path) -> bool:
     return True
 
 
-class Requests:
+class CaptureRequests:
     """Looks whether a trace was asked for. Only that the file is there counts: it is never opened."""
 
     def __init__(self, directory: Path) -> None:

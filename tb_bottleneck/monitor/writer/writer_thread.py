@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_bottleneck.monitor.capture.change_detector import Changes
-from tb_bottleneck.monitor.capture.trace_capture import Captures
-from tb_bottleneck.monitor.capture.trace_files import Text, Traces
-from tb_bottleneck.monitor.guard import Guard, Happened
+from tb_bottleneck.monitor.capture.change_detector import ChangeDetector
+from tb_bottleneck.monitor.capture.trace_capture import TraceCapture
+from tb_bottleneck.monitor.capture.trace_files import TraceText, TraceWriter
+from tb_bottleneck.monitor.guard import Guard, MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
-from tb_bottleneck.monitor.steps.step_rows import Row, Thinner, Waiting
+from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
 from tb_bottleneck.monitor.writer import encode
 from tb_bottleneck.monitor.writer.event_file import EventFile
-from tb_bottleneck.monitor.writer.run_directory import Requests
+from tb_bottleneck.monitor.writer.run_directory import CaptureRequests
 from tb_bottleneck.schema.signals import CONTEXT_TAG, ENDED, PACKET_TAG
 
 PACKET_S = 5.0
@@ -28,11 +28,11 @@ MOST_NOTES_AGAIN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class WriterInputs:
     """Where the pump takes from: `facts` and `missing` by name, `hook_ns` is the hooks' own time up to now. `heard` is
     given each sampler's readings, for facts that are made of them."""
 
-    rows: Waiting
+    rows: RowQueue
     samplers: Sequence[Sampler]
     facts: Callable[[], Mapping[str, object]]
     missing: Callable[[], Mapping[str, str]]
@@ -40,11 +40,17 @@ class Sources:
     heard: Callable[[Sequence[Reading]], None]
 
 
-class Pump:
+class WriterThread:
     """Runs until `stop`. Nothing it does can fail into the training: what raises is switched off or tried again."""
 
     def __init__(
-        self, directory: Path, sources: Sources, captures: Captures, traces: Traces, guard: Guard, every_s: float
+        self,
+        directory: Path,
+        sources: WriterInputs,
+        captures: TraceCapture,
+        traces: TraceWriter,
+        guard: Guard,
+        every_s: float,
     ) -> None:
         self._directory = directory
         self._from = sources
@@ -55,17 +61,17 @@ class Pump:
         self._samplers = dict(enumerate(sources.samplers))
         self._due = dict.fromkeys(self._samplers, 0.0)
         self._readings: deque[encode.Taken] = deque(maxlen=MOST_READINGS)
-        self._texts: deque[Text] = deque()
-        self._changes = Changes()
-        self._thinner = Thinner()
-        self._requests = Requests(directory)
+        self._texts: deque[TraceText] = deque()
+        self._changes = ChangeDetector()
+        self._thinner = RowRateLimiter()
+        self._requests = CaptureRequests(directory)
         self._file: EventFile | None = None
         self._sequence = 0
         self._contexts = 0
         self._last_context: tuple[object, object] | None = None
         self._facts_at = float("-inf")
-        self._notes: list[Happened] = []
-        self._all_notes: list[Happened] = []
+        self._notes: list[MonitorNote] = []
+        self._all_notes: list[MonitorNote] = []
         self._last_step = -1
         self._began = time.monotonic()
         self._cost = (0.0, time.perf_counter_ns())
@@ -84,7 +90,7 @@ class Pump:
         if self._thread.ident is not None:
             self._thread.join(within_s)
 
-    def take(self, text: Text) -> None:
+    def take(self, text: TraceText) -> None:
         """A trace's text to be packed; called on the training thread."""
         self._texts.append(text)
 
@@ -139,7 +145,7 @@ class Pump:
         except OSError as error:
             self._reopen(error)
 
-    def _append(self, kept: list[Row], rows: list[Row], readings: list[encode.Taken]) -> None:
+    def _append(self, kept: list[StepRow], rows: list[StepRow], readings: list[encode.Taken]) -> None:
         if self._file is None:
             raise OSError("there is no event file")
         self._write_context()

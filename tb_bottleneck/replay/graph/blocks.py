@@ -1,13 +1,13 @@
-"""Items gathered into blocks, so that a simulation steps over blocks and not over items.
+"""Groups items into blocks, so that a simulation steps over blocks instead of items.
 
-Within a block the host goes straight on, and all operations are of one stream: so what the block does to the host's
+Within a block, the host does not wait, and all operations are on one stream. So the effect of the block on the host's
 clock h and the stream's clock f is
 
     h' = h + advance                              the sum of gaps and costs
     f' = max(f + busy, h + reach)                 the sum of pauses and lengths; the latest launch, and what follows it
 
-whatever h and f are (a linear map in the max-plus algebra). `advance`, `busy` and `reach` are cumulative sums and one
-np.maximum.reduceat over all blocks at once. A block ends where another item depends on its end, or waits.
+for any h and f (a linear map in the max-plus algebra). `advance`, `busy` and `reach` are cumulative sums and one
+np.maximum.reduceat over all blocks at once. A block ends where another item depends on its end, or where it waits.
 """
 
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ import numpy as np
 
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.graph.wait_targets import QUEUE
 from tb_bottleneck.trace.table import Bools, Ints
 
-# Blocks end early so that a full queue is seen to within this many items.
+# Blocks are short enough that a full queue is noticed within this many items.
 LONGEST_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Which items make a block: `first` and `last` of each, and what it depends on, as rows of blocks; -1 for none."""
+    """The blocks: `first` and `last` item of each, and its dependencies as rows of blocks; -1 for none."""
 
     first: Ints
     last: Ints
-    block: Ints  # of each item
+    block: Ints  # for each item
     anchor: int  # the item with the judged device's first operation
     follows: list[int]
     stream: list[int]
@@ -43,17 +43,17 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """What each block does, in ns: the columns of the drawing above, and the lags of what it depends on."""
+    """The effect of each block, in ns: the terms of the formulas above, and the lags of its dependencies."""
 
     advance: list[int]
     busy: list[int]
     reach: list[int]
-    after_reach: list[int]  # from the end of what the block comes after to its own end
+    after_reach: list[int]  # from the end of the dependency `after` to the block's own end
     lag: list[int]
 
 
 def layout_of(graph: Graph) -> Layout:
-    """Cuts the items into blocks."""
+    """Splits the items into blocks."""
     items = graph.items
     judged = np.isin(items.stream, graph.judged)
     anchor = int(np.argmax(judged)) if judged.any() else 0
@@ -81,7 +81,7 @@ def layout_of(graph: Graph) -> Layout:
 
 
 def maps_of(items: Items, layout: Layout) -> Maps:
-    """The maps of all blocks."""
+    """Returns the maps of all blocks."""
     first, last = layout.first, layout.last
     before = np.maximum(first - 1, 0)
     gap = items.gap.sum(axis=1)
@@ -102,7 +102,7 @@ def maps_of(items: Items, layout: Layout) -> Maps:
 
 
 def _begins(items: Items, anchor: int) -> Bools:
-    """Which items begin a block."""
+    """Returns the items that begin a block."""
     count = len(items)
     numbers = np.arange(count)
     begins = np.zeros(count, np.bool_)
@@ -114,7 +114,7 @@ def _begins(items: Items, anchor: int) -> Bools:
     for target in (items.waits, items.after, items.follows[items.follows != numbers - 1]):
         ends[target[target >= 0]] = True
     begins[1:] |= ends[:-1]
-    # The stream used last, where the item itself uses none.
+    # The stream used last, for items that use none.
     used = np.maximum.accumulate(np.where(items.stream >= 0, numbers, 0))
     begins[1:] |= (items.stream[1:] >= 0) & (items.stream[used[:-1]] != items.stream[1:])
     since = numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
@@ -122,11 +122,11 @@ def _begins(items: Items, anchor: int) -> Bools:
 
 
 def _room(items: Items, block: Ints, blocks: int) -> Ints:
-    """For each block the one whose end makes room for its launches; -1 where the queue cannot be full."""
+    """Returns for each block the one whose end makes room for its launches; -1 if the queue cannot be full."""
     room = np.full(blocks, NONE)
     launching = np.flatnonzero((items.stream >= 0) & (items.follows != HOSTLESS))
-    for stream in groups(items.stream[launching]):
-        mine = block[launching[stream]]
-        if len(mine) > QUEUE:
-            room[mine[QUEUE:]] = mine[:-QUEUE]
+    for stream in rows_by_key(items.stream[launching]):
+        own = block[launching[stream]]
+        if len(own) > QUEUE:
+            room[own[QUEUE:]] = own[:-QUEUE]
     return room

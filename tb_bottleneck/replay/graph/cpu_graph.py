@@ -1,4 +1,4 @@
-"""The graph of a run on the CPU: there the host's thread is the device, and its steps are a chain of what it did."""
+"""The graph of a CPU run: the host's thread is the device, and the graph is a chain of its steps."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 def host_graph_of(recording: Recording) -> Graph:
-    """One item per edge of the steps; the gap before each is the step, by what the host did in it."""
+    """Returns a graph with one item per step edge; the gap before each item is the step, by host activity."""
     edges, main = recording.steps.edges, recording.host.main_thread
     gap = np.zeros((len(edges), len(Activity)), np.int64)
     if main is not None:
@@ -43,5 +43,5 @@ def host_graph_of(recording: Recording) -> Graph:
 
 
 def _unexplained(recording: Recording, count: int) -> Ints:
-    """What the account leaves unexplained, in equal parts."""
+    """Returns the unexplained time of the account, in equal parts."""
     return np.full(count, recording.account.ns[Regime.UNEXPLAINED] // max(count - 1, 1))

@@ -1,4 +1,4 @@
-"""Rows by what they have in common: streams, threads. A trace may hold many thousands of either."""
+"""Groups rows by a key, such as stream or thread, of which a trace may contain many thousands."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ import numpy as np
 from tb_bottleneck.trace.table import Ints
 
 
-def groups(keys: Ints) -> Iterator[Ints]:
-    """The rows of each distinct key, in their order; key by key in ascending order."""
+def rows_by_key(keys: Ints) -> Iterator[Ints]:
+    """Yields the rows of each distinct key, in their original order; keys ascending."""
     if not len(keys):
         return
     order = np.argsort(keys, kind="stable")

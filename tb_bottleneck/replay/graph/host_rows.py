@@ -1,8 +1,7 @@
-"""The host's part of the graph: the calls that launch or wait, and which row each one follows.
+"""The host's part of the graph: the calls that launch or wait, and the row that each one follows.
 
-Everything else on the host is the time between two rows. A row follows the one before it on its own thread, unless
-another thread's row ended later and close before it: then that thread handed over, as the forward and the autograd
-thread do.
+All other host time is between two rows. A row follows the previous row on its own thread, unless another thread's row
+ended later and close before it: then that thread handed over, as the forward thread does to the autograd thread.
 """
 
 from dataclasses import dataclass
@@ -10,34 +9,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
-# A thread whose own last row ended this much before another's was idle meanwhile: the other handed over to it.
-HANDOVER_NS = 50_000
+# A thread whose previous row ended this long before another thread's was idle: the other thread handed over to it.
+THREAD_HANDOVER_NS = 50_000
 NONE = -1
 _FREES = ("Free", "Unmap", "Release")
-# CUDA C++ Programming Guide, implicit synchronisation: device memory is given back when the device is done with it.
+# CUDA C++ Programming Guide, implicit synchronisation: freeing device memory waits until the device has finished with
+# it.
 _SYNCHRONISING = ("cudaFree", "hipFree")
 
 
 @dataclass(frozen=True, eq=False)
 class HostRows(Table):
-    """Calls that launch or wait, and the begins of steps, sorted by start."""
+    """Calls that launch or wait, and the starts of steps, sorted by start."""
 
     call: Ints = column("row of calls", "the call; -1 for the begin of a step")
-    mark: Ints = column("index", "which edge of the steps this is; -1 for a call")
+    mark: Ints = column("index", "the step edge; -1 for a call")
     start: Ints = column("ns", "begin")
     end: Ints = column("ns", "return")
     thread: Ints = column("row of threads", "the thread")
-    follows: Ints = column("row of host rows", "the row that has to return before this one can begin; -1 for none")
+    follows: Ints = column("row of host rows", "the row that must return before this one can begin; -1 for none")
 
     def of_calls(self, calls: int) -> Ints:
-        """The row of each of so many calls; -1 for one that takes no part."""
+        """Returns the row of each of `calls` calls; -1 for calls without a row."""
         row_of = np.full(calls, NONE)
         taking_part = np.flatnonzero(self.call >= 0)
         row_of[self.call[taking_part]] = taking_part
@@ -45,24 +45,24 @@ class HostRows(Table):
 
 
 def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
-    """The rows of a recording. The edges of a window that was not cut into steps are no rows."""
+    """Returns the rows of a recording. The edges of a window without steps get no rows."""
     calls = trace.calls
-    taken = np.flatnonzero(_taking_part(trace))
+    selected = np.flatnonzero(_gets_row(trace))
     edges = np.empty(0, np.int64) if steps.basis == "whole" else steps.host
-    call = np.concatenate((np.full(len(edges), NONE), taken))
-    mark = np.concatenate((np.arange(len(edges)), np.full(len(taken), NONE)))
-    start = np.concatenate((edges, calls.start[taken]))
-    end = np.concatenate((edges, calls.end[taken]))
-    thread = np.concatenate((np.full(len(edges), main_thread), calls.thread[taken]))
-    order = np.lexsort((-end, mark < 0, start))  # a step begins before the call that begins with it
+    call = np.concatenate((np.full(len(edges), NONE), selected))
+    mark = np.concatenate((np.arange(len(edges)), np.full(len(selected), NONE)))
+    start = np.concatenate((edges, calls.start[selected]))
+    end = np.concatenate((edges, calls.end[selected]))
+    thread = np.concatenate((np.full(len(edges), main_thread), calls.thread[selected]))
+    order = np.lexsort((-end, mark < 0, start))  # a step begins before the call that begins at the same time
     start, end, thread = start[order], end[order], thread[order]
     return HostRows(call[order], mark[order], start, end, thread, _predecessors(start, end, thread))
 
 
 def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
-    """For each call whether device work ended while it ran, and the operation that ended last by its return.
+    """Returns for each call whether device work ended while it ran, and the operation that ended last by its return.
 
-    The end may seem to lie a little behind the return, as inexact as the device's clock is.
+    Because the device's clock is inexact, the end may appear slightly after the return.
     """
     ops, calls = trace.all_device_ops, trace.calls
     if not len(ops):
@@ -74,19 +74,19 @@ def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
 
 
 def drains(trace: Trace) -> Bools:
-    """Calls that give memory back and wait for the device: plain frees always do, others where they were seen to."""
+    """Returns the calls that free memory and wait for the device: plain frees, and others that were seen to wait."""
     calls = trace.calls
     always = name_matches(trace.names, calls.name, _SYNCHRONISING.__contains__)
     frees = name_matches(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
     long = calls.end - calls.start > SHORTEST_WAIT_NS
-    found: Bools = (calls.role == Role.ALLOCATE) & (always | (frees & long & ended_inside(trace)[0]))
-    return found
+    mask: Bools = (calls.role == Role.ALLOCATE) & (always | (frees & long & ended_inside(trace)[0]))
+    return mask
 
 
-def _taking_part(trace: Trace) -> Bools:
-    """Calls with device work of their own, waits, and frees that drain; of threads that neither launch nor block none.
+def _gets_row(trace: Trace) -> Bools:
+    """Returns the calls that get a row: device work, waits and frees that drain, on threads that launch or block.
 
-    NCCL's watchdog and the like only ask whether something is done: they hold nobody up.
+    NCCL's watchdog and similar threads only query whether work has finished: they delay nothing.
     """
     calls, ops = trace.calls, trace.all_device_ops
     launching = np.zeros(len(calls), np.bool_)
@@ -99,11 +99,11 @@ def _taking_part(trace: Trace) -> Bools:
 
 def _predecessors(start: Ints, end: Ints, thread: Ints) -> Ints:
     own = np.full(len(start), NONE)
-    for rows in groups(thread):
+    for rows in rows_by_key(thread):
         own[rows[1:]] = rows[:-1]
     by_end = np.argsort(end, kind="stable")
     latest = np.searchsorted(end[by_end], start, side="right") - 1
     other = np.where(latest >= 0, by_end[np.maximum(latest, 0)], NONE)
     other = np.where(other < np.arange(len(start)), other, NONE)
-    handed = (other >= 0) & ((own < 0) | (end[other] > end[own] + HANDOVER_NS))
+    handed = (other >= 0) & ((own < 0) | (end[other] > end[own] + THREAD_HANDOVER_NS))
     return np.where(handed, other, own).astype(np.int64)

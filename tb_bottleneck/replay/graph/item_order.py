@@ -1,7 +1,8 @@
-"""In which order the host rows and the device operations become items, so that each comes after what it depends on.
+"""Orders host rows and device operations as items, so that each comes after everything it depends on.
 
-Rows come by start. An operation comes with the row that launched it, unless one before it on its stream was launched
-later: a stream keeps its order, so it comes with that one's row instead, and its own launch no longer matters.
+Rows are ordered by start. An operation comes with the row that launched it, unless an earlier operation on its stream
+was launched later: a stream keeps its order, so the operation comes with that one's row, and its own launch no longer
+matters.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.replay.graph.device_dependencies import stream_free
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
@@ -18,10 +19,11 @@ _BARE, _LINKED, _HOSTLESS = range(3)
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Per operation: its launching row (-1 for none), whether it comes with it, its item, when its stream was free.
+class ItemOrder:
+    """Where each operation and each row is among the items.
 
-    Per item: its operation and its row (-1 for none), and whether it is the first and the last item of that row. Per
+    Per operation: its launching row (-1 for none), whether it comes with that row, its item, when its stream was free.
+    Per item: its operation and its row (-1 for none), and whether it is the first or the last item of that row. Per
     row: its last item.
     """
 
@@ -36,16 +38,18 @@ class Places:
     last_item: Ints
 
 
-def places_of(trace: Trace, rows: HostRows) -> Places:
-    """Orders them."""
+def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
+    """Orders the operations and rows of a trace."""
     ops = trace.all_device_ops
     launch = _launching_rows(trace, rows)
     key = np.where(launch >= 0, launch, np.maximum(np.searchsorted(rows.start, ops.start, side="right") - 1, 0))
     unlaunched = launch < 0
-    for mine in groups(ops.queue):
-        # One without a launch comes right behind the one before it.
-        own = np.where(unlaunched[mine], np.where(np.arange(len(mine)) == 0, key[mine], 0), key[mine])
-        key[mine] = np.maximum.accumulate(own)
+    for on_stream in rows_by_key(ops.queue):
+        # An operation without a launch comes directly after its predecessor.
+        own = np.where(
+            unlaunched[on_stream], np.where(np.arange(len(on_stream)) == 0, key[on_stream], 0), key[on_stream]
+        )
+        key[on_stream] = np.maximum.accumulate(own)
     linked = (launch >= 0) & (key == launch)
     launches = np.zeros(len(rows), np.bool_)
     launches[launch[linked]] = True
@@ -66,11 +70,11 @@ def places_of(trace: Trace, rows: HostRows) -> Places:
     last[hosted] = np.diff(row[hosted], append=NONE) != 0
     last_item = np.full(len(rows), NONE)
     last_item[row[last]] = np.flatnonzero(last)
-    return Places(launch, linked, item, stream_free(ops.queue, ops.start, ops.end), op, row, first, last, last_item)
+    return ItemOrder(launch, linked, item, stream_free(ops.queue, ops.start, ops.end), op, row, first, last, last_item)
 
 
 def _launching_rows(trace: Trace, rows: HostRows) -> Ints:
-    """The row that launched each operation; -1 where it is not known or takes no part."""
+    """Returns the row that launched each operation; -1 if it is unknown or has no row."""
     ops = trace.all_device_ops
-    row_of = np.append(rows.of_calls(len(trace.calls)), NONE)  # the last one stands for operations without a call
+    row_of = np.append(rows.of_calls(len(trace.calls)), NONE)  # the last value is for operations without a call
     return np.asarray(row_of[np.where(ops.launched, ops.call, len(trace.calls))], np.int64)

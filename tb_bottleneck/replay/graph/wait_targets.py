@@ -1,10 +1,10 @@
-"""What a call waited for, if it did: the operation that has to be over before the host goes on.
+"""Finds what each call waited for: the operation that has to end before the host continues.
 
-- a copy waits for its own operation where that ran during the call;
-- a wait waits for the last work put on the stream before it; which stream is told by what ended last inside the call,
-  or by what was launched last where the call found its work done. One for a whole device waits for all of it;
-- a free waits for the whole device;
-- a launch waits where the queue is full: many operations are ahead of it, and it takes unusually long.
+- A copy waits for its own operation if that ran during the call.
+- A wait waits for the last work put on the stream before it. The stream is that of the last operation that ended inside
+  the call, or of the last launch if the call found its work done. A wait for a device waits for all streams.
+- A free waits for the whole device.
+- A launch waits if the queue is full: many operations are ahead of it, and it takes unusually long.
 """
 
 from dataclasses import dataclass
@@ -13,42 +13,43 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS, USUAL_CALL_NS
-from tb_bottleneck.replay.graph.group_rows import groups
+from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, drains, ended_inside
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
-# How many operations a stream's queue holds: a launch beyond blocks (HolisticTraceAnalysis, constants.py: about 1024).
+# Number of operations that a stream's queue holds; launches beyond it block (HolisticTraceAnalysis, constants.py: about
+# 1024).
 QUEUE = 1024
-# With fewer than these ahead of it, a launch that takes long is held up by something else.
+# With fewer operations ahead of it, something else delays a launch that takes long.
 FULL_QUEUE = QUEUE // 2
-# A launch that blocks takes at least this; the usual one 3 to 10 us.
+# A launch that blocks takes at least this long; a usual one takes 3 to 10 us.
 BLOCKED_LAUNCH_NS = BLOCKING_CALL_NS
 
 
 @dataclass(frozen=True, eq=False)
-class Waits(Table):
-    """One row per host row: what it waits for, and how long it takes when it need not wait."""
+class WaitTargets(Table):
+    """One row per host row: what it waits for, and how long it takes if it does not have to wait."""
 
-    op: Ints = column("row of device ops", "the operation that must be over; -1 for none")
-    whole: Bools = column("flag", "whether all work of the devices must be over")
-    lag: Ints = column("ns", "from the end of that to the return; negative where the call returns before")
-    cost: Ints = column("ns", "the call's own time, from when it does its launching")
-    unknown: Ints = column("ns", "time in a wait of which nothing recorded tells what for")
+    op: Ints = column("row of device ops", "the operation that must end; -1 for none")
+    whole: Bools = column("flag", "True if all work of the devices must end")
+    lag: Ints = column("ns", "from the end of that work to the return; negative if the call returns earlier")
+    cost: Ints = column("ns", "the call's own time, from its launch on")
+    unknown: Ints = column("ns", "time in a wait with no recorded reason")
 
 
-def find_waits(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> Waits:
-    """The waits of the host rows.
+def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> WaitTargets:
+    """Returns what each host row waits for.
 
-    `issue` is when each row did its launching, its begin where it launches nothing; `launched_end` is when all work was
-    over that had been launched by then.
+    `issue` is when each row did its launching, or its begin if it launches nothing; `launched_end` is when all work
+    that had been launched by then ended.
     """
     calls, ops = trace.calls, trace.all_device_ops
     if not len(calls):
         none, never = np.full(len(rows), NONE), np.zeros(len(rows), np.bool_)
-        return _timed(trace, rows, issue, launched_end, _Held(none, never, never, never, never))
+        return _timed(trace, rows, issue, launched_end, _WaitCandidates(none, never, never, never, never))
     is_call = rows.call >= 0
     role = np.where(is_call, calls.role[rows.call], Role.OTHER)
     length = rows.end - rows.start
@@ -65,20 +66,24 @@ def find_waits(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) ->
     blocked = waiting & inside & (length > SHORTEST_WAIT_NS)
     whole |= waiting & _named(trace, rows, "DeviceSynchronize", "CtxSynchronize")
     op[blocked & ~whole] = latest[blocked & ~whole]
-    found = waiting & ~blocked & ~whole & _named(trace, rows, "StreamSynchronize")
-    op[found] = _last_done(trace, rows.start[found], rows.end[found])
+    unblocked = waiting & ~blocked & ~whole & _named(trace, rows, "StreamSynchronize")
+    op[unblocked] = _last_done(trace, rows.start[unblocked], rows.end[unblocked])
     whole |= is_call & drains(trace)[rows.call]
 
     full, made_room = _queue_full(trace, rows)
     op[full] = made_room[full]
     return _timed(
-        trace, rows, issue, launched_end, _Held(op, whole, whole | (op >= 0), blocked | copied | full, waiting)
+        trace,
+        rows,
+        issue,
+        launched_end,
+        _WaitCandidates(op, whole, whole | (op >= 0), blocked | copied | full, waiting),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
-    """What was found of each host row: the operation, whether all are meant, and whether it really waited."""
+class _WaitCandidates:
+    """Per host row: the operation, whether it means all work, whether it may wait, and whether it really waited."""
 
     op: Ints
     whole: Bools
@@ -87,22 +92,22 @@ class _Held:
     waiting: Bools
 
 
-def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, found: _Held) -> Waits:
-    # Another device may go on beyond a wait that names one: then it waited for less than all.
-    whole = found.whole & (launched_end <= rows.end + RETURN_LAG_NS)
-    held = found.held & (whole | (found.op >= 0))
-    over = np.where(whole, launched_end, trace.all_device_ops.end[found.op] if len(trace.all_device_ops) else 0)
+def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candidates: _WaitCandidates) -> WaitTargets:
+    # Another device may continue after a wait that names one device: then it waited for less than all.
+    whole = candidates.whole & (launched_end <= rows.end + RETURN_LAG_NS)
+    held = candidates.held & (whole | (candidates.op >= 0))
+    over = np.where(whole, launched_end, trace.all_device_ops.end[candidates.op] if len(trace.all_device_ops) else 0)
     since = rows.end - over
-    binding = found.binding | (whole & (since < rows.end - rows.start))
-    # A free has work of its own behind the wait; a call that found its work done took all its time for itself.
+    binding = candidates.binding | (whole & (since < rows.end - rows.start))
+    # A free does work of its own after the wait; a call that found its work done needed all of its time for itself.
     own = np.where(
-        whole & ~found.waiting, rows.end - np.maximum(issue, over), np.minimum(USUAL_CALL_NS, rows.end - issue)
+        whole & ~candidates.waiting, rows.end - np.maximum(issue, over), np.minimum(USUAL_CALL_NS, rows.end - issue)
     )
     cost = np.maximum(np.where(held & binding, own, rows.end - issue), 0)
-    behind = np.where(whole & ~found.waiting, rows.end - rows.start, USUAL_CALL_NS)
-    unknown = found.waiting & ~held & (rows.end - rows.start > BLOCKING_CALL_NS)
-    return Waits(
-        op=np.where(held & ~whole, found.op, NONE),
+    behind = np.where(whole & ~candidates.waiting, rows.end - rows.start, USUAL_CALL_NS)
+    unknown = candidates.waiting & ~held & (rows.end - rows.start > BLOCKING_CALL_NS)
+    return WaitTargets(
+        op=np.where(held & ~whole, candidates.op, NONE),
         whole=whole,
         lag=np.where(held, np.where(binding, since, np.minimum(since, behind)), 0),
         cost=cost,
@@ -115,7 +120,7 @@ def _named(trace: Trace, rows: HostRows, *words: str) -> Bools:
 
 
 def _own_last(trace: Trace) -> Ints:
-    """The operation of each call that ends last; -1 where it has none."""
+    """Returns the operation of each call that ends last; -1 if it has none."""
     ops = trace.all_device_ops
     own = np.full(len(trace.calls), NONE)
     rows = np.flatnonzero(ops.launched)
@@ -125,7 +130,7 @@ def _own_last(trace: Trace) -> Ints:
 
 
 def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
-    """The operation launched last before each time, if it was over by the return; -1 where it was not."""
+    """Returns the last operation launched before each time, if it ended by the return; otherwise -1."""
     ops, calls = trace.all_device_ops, trace.calls
     launched = np.flatnonzero(ops.launched)
     if not len(launched):
@@ -138,19 +143,19 @@ def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
 
 
 def _queue_full(trace: Trace, rows: HostRows) -> tuple[Bools, Ints]:
-    """Which launches found the queue full, and the operation whose end made room."""
+    """Returns the launches that found the queue full, and the operation whose end made room."""
     ops, calls = trace.all_device_ops, trace.calls
     full, made_room = np.zeros(len(rows), np.bool_), np.full(len(rows), NONE)
     row_of = rows.of_calls(len(calls))
     launched = np.flatnonzero(ops.launched)
-    for stream in groups(ops.queue[launched]):
-        mine = launched[stream]
-        call = ops.call[mine]
+    for stream in rows_by_key(ops.queue[launched]):
+        on_stream = launched[stream]
+        call = ops.call[on_stream]
         begun, returned = calls.start[call], calls.end[call]
-        ahead = np.arange(len(mine)) - np.searchsorted(ops.start[mine], begun, side="right")
+        ahead = np.arange(len(on_stream)) - np.searchsorted(ops.start[on_stream], begun, side="right")
         at = np.flatnonzero((ahead >= FULL_QUEUE) & (returned - begun > BLOCKED_LAUNCH_NS))
-        over = np.searchsorted(np.maximum.accumulate(ops.end[mine]), returned[at], side="right") - 1
+        over = np.searchsorted(np.maximum.accumulate(ops.end[on_stream]), returned[at], side="right") - 1
         at, over = at[over >= 0], over[over >= 0]
         row = row_of[call[at]]
-        full[row[row >= 0]], made_room[row[row >= 0]] = True, mine[over[row >= 0]]
+        full[row[row >= 0]], made_room[row[row >= 0]] = True, on_stream[over[row >= 0]]
     return full, made_room

@@ -1,1 +1,1 @@
-"""One scenario per file: what a cure changes in the recorded world, what it assumes, what bounds it."""
+"""Scenarios, one per file: the changes of a fix to the recorded graph, its assumptions and its bounds."""

@@ -1,66 +1,66 @@
-"""Sizes are padded so that products load their operands in full width, as the recording's aligned products do.
+"""Pads sizes so that products load their operands at full width, as the recording's aligned products do.
 
-Changes: kernels chosen for odd shapes reach the share of the device's peak that aligned products of their type reach.
-Assumes: padding adds little to the work, and aligned products of these sizes run as well as the others.
-Bounds: never shorter than their tensors take at the device's bandwidth. At worst they get half of the way there; at
-best they reach what the best tenth of the aligned products' time reaches.
+Changes: kernels chosen for odd shapes reach the same share of the device's peak as aligned products of their type.
+Assumes: padding adds little work, and aligned products of these sizes run as well as the recorded aligned ones.
+Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High: the
+share of the peak that the best tenth of the aligned products (by time) reaches.
 """
 
 import numpy as np
 
 from tb_bottleneck.knowledge.precisions import misaligned, precision_of
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-BEST = 0.9
-# Fewer aligned products than these tell no rate.
+BEST_TIME_SHARE = 0.9
+# With fewer aligned products, no rate can be derived.
 MIN_ALIGNED = 3
 
 
-def cure(world: World, case: Case) -> World | None:
-    """Shortens the products; None where shapes do not tell the rates, or no aligned product of their type ran."""
-    recording = world.facts.recording
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Shortens the products. Returns None if shapes do not give the rates, or no aligned product of the type ran."""
+    recording = graph.base.recording
     ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
-    bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)
+    compute_bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)
     odd = name_matches(names, ops.name, misaligned)
-    left = np.ones(len(ops))
-    for dtype in {_dtype(names[name]) for name in np.unique(ops.name[bound & odd]).tolist()}:
-        alike = bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
-        rate = _rate(bounds.reached, ops.end - ops.start, alike & ~odd, best=case is Case.HIGH)
+    factors = np.ones(len(ops))
+    for dtype in {_dtype(names[name]) for name in np.unique(ops.name[compute_bound & odd]).tolist()}:
+        same_type = compute_bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
+        rate = _rate(bounds.reached, ops.end - ops.start, same_type & ~odd, best=estimate is Estimate.HIGH)
         if rate is not None:
-            mine = alike & odd
-            left[mine] = np.clip(bounds.reached[mine] / rate, np.minimum(bounds.other[mine], 1.0), 1.0)
-    if not (left < 1).any():
+            rows = same_type & odd
+            factors[rows] = np.clip(bounds.reached[rows] / rate, np.minimum(bounds.other[rows], 1.0), 1.0)
+    if not (factors < 1).any():
         return None
-    halfway = (1 + left) / 2 if case is Case.LOW else left
-    return world.but(length=scaled(world.items.length, _of_items(world, halfway)))
+    halfway = (1 + factors) / 2 if estimate is Estimate.LOW else factors
+    return graph.with_items(length=scale_column(graph.items.length, _of_items(graph, halfway)))
 
 
 def _dtype(name: str) -> tuple[str, str | None] | None:
-    told = precision_of(name)
-    return (told.unit, told.dtype) if told is not None else None
+    precision = precision_of(name)
+    return (precision.unit, precision.dtype) if precision is not None else None
 
 
 def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | None:
-    """The share of the peak that these products reach, weighted by time; of the best of them, or at the median."""
-    found = np.flatnonzero(rows)
-    if len(found) < MIN_ALIGNED:
+    """Returns the share of the peak that these products reach, weighted by time: of the best tenth, or the median."""
+    selected = np.flatnonzero(rows)
+    if len(selected) < MIN_ALIGNED:
         return None
-    order = found[np.argsort(reached[found], kind="stable")]
+    order = selected[np.argsort(reached[selected], kind="stable")]
     time = np.cumsum(length[order])
-    return float(reached[order[np.searchsorted(time, time[-1] * (BEST if best else 0.5))]])
+    return float(reached[order[np.searchsorted(time, time[-1] * (BEST_TIME_SHARE if best else 0.5))]])
 
 
-def _of_items(world: World, left: Floats) -> Floats:
-    """Of each item, what is left of its operation; the factors are of the judged device's operations."""
-    recording = world.facts.recording
-    every = np.ones(len(world.facts.ops) + 1)  # the last one stands for items without an operation
-    every[np.flatnonzero(world.facts.ops.device == recording.trace.device_index)] = left
-    return np.asarray(every[world.items.op])
+def _of_items(graph: ModifiedGraph, factors: Floats) -> Floats:
+    """Returns the factor of each item's operation; `factors` has one value per operation of the judged device."""
+    recording = graph.base.recording
+    all_factors = np.ones(len(graph.base.ops) + 1)  # the last one is for items without an operation
+    all_factors[np.flatnonzero(graph.base.ops.device == recording.trace.device_index)] = factors
+    return np.asarray(all_factors[graph.items.op])
 
 
-SCENARIO = Scenario("alignment", cure)
+SCENARIO = Scenario("alignment", apply)

@@ -1,32 +1,36 @@
-"""Twice as many samples per step: kernels that leave most of the device idle take no longer for them.
+"""Doubles the samples per step: kernels that leave most of the device idle take no longer.
 
-Changes: kernels that fill the device, copies and loading take twice as long; kernels too small to fill it, the
-optimizer and collectives stay, and so does the host. What is predicted is the time for the recorded samples.
-Assumes: memory suffices, and the training does as well with the larger batch.
-Bounds: at worst small kernels take half as long again; at best as expected.
+Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill it, the
+optimizer, collectives and the host stay the same. The predicted time is that of the recorded number of samples.
+Assumes: there is enough memory, and training converges as well with the larger batch.
+Bounds: low: small kernels take half as long again. High: as expected.
 """
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.underfilled import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 
-TIMES = 2
-GROWING = {Case.EXPECTED: 1.0, Case.LOW: 1.5, Case.HIGH: 1.0}
+BATCH_FACTOR = 2
+SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 1.0}
 
 
-def cure(world: World, case: Case) -> World:
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Doubles the work of each step."""
-    items, ops = world.items, world.facts.ops
-    small = underfilled(ops, world.facts.recording.trace.multiprocessors)[items.op]
-    optimizer = world.inside(world.facts.spans_named("Optimizer.step#"))
-    grows = np.where(world.works(*COMPUTE_KERNELS), np.where(small, GROWING[case], TIMES), 1.0)
-    grows = np.where(world.works(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), TIMES, np.where(optimizer, 1.0, grows))
-    gap = world.gap_scaled(Activity.LOAD_BATCH, TIMES)
-    return world.but(length=scaled(items.length, grows), gap=gap).with_batch(TIMES)
+    items, ops = graph.items, graph.base.ops
+    small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
+    optimizer = graph.issued_in(graph.base.spans_named("Optimizer.step#"))
+    grows = np.where(
+        graph.with_work(*COMPUTE_KERNELS), np.where(small, SMALL_KERNEL_GROWTH[estimate], BATCH_FACTOR), 1.0
+    )
+    grows = np.where(
+        graph.with_work(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), BATCH_FACTOR, np.where(optimizer, 1.0, grows)
+    )
+    gap = graph.gap_scaled(Activity.LOAD_BATCH, BATCH_FACTOR)
+    return graph.with_items(length=scale_column(items.length, grows), gap=gap).with_batch(BATCH_FACTOR)
 
 
-SCENARIO = Scenario("batch", cure)
+SCENARIO = Scenario("batch", apply)

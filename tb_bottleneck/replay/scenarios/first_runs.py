@@ -1,20 +1,18 @@
-"""What runs for the first time has run before: nothing is compiled, loaded or tuned inside the steps.
+"""Removes first-time work from the steps: nothing is compiled, loaded or tuned inside them.
 
-Changes: host time in compiling, in loading of modules and in tuning takes no time.
-Assumes: it does not come back, as it does where shapes change from step to step.
-Bounds: at worst half of it comes back; at best none does, which is what is expected.
+Changes: host time in compilation, module loading and autotuning becomes zero.
+Assumes: it does not recur, as it does if shapes change from step to step.
+Bounds: low: half of it recurs. High: none does, as expected.
 """
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.replay.modified_graph import Case, World
-from tb_bottleneck.replay.scenarios.scenario import Scenario
-
-STAYING = {Case.EXPECTED: 0.0, Case.LOW: 0.5, Case.HIGH: 0.0}
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 
-def cure(world: World, case: Case) -> World:
-    """Takes the time out."""
-    return world.but(gap=world.gap_scaled(Activity.INITIALIZE, STAYING[case]))
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the time."""
+    return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, REMAINING_SHARE[estimate]))
 
 
-SCENARIO = Scenario("first_runs", cure)
+SCENARIO = Scenario("first_runs", apply)

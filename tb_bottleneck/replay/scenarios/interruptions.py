@@ -1,11 +1,10 @@
-"""What interrupts the steps does so less often: checkpoints, logging, evaluation, garbage collection.
+"""Makes interruptions of the steps rarer: checkpoints, logging, evaluation, garbage collection.
 
-Changes: host and device time inside interruptions of the kind that is cured shrinks to one SELDOM-th, as if they came
-that much less often.
-Assumes: the recorded cadence is that of the run, and nothing needs the interruption more often.
-Bounds: at worst they come a third as often; at best never, as if they were done beside the training. On a CPU they slow
-the work between them too (a writer's own thread, cold caches): at best each operator takes as long as the quickest one
-with its shapes that was recorded.
+Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
+Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
+Bounds: low: a third as often. High: never, as if they ran next to the training. On a CPU, interruptions also slow the
+work between them (a writer's own thread, cold caches): in the high estimate, each operator takes as long as the
+quickest recorded one with its shapes.
 """
 
 from functools import partial
@@ -16,40 +15,40 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
 from tb_bottleneck.replay.graph.host_rows import NONE
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
-# The advice is to go from every few steps to every hundredth or thousandth.
-SELDOM = {Case.EXPECTED: 100.0, Case.LOW: 3.0, Case.HIGH: np.inf}
+# The advice is to go from every few steps to every hundredth or thousandth step.
+RARER = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
 
 
-def cure(kind: str, world: World, case: Case) -> World:
-    """Shrinks those of one kind (measures/trace/interruptions.py); of every kind where it is empty."""
-    items, left = world.items, 1 / SELDOM[case]
-    spans = _spans(world, kind)
-    # A gap may hold an interruption, and what the host did besides: only the former shrinks.
-    interrupting = world.items.gap[:, Activity.INTERRUPT]
-    inside = np.minimum(world.gap_inside(spans) * world.facts.gap_length, interrupting) / np.maximum(interrupting, 1)
-    issued = world.inside(spans)
-    if case is Case.HIGH and not world.facts.recording.on_device and (inside.any() or issued.any()):
-        world = world.but(gap=world.gap_scaled(Activity.DISPATCH, world.facts.quickest))
-    return world.but(
-        gap=world.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - left)),
-        cost=np.where(issued, scaled(items.cost, left), items.cost),
-        length=np.where(issued, scaled(items.length, left), items.length),
+def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty."""
+    items, remaining = graph.items, 1 / RARER[estimate]
+    spans = _spans(graph, kind)
+    # A gap may contain an interruption and other host work: only the former shrinks.
+    interrupting = graph.items.gap[:, Activity.INTERRUPT]
+    inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
+    issued = graph.issued_in(spans)
+    if estimate is Estimate.HIGH and not graph.base.recording.on_device and (inside.any() or issued.any()):
+        graph = graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, graph.base.quickest_share))
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - remaining)),
+        cost=np.where(issued, scale_column(items.cost, remaining), items.cost),
+        length=np.where(issued, scale_column(items.length, remaining), items.length),
         waits=np.where(issued, NONE, items.waits),
     )
 
 
-def _spans(world: World, kind: str) -> Spans:
-    recording = world.facts.recording
-    found, events = interruptions_of(recording), recording.trace.events
-    rows = found.rows[found.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else found.rows
+def _spans(graph: ModifiedGraph, kind: str) -> Spans:
+    recording = graph.base.recording
+    matches, events = interruptions_of(recording), recording.trace.events
+    rows = matches.rows[matches.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else matches.rows
     return union(events.start[rows], events.end[rows])
 
 
-CHECKPOINTS = Scenario("checkpoints", partial(cure, "checkpoint"), on_cpu=True)
-LOGGING = Scenario("logging", partial(cure, "logging"), on_cpu=True)
-EVALUATION = Scenario("evaluation", partial(cure, "evaluation"), on_cpu=True)
-COLLECTION = Scenario("collection", partial(cure, "collection"), on_cpu=True)
-OTHERS = Scenario("interruptions", partial(cure, ""), on_cpu=True)
+CHECKPOINTS = Scenario("checkpoints", partial(apply, "checkpoint"), on_cpu=True)
+LOGGING = Scenario("logging", partial(apply, "logging"), on_cpu=True)
+EVALUATION = Scenario("evaluation", partial(apply, "evaluation"), on_cpu=True)
+COLLECTION = Scenario("collection", partial(apply, "collection"), on_cpu=True)
+OTHERS = Scenario("interruptions", partial(apply, ""), on_cpu=True)

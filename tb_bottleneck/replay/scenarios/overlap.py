@@ -1,38 +1,38 @@
-"""Collectives run beside the backward pass: each begins as soon as its gradients are there.
+"""Runs collectives next to the backward pass: each begins as soon as its gradients are ready.
 
-Changes: of each step's collectives the part that its backward pass is long enough to hide shrinks by HIDDEN.
-Assumes: gradients are ready in turn while the backward pass runs, and a bucket's worth of them at its end is small.
-Bounds: what exceeds the backward pass stays; at worst half of what could be hidden is, at best all.
+Changes: the part of each step's collectives that its backward pass is long enough to hide shrinks by HIDDEN_SHARE.
+Assumes: gradients become ready one after the other during the backward pass, and the last bucket is small.
+Bounds: what exceeds the backward pass stays. Low: half of what could be hidden is hidden. High: all of it.
 """
 
 import numpy as np
 
-from tb_bottleneck.replay.modified_graph import Case, World, scaled
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats, Rows
 
-HIDDEN = {Case.EXPECTED: 0.8, Case.LOW: 0.5, Case.HIGH: 1.0}
+HIDDEN_SHARE = {Estimate.EXPECTED: 0.8, Estimate.LOW: 0.5, Estimate.HIGH: 1.0}
 
 
-def cure(world: World, case: Case) -> World | None:
-    """Shortens the collectives by what can be hidden; None where no backward pass was recorded."""
-    items = world.items
-    backward = world.facts.spans_named("autograd::engine::evaluate_function")
+def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Shortens the collectives by what can be hidden. Returns None if no backward pass was recorded."""
+    items = graph.items
+    backward = graph.base.spans_named("autograd::engine::evaluate_function")
     if not len(backward):
         return None
-    collectives = world.works(Work.COLLECTIVE)
-    computing = world.works(*COMPUTE_KERNELS) & world.inside(backward)
-    step = np.searchsorted(world.facts.recording.steps.host, world.facts.graph.items.at, side="right")
-    exposed, hiding = _sums(world, step, collectives), _sums(world, step, computing)
-    left = 1 - HIDDEN[case] * np.minimum(hiding / np.maximum(exposed, 1), 1.0)
-    return world.but(length=np.where(collectives, scaled(items.length, left[step]), items.length))
+    collectives = graph.with_work(Work.COLLECTIVE)
+    computing = graph.with_work(*COMPUTE_KERNELS) & graph.issued_in(backward)
+    step = np.searchsorted(graph.base.recording.steps.host, graph.base.graph.items.at, side="right")
+    exposed, hiding = _sums(graph, step, collectives), _sums(graph, step, computing)
+    remaining = 1 - HIDDEN_SHARE[estimate] * np.minimum(hiding / np.maximum(exposed, 1), 1.0)
+    return graph.with_items(length=np.where(collectives, scale_column(items.length, remaining[step]), items.length))
 
 
-def _sums(world: World, step: Rows, rows: Bools) -> Floats:
-    """Time of these items' operations by step, in ns."""
-    count = len(world.facts.recording.steps.host) + 1
-    return np.asarray(np.bincount(step[rows], weights=world.items.length[rows], minlength=count), np.float64)
+def _sums(graph: ModifiedGraph, step: Rows, rows: Bools) -> Floats:
+    """Returns the time of these items' operations by step, in ns."""
+    count = len(graph.base.recording.steps.host) + 1
+    return np.asarray(np.bincount(step[rows], weights=graph.items.length[rows], minlength=count), np.float64)
 
 
-SCENARIO = Scenario("overlap", cure)
+SCENARIO = Scenario("overlap", apply)

@@ -1,4 +1,4 @@
-"""Which scenario cures which cause. A cause that is not here keeps its rule's bound (knowledge/scenarios.toml: why)."""
+"""The scenario of each cause. Causes without one keep their rule's bound (knowledge/scenarios.toml says why)."""
 
 from collections.abc import Mapping
 
@@ -31,8 +31,8 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "slow_storage": storage.SCENARIO,
     "slow_loader": pipeline.LOADER,
     "batches_in_the_loop": pipeline.LOOP,
-    "scalar_reads": syncs.READS,
-    "metric_reads": syncs.READS,
+    "scalar_reads": syncs.SCALAR_READS,
+    "metric_reads": syncs.SCALAR_READS,
     "blocking_uploads": syncs.UPLOADS,
     "data_dependent_shapes": syncs.SHAPES,
     "explicit_waits": syncs.EXPLICITS,

@@ -1,19 +1,24 @@
-"""What a scenario is: a value that pairs a name with the function that cures a world."""
+"""The type of a scenario: a simulated fix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """`cure` gives the cured world, or None where the recording does not hold what it takes to simulate the cure.
+    """A named fix that can be applied to a graph.
 
-    The words that name its assumption are under its name in knowledge/scenarios.toml. `on_cpu` says whether it holds of
-    a run on the CPU too, whose graph has no device operations.
+    `apply` returns the modified graph, or None if the recording lacks what the simulation needs. The texts of the
+    assumptions are under the same name in knowledge/scenarios.toml. `on_cpu` says whether the scenario also applies to
+    CPU runs, whose graph has no device operations.
     """
 
     name: str
-    cure: Callable[[World, Case], World | None]
+    apply: Callable[[ModifiedGraph, Estimate], ModifiedGraph | None]
     on_cpu: bool = False
+
+
+# The share of the removed time that stays, for fixes that may not work everywhere.
+REMAINING_SHARE = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}

@@ -8,7 +8,6 @@ at the threshold from flickering (Schmitt trigger).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -20,6 +19,7 @@ from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+from tb_bottleneck.report.builders.report_builder import Phase
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,18 +31,7 @@ AHEAD = 0.05
 CONFIRMED_BY = 2  # windows
 
 
-@dataclass(frozen=True)
-class Band:
-    """[begin, end) in ns since 1970; `share` is of the stretch."""
-
-    begin: int
-    end: int
-    regime: Regime
-    share: float
-    severity: str
-
-
-def bands_of(testimony: TelemetryRecording) -> tuple[Band, ...]:
+def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     """The stretches in order of time; windows of which nothing is known belong to none."""
     stakes = recoverable_by_window(testimony)
     stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
@@ -59,7 +48,7 @@ def bands_of(testimony: TelemetryRecording) -> tuple[Band, ...]:
         state = leader
         told = (leader, True) if leader is not None else (bound[window], False)
         owner.append(None if np.isnan(now[Regime.INPUT]) else told)
-    return tuple(_bands(testimony, _confirmed(owner), stakes))
+    return tuple(_phases(testimony, _confirmed(owner), stakes))
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
@@ -90,14 +79,14 @@ def _confirmed(owner: list[Owner]) -> list[Owner]:
     return told
 
 
-def _bands(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Band]:
+def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Phase]:
     edges = testimony.windows.grid.edges
     first = 0
     for now, group in groupby(owner):
         after = first + len(list(group))
         if now is not None:
             share, severity = _cost(testimony, now, stakes, first, after)
-            yield Band(int(edges[first]), int(edges[after]), now[0], share, severity)
+            yield Phase(int(edges[first]), int(edges[after]), now[0], share, severity)
         first = after
 
 

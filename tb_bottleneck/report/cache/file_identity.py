@@ -9,7 +9,7 @@ from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.filesystem import place_of
 from tb_bottleneck.version import __version__
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,16 @@ import contextlib
 import hashlib
 import os
 import re
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import platformdirs
 from google.protobuf.message import DecodeError
 
 from tb_bottleneck.report.cache.file_identity import Identity, code_version
 from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.storage import cache_directory, write_atomically
 
-VARIABLE = "TB_BOTTLENECK_CACHE"
-OFF = "off"
 BYTES_KEPT = 256 << 20  # a report takes some 10 KB: room for about 25,000
 LARGEST = 4 << 20  # bytes of one report; a larger one is not kept
 # How much may be added before the directory is looked at again, as a part of what is kept: looking takes a while.
@@ -45,14 +42,11 @@ class Store:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Store | None":
         """The user's own; None where TB_BOTTLENECK_CACHE is "off" or there is no place for one."""
-        said = environment.get(VARIABLE, "")
-        if said.lower() == OFF:
-            return None
+        directory = cache_directory(environment)
         try:
-            directory = Path(said) if said else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
-            return cls(directory, code_version()) if directory.is_absolute() else None
-        except (OSError, RuntimeError):
-            return None  # a user without a home, or a package whose own files cannot be read
+            return cls(directory, code_version()) if directory is not None else None
+        except OSError:
+            return None  # the package's own files cannot be read
 
     def get(self, identity: Identity) -> Report | None:
         """The report about this very file by this very code, where there is one."""
@@ -76,7 +70,7 @@ class Store:
             return
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._entry(identity), data)
+            write_atomically(self._entry(identity), data)
             self._added += len(data)
             if self._added * SLACK > self._bytes_kept:
                 self._added = 0
@@ -105,24 +99,6 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
             held -= size
-
-
-def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Writes a file that is there as a whole or not at all.
-
-    Raises:
-        OSError: it could not be written; nothing is left behind.
-    """
-    handle, half = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        os.chmod(half, mode)
-        os.replace(half, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(half)
-        raise
 
 
 def _packed(report: Report) -> bytes:

@@ -15,12 +15,14 @@ from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import Identity, code_version
-from tb_bottleneck.report.cache.report_store import LARGEST, write_whole
+from tb_bottleneck.report.cache.report_store import LARGEST
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
+from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.sources.filesystem import is_url, place_of
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
+from tb_bottleneck.storage import write_atomically
 
 MODE = 0o644  # others read it too
 
@@ -56,7 +58,7 @@ def write(trace: str, identity: Identity, report: pb.Report) -> Path:
         "report": as_dict(told),
     }
     path = beside(trace)
-    write_whole(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1).encode(), MODE)
+    write_atomically(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1).encode(), MODE)
     return path
 
 
@@ -69,7 +71,7 @@ def read(trace: str, identity: Identity) -> pb.Report | None:
         made_for = (content["made_by"], content["size"], content["mtime_ns"])
         if made_for != (code_version(), identity.size, identity.mtime_ns):
             return None
-        report = json_format.ParseDict(content["report"], pb.Report())
+        report = parse_report(content["report"])
         return report if _is_sound(report) else None
     except (OSError, ValueError, KeyError, RecursionError, Unreadable, json_format.ParseError):
         return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import NS_PER_S, share_text
 
@@ -12,31 +11,16 @@ _MINUTE, _HOUR = 60, 3600
 
 def lines_of(report: pb.Report) -> Iterator[str]:
     """One line for each stretch, from the run's beginning on; nothing where one stretch is all there is."""
-    if len(report.stretches) < 2:
+    if len(report.phases) < 2:
         return
-    begin = report.stretches[0].begin_ns
-    width = max(len(stretch.title) for stretch in report.stretches)
-    for stretch in report.stretches[:MOST_LINES]:
+    begin = report.phases[0].begin_ns
+    width = max(len(stretch.title) for stretch in report.phases)
+    for stretch in report.phases[:MOST_LINES]:
         lost = "" if stretch.severity == "none" else f"  {stretch.severity}"
         span = f"{_clock(stretch.begin_ns - begin)} to {_clock(stretch.end_ns - begin)}"
         yield f"  {span:>18}  {stretch.title:{width}}  {share_text(stretch.share):>6}{lost}"
-    if len(report.stretches) > MOST_LINES:
-        yield f"  and {len(report.stretches) - MOST_LINES} more"
-
-
-def tell_that_it_is_the_latest(report: pb.Report) -> None:
-    """Makes the headline say that it is about the last stretch alone, and how long that is by now."""
-    words = telemetry_advice().stretch["latest"]
-    time = _length(report.window.end_ns - report.window.begin_ns)
-    report.verdict.headline = words.safe_substitute(time=time, headline=report.verdict.headline)
-
-
-def _length(ns: float) -> str:
-    """For people who look on: whole seconds, minutes from two on, hours from two on."""
-    seconds = ns / NS_PER_S
-    if seconds < 2 * _MINUTE:
-        return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"
+    if len(report.phases) > MOST_LINES:
+        yield f"  and {len(report.phases) - MOST_LINES} more"
 
 
 def _clock(ns: float) -> str:

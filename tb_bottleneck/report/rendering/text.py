@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from tb_bottleneck.report.cross_check import lines_of
+from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import phases
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.plan_notes import note_of
@@ -56,11 +56,11 @@ def _lines(report: pb.Report) -> Iterator[str]:
     else:
         yield "Cannot tell, because the recording does not allow a verdict."
     yield from _about(report)
-    for sentence in lines_of(report):
+    for sentence in sentences_of(report):
         yield from _wrapped(sentence)
     yield from _health(report)
     yield from _account(report)
-    if len(report.stretches) > 1:
+    if len(report.phases) > 1:
         yield from ("", "When, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)

@@ -1,19 +1,19 @@
 """Devices are found by the names that people type, and their rates compared fairly."""
 
 import pytest
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
+from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.device_model import (
     device_named,
     device_of,
     link_rate,
     speed_ratio,
-    unknown_device,
+    unknown_device_reason,
     with_article,
 )
-from tb_bottleneck.comparison.devices.expected_time import move_between
-from tb_bottleneck.comparison.devices.kernel_scaling import Move
+from tb_bottleneck.comparison.devices.expected_time import device_pair_of
+from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.knowledge.precisions import Precision
@@ -92,7 +92,7 @@ def test_a_device_that_nobody_wrote_down_is_known_by_its_clocks(tmp_path):
 
 def test_such_a_device_gets_a_promise(tmp_path):
     a = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS))
-    told = compare_sides(a, judged(tmp_path, DRAWING, device=H200))
+    told = compare_runs(a, judged(tmp_path, DRAWING, device=H200))
     assert told.expected.low < told.expected.speedup < told.expected.high
     because = next(row.because for row in told.expected.by_regime if row.regime == "memory")
     assert because == "device memory: 384 GB/s on A, 4,800 on B"
@@ -103,23 +103,23 @@ def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_p
     facts = context(calibration={"copy_bytes_per_s": 2.0e12, "fp32_flops": 20e12})
     found = device_of(judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=facts).recording.trace)
     assert found.basis == "what was measured"
-    assert Move(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
+    assert DevicePair(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
 
 
 def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
     facts = context(calibration={"copy_bytes_per_s": 1.79e12, "tf32_flops": 120e12})
-    sides = (
+    runs = (
         judged(tmp_path, DRAWING, tb_bottleneck=facts).recording,
         judged(tmp_path, DRAWING, device=H200).recording,
     )
-    move = move_between(*sides)
+    move = device_pair_of(*runs)
     assert (move.a.bandwidth, move.b.bandwidth) == (2039, 4800)
 
 
 def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):
     trace = judged(tmp_path, DRAWING, device=ACME).recording.trace
     assert device_of(trace) is None
-    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device(trace)
+    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device_reason(trace)
 
 
 @pytest.mark.parametrize(

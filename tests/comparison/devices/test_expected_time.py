@@ -1,9 +1,9 @@
 """What another device promises: a time with an interval, a reason for each regime, and what was assumed."""
 
 import pytest
-from comparison.sides import A100, H200, V100, judged, repeated
+from comparison.drawn_runs import A100, H200, V100, judged, repeated
 
-from tb_bottleneck.comparison.devices.expected_time import move_between, promise
+from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.regime import REGIMES
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
@@ -11,12 +11,12 @@ BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..##
 
 def between(tmp_path, drawing, a, b):
     first, second = (judged(tmp_path, drawing, device=device).recording for device in (a, b))
-    return first, move_between(first, second)
+    return first, device_pair_of(first, second)
 
 
 def test_every_regime_has_a_reason(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, H200)
-    found = promise(recording, move)
+    found = expected_time(recording, move)
     assert found.because.keys() == set(REGIMES)
     assert found.because["memory"] == "device memory: 2,039 GB/s on A, 4,800 on B"
     assert "products run in tf32 on tensor cores: 156 TFLOP/s on A, 494 on B" in found.because["compute"]
@@ -25,22 +25,22 @@ def test_every_regime_has_a_reason(tmp_path):
 
 def test_the_kernels_alone_gain_more_than_the_step(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, H200)
-    found = promise(recording, move)
+    found = expected_time(recording, move)
     before = sum(recording.account.ns.values()) / len(recording.steps)
     assert found.kernels == pytest.approx((494.5 * 0.8) / (156 * 0.87))
-    assert 1 < before / found.outcome.step_ns < found.kernels
-    assert found.fastest_ns < found.outcome.step_ns < found.slowest_ns
+    assert 1 < before / found.step.step_ns < found.kernels
+    assert found.fastest_ns < found.step.step_ns < found.slowest_ns
 
 
 def test_work_that_the_slower_device_hid_is_named(tmp_path):
     drawing = repeated(9, op="#####...", launch="|.......", gpu=".#######", sync=".....###")
     recording, move = between(tmp_path, drawing, V100, H200)
-    assert "comes to light" in promise(recording, move).because["launch"]
+    assert "comes to light" in expected_time(recording, move).because["launch"]
 
 
 def test_a_type_that_only_one_of_them_has_units_for(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, V100)
-    assert "no such units on B" in promise(recording, move).because["compute"]
+    assert "no such units on B" in expected_time(recording, move).because["compute"]
 
 
 def test_there_is_no_move_to_the_same_or_an_unknown_device(tmp_path):

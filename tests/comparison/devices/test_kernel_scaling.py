@@ -4,24 +4,24 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import A100, judged, repeated
+from comparison.drawn_runs import A100, judged, repeated
 from draw import drawn
 
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
-from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_BYTES, Move, scaled
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_COPY_BYTES, DevicePair, scaled_lengths
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 
 STREAM, PRODUCT = "stream", "gpu"
 
 
-def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, case=Case.EXPECTED):
+def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, estimate=Estimate.EXPECTED):
     """Time there / time here of what is drawn as this row."""
-    side = judged(tmp_path, repeated(9, op="##..", **{row: ".###"}), unit_us=unit_us)
-    here = device_of(side.recording.trace)
-    ops = side.recording.trace.device_ops
-    after = scaled(side.recording, Move(here, device_named(name)), case)
+    run = judged(tmp_path, repeated(9, op="##..", **{row: ".###"}), unit_us=unit_us)
+    here = device_of(run.recording.trace)
+    ops = run.recording.trace.device_ops
+    after = scaled_lengths(run.recording, DevicePair(here, device_named(name)), estimate)
     return np.unique(np.round(after / (ops.end - ops.start), 6))
 
 
@@ -46,12 +46,14 @@ def test_what_is_over_at_once_stays_as_it_is(tmp_path):
 def test_what_is_over_at_once_takes_longer_on_a_slower_device_at_worst(tmp_path):
     """3 us of streaming on an A100: 2 of them start and drain, and 1 moves bytes at 2039 GB/s, on a T4 at 320."""
     assert factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0) == pytest.approx([1.0])
-    found = factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0, case=Case.LOW)
+    found = factors(tmp_path, STREAM, "Tesla T4", unit_us=1.0, estimate=Estimate.LOW)
     assert found == pytest.approx([(2 + 2039 / 320) / 3], rel=1e-4)
 
 
 def test_the_worst_and_the_best_lie_around_what_is_expected(tmp_path):
-    low, expected, high = (factors(tmp_path, STREAM, case=case)[0] for case in (Case.LOW, Case.EXPECTED, Case.HIGH))
+    low, expected, high = (
+        factors(tmp_path, STREAM, estimate=case)[0] for case in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH)
+    )
     assert high < expected < low
 
 
@@ -64,11 +66,12 @@ def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones
     assert precision.unit == "unknown"
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace).replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", name))
-    recording = open_side("run", [str(path)]).recording
-    move = Move(device_of(recording.trace), device_named("RTX 4090"))
+    recording = judge_run("run", [str(path)]).recording
+    move = DevicePair(device_of(recording.trace), device_named("RTX 4090"))
     ops = recording.trace.device_ops
     expected, best = (
-        (scaled(recording, move, case) / (ops.end - ops.start)).min() for case in (Case.EXPECTED, Case.HIGH)
+        (scaled_lengths(recording, move, estimate) / (ops.end - ops.start)).min()
+        for estimate in (Estimate.EXPECTED, Estimate.HIGH)
     )
     assert expected > 1.5
     assert best < 19.5 / 82.6
@@ -80,7 +83,7 @@ def test_the_same_device_changes_nothing(tmp_path):
 
 
 def test_copies_from_pageable_memory_are_the_host_s(tmp_path):
-    assert LARGE_BYTES == 1 << 20, "as large as what is drawn"
+    assert LARGE_COPY_BYTES == 1 << 20, "as large as what is drawn"
     assert factors(tmp_path, "h2d") == pytest.approx([1.0])
 
 

@@ -1,11 +1,17 @@
 """Workers that are behind set the pace: no device makes them faster, and a slower one waits less for them."""
 
 import pytest
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.devices.loader_throughput import KEEPING_UP, PACED, behind, feeding_words, pace_of_workers
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.devices.loader_throughput import (
+    WORKERS_KEEP_UP,
+    WORKERS_LIMIT,
+    loader_assumptions,
+    worker_throughput_limit,
+    workers_are_behind,
+)
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 
 # A batch is ready every ten columns, and the device works on it for four of them.
 BEHIND = repeated(9, workers="######....", op="......#...", launch="......|...", gpu=".......###", sync=".......###")
@@ -14,14 +20,14 @@ ALONE = repeated(9, loader="######....", op="......#...", launch="......|...", g
 
 
 def predicted(tmp_path, drawing, **asked):
-    return what_if(judged(tmp_path, drawing, unit_us=1000, tb_bottleneck=context(workers=2)), Asked(**asked))
+    return what_if(judged(tmp_path, drawing, unit_us=1000, tb_bottleneck=context(workers=2)), WhatIfOptions(**asked))
 
 
 def test_a_faster_device_waits_longer_for_the_same_batches(tmp_path):
     told = predicted(tmp_path, BEHIND, device="NVIDIA H200")
     assert told.after.speedup == pytest.approx(1, abs=0.02)
     assert told.regime == "input"
-    assert PACED in told.assumptions
+    assert WORKERS_LIMIT in told.assumptions
 
 
 def test_a_slower_device_waits_less_for_them(tmp_path):
@@ -34,40 +40,40 @@ def test_a_slower_device_waits_less_for_them(tmp_path):
 def test_more_workers_are_not_held_to_the_pace_of_now(tmp_path):
     told = predicted(tmp_path, BEHIND, device="NVIDIA H200", workers=8)
     assert told.after.speedup > 1.5
-    assert PACED not in told.assumptions
+    assert WORKERS_LIMIT not in told.assumptions
 
 
 def test_the_promise_of_a_comparison_knows_it_too(tmp_path):
     a, b = judged(tmp_path, BEHIND, unit_us=1000), judged(tmp_path, BEHIND, unit_us=1000, device=H200)
-    assert compare_sides(a, b).expected.speedup == pytest.approx(1, abs=0.02)
+    assert compare_runs(a, b).expected.speedup == pytest.approx(1, abs=0.02)
 
 
 def test_of_workers_that_keep_up_nothing_more_is_known(tmp_path):
     recording = judged(tmp_path, AHEAD).recording
-    assert pace_of_workers(recording) is None
-    assert feeding_words(recording) == (KEEPING_UP,)
+    assert worker_throughput_limit(recording) is None
+    assert loader_assumptions(recording) == (WORKERS_KEEP_UP,)
 
 
 def test_at_worst_workers_that_keep_up_can_do_no_more(tmp_path):
     """A simulated H100 was promised a gain of 5 to 20 %, and waited for workers that had only just kept up."""
     here, there = judged(tmp_path, AHEAD), judged(tmp_path, AHEAD, device=H200)
-    told = what_if(here, Asked(device="NVIDIA H200"))
+    told = what_if(here, WhatIfOptions(device="NVIDIA H200"))
     assert told.after.speedup > 1.3
     assert told.after.low <= 1
-    promised = compare_sides(here, there).expected
+    promised = compare_runs(here, there).expected
     assert promised.low <= 1 < promised.speedup
-    assert KEEPING_UP in promised.assumptions
+    assert WORKERS_KEEP_UP in promised.assumptions
 
 
 def test_the_training_process_has_no_pace_beside_its_own(tmp_path):
     recording = judged(tmp_path, ALONE).recording
-    assert pace_of_workers(recording) is None
-    assert feeding_words(recording) == ()
+    assert worker_throughput_limit(recording) is None
+    assert loader_assumptions(recording) == ()
 
 
 def test_handing_over_a_large_batch_is_no_waiting(tmp_path):
     """Each batch takes 1 ms to hand over, of a step of 80: a faster device "would wait for them"."""
     large = repeated(9, workers="#" + "." * 79, op=".#" + "." * 78, launch=".|" + "." * 78, gpu=".." + "#" * 78)
     recording = judged(tmp_path, large, unit_us=1000).recording
-    assert not behind(recording)
-    assert pace_of_workers(recording) is None
+    assert not workers_are_behind(recording)
+    assert worker_throughput_limit(recording) is None

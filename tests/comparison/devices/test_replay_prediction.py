@@ -4,64 +4,64 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import judged, repeated
+from comparison.drawn_runs import judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Engine
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, ReplayPredictor
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.trace.device_ops import Work
 
 # Each step dispatches for six columns, and waits at its end for a device that works for eight.
 BEHIND = repeated(9, op="#####.....", launch="|.........", gpu=".########.", sync=".....####.")
 
 
-def outcome(tmp_path, drawing, factor):
-    side = judged(tmp_path, drawing)
-    engine = Engine(side.recording)
-    ops = side.recording.trace.device_ops
-    return side, engine.outcome((ops.end - ops.start) * factor)
+def step_prediction(tmp_path, drawing, factor):
+    run = judged(tmp_path, drawing)
+    engine = ReplayPredictor(run.recording)
+    ops = run.recording.trace.device_ops
+    return run, engine.predict((ops.end - ops.start) * factor)
 
 
 def test_nothing_changed_is_the_recording(tmp_path):
-    side, found = outcome(tmp_path, BEHIND, 1.0)
+    run, found = step_prediction(tmp_path, BEHIND, 1.0)
     assert found.basis == BY_REPLAY
-    assert found.step_ns == pytest.approx(side.step_ns, rel=1e-3)
-    assert found.ns == pytest.approx(side.ns, rel=1e-3, abs=10)
+    assert found.step_ns == pytest.approx(run.step_ns, rel=1e-3)
+    assert found.ns == pytest.approx(run.ns, rel=1e-3, abs=10)
 
 
 def test_a_device_twice_as_fast_saves_no_more_than_the_wait(tmp_path):
     """gpu .########. becomes .####.....: the host has five columns of work, so a step is never under those."""
-    side, found = outcome(tmp_path, BEHIND, 0.5)
-    assert found.ns["compute"] == pytest.approx(side.ns["compute"] / 2, rel=1e-3)
-    assert 500_000 < found.step_ns < side.step_ns
-    assert found.ns["launch"] + found.ns["host"] > side.ns["launch"] + side.ns["host"]
+    run, found = step_prediction(tmp_path, BEHIND, 0.5)
+    assert found.ns["compute"] == pytest.approx(run.ns["compute"] / 2, rel=1e-3)
+    assert 500_000 < found.step_ns < run.step_ns
+    assert found.ns["launch"] + found.ns["host"] > run.ns["launch"] + run.ns["host"]
 
 
 def test_a_slower_device_hides_the_host(tmp_path):
-    side, found = outcome(tmp_path, BEHIND, 3.0)
-    assert found.ns["compute"] == pytest.approx(side.ns["compute"] * 3, rel=1e-3)
-    assert found.step_ns > 2 * side.step_ns
+    run, found = step_prediction(tmp_path, BEHIND, 3.0)
+    assert found.ns["compute"] == pytest.approx(run.ns["compute"] * 3, rel=1e-3)
+    assert found.step_ns > 2 * run.step_ns
 
 
 def test_who_owns_the_step_then_sums_to_it(tmp_path):
     for factor in (0.1, 0.7, 1.3, 5.0):
-        _, found = outcome(tmp_path, BEHIND, factor)
+        _, found = step_prediction(tmp_path, BEHIND, factor)
         assert all(ns >= 0 for ns in found.ns.values())
         assert np.isfinite(found.step_ns)
 
 
 def test_a_loop_that_never_waits_is_as_fast_as_its_host(tmp_path):
     """Where the host is the slower one a faster device changes nothing at all."""
-    side, found = outcome(tmp_path, repeated(9, op="########..", gpu=".##......."), 0.5)
-    assert found.step_ns == pytest.approx(side.step_ns, rel=0.02)
+    run, found = step_prediction(tmp_path, repeated(9, op="########..", gpu=".##......."), 0.5)
+    assert found.step_ns == pytest.approx(run.step_ns, rel=0.02)
 
 
 def test_what_a_slower_device_leaves_over_is_its_own(tmp_path):
     """Two streams whose kernels overlap less than they did: no host work comes to light by that."""
     drawing = repeated(9, op="####......", launch="|.|.......", gpu=".####.....", gpu2="...####...", sync=".....##...")
-    side, found = outcome(tmp_path, drawing, 4.0)
+    run, found = step_prediction(tmp_path, drawing, 4.0)
     for regime in ("launch", "host", "input"):
-        assert found.ns[regime] <= side.ns[regime] * 1.01, regime
+        assert found.ns[regime] <= run.ns[regime] * 1.01, regime
 
 
 def test_copies_that_outgrow_what_hid_them_are_copies(tmp_path):
@@ -75,10 +75,10 @@ def test_copies_that_outgrow_what_hid_them_are_copies(tmp_path):
             event["tid"] = event["args"]["stream"] = 30
     path = tmp_path / "beside.pt.trace.json"
     path.write_text(json.dumps(trace))
-    side = open_side("beside", [str(path)])
-    ops = side.recording.trace.device_ops
+    run = judge_run("beside", [str(path)])
+    ops = run.recording.trace.device_ops
     copies = ops.work == Work.UPLOAD
-    found = Engine(side.recording).outcome(np.where(copies, 16.0, 1.0) * (ops.end - ops.start))
+    found = ReplayPredictor(run.recording).predict(np.where(copies, 16.0, 1.0) * (ops.end - ops.start))
     assert found.step_ns > 30e6
-    assert found.ns["compute"] == pytest.approx(side.ns["compute"], rel=0.01)
+    assert found.ns["compute"] == pytest.approx(run.ns["compute"], rel=0.01)
     assert found.ns["transfer"] > 0.7 * found.step_ns

@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from comparison.sides import A100, H200, V100, context, judged, repeated
+from comparison.drawn_runs import A100, H200, V100, context, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.devices.expected_time import move_between, promise
-from tb_bottleneck.comparison.devices.shortfall import gap_between, remainders
-from tb_bottleneck.comparison.runs.compared_run import open_side
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
+from tb_bottleneck.comparison.runs.compared_run import judge_run
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
 TF32 = "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16"
@@ -21,15 +21,15 @@ def run(tmp_path, name, drawing, device, kernel=TF32, **header):
     text = json.dumps(drawn(drawing, 1000.0, deviceProperties=[device], **header))
     path = tmp_path / f"{name}.pt.trace.json"
     path.write_text(text.replace(TF32, kernel).replace("Pageable", "Pinned" if "pinned" in name else "Pageable"))
-    return open_side(name, [str(path)])
+    return judge_run(name, [str(path)])
 
 
 def remainder(a, b):
-    told = compare_sides(a, b)
+    told = compare_runs(a, b)
     assert told.HasField("expected"), told.headline
     missing = (told.b_ns - told.expected.b_ns) / told.b_ns
-    assert sum(part.share for part in told.expected.remainder) == pytest.approx(missing)
-    return {part.cause: part for part in told.expected.remainder}
+    assert sum(part.share for part in told.expected.shortfall) == pytest.approx(missing)
+    return {part.cause: part for part in told.expected.shortfall}
 
 
 def test_a_promise_that_was_kept_leaves_crumbs_only(tmp_path):
@@ -62,8 +62,8 @@ def test_products_that_always_ran_on_ordinary_units_left_none(tmp_path):
     """They take a larger share of shorter steps: "fp32 on B, in fp32 on A" were tensor cores unused."""
     idle = repeated(9, loader="########......", op="........##....", launch=".........|....", gpu="..........####")
     busy = repeated(9, op="##....", launch=".|....", gpu="..####")
-    sides = [run(tmp_path, n, d, g, "ampere_sgemm_128x64_tn") for n, d, g in (("a", idle, A100), ("b", busy, H200))]
-    assert "tensor_cores_unused" not in remainder(*sides)
+    runs = [run(tmp_path, n, d, g, "ampere_sgemm_128x64_tn") for n, d, g in (("a", idle, A100), ("b", busy, H200))]
+    assert "tensor_cores_unused" not in remainder(*runs)
 
 
 def test_libraries_that_are_older_than_the_device(tmp_path):
@@ -135,10 +135,10 @@ LATE = repeated(9, op="######..", launch=".....|..", gpu="......##", sync=".....
 STARVED = repeated(9, workers="####....", op="....##..", launch=".....|..", gpu="......##", sync="......##")
 
 
-def unfound(side):
+def unfound(run):
     """The same side, as if its own diagnosis had found no cause."""
-    del side.report.findings[:]
-    return side
+    del run.report.findings[:]
+    return run
 
 
 def test_a_device_that_waits_for_data(tmp_path):
@@ -156,9 +156,9 @@ def test_a_device_that_waits_for_launches(tmp_path):
 def test_a_slower_host_is_told_by_the_same_operators(tmp_path, ratio, cause):
     """How much slower is measured by operators.py; here it only has to be believed where it is beyond the usual."""
     a, b = run(tmp_path, "a", BOUND, A100), unfound(run(tmp_path, "b", LATE, H200))
-    move = move_between(a.recording, b.recording)
-    gap = gap_between((a, b), move, (promise(a.recording, move).outcome.ns, b.ns), "step", None)
-    found = {part.cause: part for part in remainders(replace(gap, ratio=ratio))}
+    move = device_pair_of(a.recording, b.recording)
+    gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
+    found = {part.cause: part for part in shortfall_parts(replace(gap, ratio=ratio))}
     assert found[cause].share > 0.3
     assert ("1.40 times as long on B's host" in found[cause].because) == (cause == "slower_host")
 
@@ -167,9 +167,9 @@ def test_a_batch_that_did_not_grow_with_the_device(tmp_path):
     """Eight samples fill neither device, and less of the larger one: its kernels gain less than their roof says."""
     small = {"tb_bottleneck": context(batch_size=8)}
     a, b = run(tmp_path, "a", BOUND, A100, **small), run(tmp_path, "b", BOUND, H200, **small)
-    move = move_between(a.recording, b.recording)
-    gap = gap_between((a, b), move, (promise(a.recording, move).outcome.ns, b.ns), "step", None)
+    move = device_pair_of(a.recording, b.recording)
+    gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
     moved = gap.measured | {"underfilled": gap.measured["compute"], "compute": gap.measured["underfilled"]}
-    found = {part.cause: part for part in remainders(replace(gap, measured=moved))}
+    found = {part.cause: part for part in shortfall_parts(replace(gap, measured=moved))}
     assert found["batch_not_grown"].share > 0.3
     assert "8 samples as before, on 132 multiprocessors instead of 108" in found["batch_not_grown"].because

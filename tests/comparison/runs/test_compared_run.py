@@ -1,9 +1,9 @@
 """A side is the recordings of one run: the last good one of each rank, and all ranks together."""
 
 import pytest
-from comparison.sides import judged, recorded, repeated
+from comparison.drawn_runs import judged, recorded, repeated
 
-from tb_bottleneck.comparison.runs.compared_run import Side, Unjudged, open_side
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, judge_run
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 SHORT = repeated(9, loader="####....", gpu="....##..")
@@ -15,52 +15,52 @@ def rank(number):
 
 
 def test_the_account_sums_to_the_step(tmp_path):
-    side = judged(tmp_path, SHORT)
-    assert sum(side.ns.values()) == side.step_ns == pytest.approx(float(side.durations.mean()), rel=1e-9)
+    run = judged(tmp_path, SHORT)
+    assert sum(run.ns.values()) == run.step_ns == pytest.approx(float(run.durations.mean()), rel=1e-9)
 
 
 def test_of_several_recordings_of_one_rank_the_last_is_taken(tmp_path):
-    side = open_side("run", [recorded(tmp_path, SHORT), recorded(tmp_path, LONG)])
-    assert isinstance(side, Side)
-    assert side.step_ns == pytest.approx(1.2e6, rel=0.01)
+    run = judge_run("run", [recorded(tmp_path, SHORT), recorded(tmp_path, LONG)])
+    assert isinstance(run, ComparedRun)
+    assert run.step_ns == pytest.approx(1.2e6, rel=0.01)
 
 
 def test_a_recording_that_was_cut_off_does_not_take_the_place_of_a_good_one(tmp_path):
-    side = open_side("run", [recorded(tmp_path, SHORT), recorded(tmp_path, "step a\nop #")])
-    assert isinstance(side, Side)
-    assert side.step_ns == pytest.approx(0.8e6, rel=0.01)
+    run = judge_run("run", [recorded(tmp_path, SHORT), recorded(tmp_path, "step a\nop #")])
+    assert isinstance(run, ComparedRun)
+    assert run.step_ns == pytest.approx(0.8e6, rel=0.01)
 
 
 def test_ranks_are_taken_together(tmp_path):
-    side = open_side("run", [recorded(tmp_path, SHORT, **rank(0)), recorded(tmp_path, LONG, **rank(1))])
-    assert isinstance(side, Side)
-    assert [report.rank for report in side.reports] == [0, 1]
-    assert side.step_ns == pytest.approx(1.0e6, rel=0.01)
-    assert side.causes[0] == "loader_in_main_process"
+    run = judge_run("run", [recorded(tmp_path, SHORT, **rank(0)), recorded(tmp_path, LONG, **rank(1))])
+    assert isinstance(run, ComparedRun)
+    assert [report.rank for report in run.reports] == [0, 1]
+    assert run.step_ns == pytest.approx(1.0e6, rel=0.01)
+    assert run.causes[0] == "loader_in_main_process"
 
 
 def test_a_run_without_a_verdict_says_why(tmp_path):
     path = tmp_path / "broken.pt.trace.json"
     path.write_text("no json")
-    found = open_side("run", [str(path)])
-    assert isinstance(found, Unjudged)
+    found = judge_run("run", [str(path)])
+    assert isinstance(found, UnjudgedRun)
     assert found.because[0].startswith("broken.pt.trace.json is unreadable")
 
 
 def test_what_the_telemetry_found_is_among_the_causes(tmp_path):
-    heard = pb.Report(witness="telemetry")
+    heard = pb.Report(evidence_source="telemetry")
     heard.findings.add(cause="thermal_throttle", regime="compute", cost_share=0.9)
-    side = open_side("run", [recorded(tmp_path, SHORT)], None, [heard])
-    assert isinstance(side, Side)
-    assert side.causes[0] == "thermal_throttle"
+    run = judge_run("run", [recorded(tmp_path, SHORT)], None, [heard])
+    assert isinstance(run, ComparedRun)
+    assert run.causes[0] == "thermal_throttle"
 
 
 def test_what_the_monitor_logged_is_known_of_the_recording(tmp_path):
     """Of two processes the facts are those of this rank; what the trace itself says goes before."""
     said = {"tb_bottleneck": '{"schema": 1, "context": {"torch_threads": 4}}'}
     logged = [{"rank": 0.0, "workers": 2.0, "torch_threads": 8.0}, {"rank": 1.0, "workers": 6.0}]
-    side = open_side("run", [recorded(tmp_path, SHORT, **said)], None, (), logged)
-    assert isinstance(side, Side)
-    context = side.recording.trace.header.context
+    run = judge_run("run", [recorded(tmp_path, SHORT, **said)], None, (), logged)
+    assert isinstance(run, ComparedRun)
+    context = run.recording.trace.header.context
     assert context == {"rank": 0, "workers": 2, "torch_threads": 4}
     assert isinstance(context["workers"], int)

@@ -3,99 +3,99 @@
 import json
 
 import pytest
-from comparison.sides import H200, judged, repeated
+from comparison.drawn_runs import H200, judged, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.runs.compared_run import Judged, Side, Unjudged
-from tb_bottleneck.comparison.runs.from_reports import reported
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
+from tb_bottleneck.comparison.runs.from_reports import run_from_reports
 from tb_bottleneck.comparison.series.run_series import series_of
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 SLOW = repeated(9, loader="######....", gpu="......####")
 FAST = repeated(9, workers="#.....", gpu="..####")
 
 
-def kept(side, **changes):
+def kept(run, **changes):
     """The side's report as `diagnose --json` prints it."""
-    return json.dumps({"reports": [as_dict(report) | changes for report in side.reports]}).encode()
+    return json.dumps({"reports": [as_dict(report) | changes for report in run.reports]}).encode()
 
 
 def test_a_report_compares_as_its_recording_does(tmp_path):
     slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
-    base = reported("base.reports.json", kept(slow))
-    assert isinstance(base, Judged)
-    assert not isinstance(base, Side)
-    told, whole = compare_sides(base, fast), compare_sides(slow, fast)
+    base = run_from_reports("base.reports.json", kept(slow))
+    assert isinstance(base, JudgedRun)
+    assert not isinstance(base, ComparedRun)
+    told, whole = compare_runs(base, fast), compare_runs(slow, fast)
     assert told.speedup == pytest.approx(whole.speedup)
-    assert told.told
+    assert told.significant
     assert [bar.delta_ns for bar in told.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
     assert list(told.causes.lost) == list(whole.causes.lost)
     assert "there is only a report" in told.notes[0]
 
 
 def test_no_promise_and_no_context_from_a_report(tmp_path):
-    told = compare_sides(reported("base", kept(judged(tmp_path, SLOW))), judged(tmp_path, FAST, device=H200))
+    told = compare_runs(run_from_reports("base", kept(judged(tmp_path, SLOW))), judged(tmp_path, FAST, device=H200))
     assert not told.HasField("expected")
     assert not told.context
 
 
 def test_what_lies_beside_a_trace_is_a_report_too(tmp_path):
     (report,) = json.loads(kept(judged(tmp_path, SLOW)))["reports"]
-    assert isinstance(reported("base", json.dumps({"made_by": "0.1.0", "report": report}).encode()), Judged)
+    assert isinstance(run_from_reports("base", json.dumps({"made_by": "0.1.0", "report": report}).encode()), JudgedRun)
 
 
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b"{}", b'{"reports": 5}', b'{"reports": [5]}', b'{"reports": [{"schema": "x"}]}', b"[" * 9999]
 )
 def test_what_holds_no_report_says_what_would(text):
-    found = reported("base", text)
-    assert isinstance(found, Unjudged)
-    assert "holds no report" in found.because[0]
+    found = run_from_reports("base", text)
+    assert isinstance(found, UnjudgedRun)
+    assert "contains no report" in found.because[0]
 
 
-@pytest.mark.parametrize("broken", [{"account": []}, {"verdict": None}, {"window": {"each_ns": ["Infinity"]}}])
+@pytest.mark.parametrize("broken", [{"account": []}, {"verdict": None}, {"window": {"step_times_ns": ["Infinity"]}}])
 def test_a_report_that_is_not_whole_is_none(tmp_path, broken):
-    found = reported("base", kept(judged(tmp_path, SLOW), **broken))
-    assert isinstance(found, Unjudged)
+    found = run_from_reports("base", kept(judged(tmp_path, SLOW), **broken))
+    assert isinstance(found, UnjudgedRun)
     assert "no report with a verdict" in found.because[0]
 
 
 def test_nothing_is_predicted_or_swept_from_a_report(tmp_path):
-    base = reported("base", kept(judged(tmp_path, SLOW)))
-    assert "no recording to replay" in what_if(base, Asked(device="NVIDIA H200")).headline
+    base = run_from_reports("base", kept(judged(tmp_path, SLOW)))
+    assert "no recording to replay" in what_if(base, WhatIfOptions(device="NVIDIA H200")).headline
     told = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
     assert "takes no part" in told.notes[0]
 
 
-def told_by_telemetry(side, scale=0.7):
+def told_by_telemetry(run, scale=0.7):
     """The side's report as its monitor would tell it: shorter, for want of a profiler, and most of it unexplained."""
-    (report,) = json.loads(kept(side))["reports"]
+    (report,) = json.loads(kept(run))["reports"]
     whole = sum(row["ns_per_step"] for row in report["account"]) * scale
     account = [row | {"ns_per_step": whole * (row["regime"] == "unexplained")} for row in report["account"]]
-    return report | {"witness": "telemetry", "account": account}
+    return report | {"evidence_source": "telemetry", "account": account}
 
 
 def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp_path):
     """`diagnose --json` of a monitored run prints both, the telemetry last: "all of that is unexplained"."""
     slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
     both = [as_dict(slow.report), told_by_telemetry(slow)]
-    base = reported("base.reports.json", json.dumps({"reports": both}).encode())
-    assert compare_sides(base, fast).speedup == pytest.approx(compare_sides(slow, fast).speedup)
-    assert [report.witness for report in base.heard] == ["telemetry"]
+    base = run_from_reports("base.reports.json", json.dumps({"reports": both}).encode())
+    assert compare_runs(base, fast).speedup == pytest.approx(compare_runs(slow, fast).speedup)
+    assert [report.evidence_source for report in base.telemetry_reports] == ["telemetry"]
 
 
 def test_telemetry_is_not_held_against_a_trace(tmp_path):
     slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
     alone = json.dumps({"reports": [told_by_telemetry(slow)]}).encode()
-    told = compare_sides(reported("base", alone), fast)
+    told = compare_runs(run_from_reports("base", alone), fast)
     assert not told.comparable
     assert "A is told by telemetry and B by a trace" in told.headline
-    assert compare_sides(reported("base", alone), reported("other", alone)).comparable
+    assert compare_runs(run_from_reports("base", alone), run_from_reports("other", alone)).comparable
 
 
 def test_reports_of_several_runs_are_not_taken_for_one(tmp_path):
     slow = as_dict(judged(tmp_path, SLOW).report)
-    found = reported("base", json.dumps({"reports": [slow | {"run": run} for run in ("w0", "w2")]}).encode())
-    assert isinstance(found, Unjudged)
-    assert "holds reports of 2 runs (w0, w2)" in found.because[0]
+    found = run_from_reports("base", json.dumps({"reports": [slow | {"run": run} for run in ("w0", "w2")]}).encode())
+    assert isinstance(found, UnjudgedRun)
+    assert "contains reports of 2 runs (w0, w2)" in found.because[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.comparison.series.regression_point import turn_of
+from tb_bottleneck.comparison.series.regression_point import regression_point_of
 from tb_bottleneck.regime import REGIMES
 
 
@@ -15,7 +15,7 @@ def row(*steps, jitter=0.01):
         times.append(one)
         account = dict.fromkeys(REGIMES, 0.0) | {"compute": 10e6}
         accounts.append(account | {"sync": float(one.mean()) - 10e6})
-    return turn_of([f"run{number}" for number in range(len(steps))], times, accounts, "step")
+    return regression_point_of([f"run{number}" for number in range(len(steps))], times, accounts, "step")
 
 
 def test_the_first_slower_run_and_the_regime_that_grew():

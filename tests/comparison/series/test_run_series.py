@@ -1,7 +1,7 @@
 """Several runs: a sweep is recognised by the one thing that varies, with its knee; else it is a history."""
 
 import pytest
-from comparison.sides import H200, V100, context, judged, read, repeated
+from comparison.drawn_runs import H200, V100, context, judged, read, repeated
 
 from tb_bottleneck.comparison.series.run_series import series_of
 
@@ -25,7 +25,7 @@ def test_a_sweep_of_workers_is_ordered_and_has_its_knee(tmp_path):
     assert told.knee.value == "4"
     assert told.points[2].speedup == pytest.approx(12 / 5, rel=0.01)
     assert "workers" in told.headline
-    assert not told.HasField("turn")
+    assert not told.HasField("regression_point")
 
 
 def test_a_sweep_that_still_gains_at_its_end_has_no_knee(tmp_path):
@@ -41,8 +41,8 @@ def test_a_sweep_that_gains_nothing_has_no_knee(tmp_path):
 
 
 def test_where_two_things_vary_it_is_no_sweep(tmp_path):
-    sides = [with_workers(tmp_path, 4, 1), run(tmp_path, 1, device=H200, tb_bottleneck=context(workers=4))]
-    assert series_of(sides).varies == "run"
+    runs = [with_workers(tmp_path, 4, 1), run(tmp_path, 1, device=H200, tb_bottleneck=context(workers=4))]
+    assert series_of(runs).varies == "run"
 
 
 def test_runs_with_one_setting_are_repeats(tmp_path):
@@ -85,14 +85,14 @@ def test_runs_that_do_not_do_the_same_work_make_no_curve(tmp_path):
 def test_a_history_tells_since_when_it_is_slower(tmp_path):
     told = series_of([run(tmp_path, waiting) for waiting in (1, 1, 1, 5, 5)])
     assert told.varies == "run"
-    assert told.turn.since == told.points[3].run
-    assert told.turn.regime == "input"
+    assert told.regression_point.since == told.points[3].run
+    assert told.regression_point.regime == "input"
     assert "Slower since" in told.headline
 
 
 def test_a_steady_history_is_called_so(tmp_path):
     told = series_of([run(tmp_path, 2) for _ in range(3)])
-    assert not told.HasField("turn")
+    assert not told.HasField("regression_point")
     assert "There is no run from which on they are slower" in told.headline
 
 

@@ -1,15 +1,15 @@
 """One thing that differs makes a sweep; what only follows from it, or what not every run knows, does not spoil it."""
 
-from comparison.sides import A100, H200, context, judged, repeated
+from comparison.drawn_runs import A100, H200, context, judged, repeated
 
-from tb_bottleneck.comparison.series.varying_setting import HISTORY, SETTINGS, SWEEP, number_of, what_varies
+from tb_bottleneck.comparison.series.varying_setting import HISTORY, SETTINGS, SWEEP, number_of, varying_setting_of
 
 STEP = repeated(9, workers="####....", gpu="....####")
 ALONE = repeated(9, loader="####....", gpu="....####")
 
 
 def varied(tmp_path, *contexts, drawing=STEP, **header):
-    return what_varies([judged(tmp_path, drawing, tb_bottleneck=context(**one), **header) for one in contexts])
+    return varying_setting_of([judged(tmp_path, drawing, tb_bottleneck=context(**one), **header) for one in contexts])
 
 
 def test_a_number_that_alone_differs_makes_a_sweep(tmp_path):
@@ -40,7 +40,7 @@ def test_a_clock_that_was_read_twice_is_one_clock(tmp_path):
 
 
 def test_devices_are_settings_and_bring_their_own_numbers(tmp_path):
-    found = what_varies([judged(tmp_path, STEP, device=device) for device in (A100, H200, A100)])
+    found = varying_setting_of([judged(tmp_path, STEP, device=device) for device in (A100, H200, A100)])
     assert (found.kind, found.title) == (SETTINGS, "device")
     assert found.values[0] == found.values[2] == "NVIDIA A100-SXM4-80GB"
 
@@ -49,7 +49,7 @@ def test_a_device_without_a_name_is_no_other_device(tmp_path):
     """The public recordings of one training by two versions of torch: the older one names no device."""
     unnamed = [judged(tmp_path, drawing, device={"id": 0}) for drawing in (STEP, ALONE)]
     named = [judged(tmp_path, drawing) for drawing in (STEP, ALONE)]
-    found = what_varies([*unnamed, *named])
+    found = varying_setting_of([*unnamed, *named])
     assert (found.kind, found.title) == (SETTINGS, "who makes the batches")
     assert found.values == ("by workers", "in the training process") * 2
 

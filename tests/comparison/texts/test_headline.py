@@ -2,15 +2,15 @@
 
 import re
 
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
-from tb_bottleneck.comparison.texts.headline import _promised, refusal
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.texts.headline import _promised, refusal_headline
 from tb_bottleneck.schema import comparison_pb2 as pb
 
 
 def headline(tmp_path, a, b):
-    return compare_sides(judged(tmp_path, a), judged(tmp_path, b)).headline
+    return compare_runs(judged(tmp_path, a), judged(tmp_path, b)).headline
 
 
 def test_slower_and_where(tmp_path):
@@ -59,7 +59,7 @@ def test_the_profiler_s_own_time_is_taken_off_where_that_was_measured(tmp_path):
     """Recorded the two take as long; without the profiler one of them takes half as long."""
     drawing = repeated(9, gpu=".###")
     a, b = (judged(tmp_path, drawing, tb_bottleneck=context(unprofiled_step_ns=ns)) for ns in (300_000, 150_000))
-    said = compare_sides(a, b).headline
+    said = compare_runs(a, b).headline
     assert "Without the profiler it is 2.00 times the speed: 150 µs per step instead of 300 µs." in said
 
 
@@ -71,7 +71,7 @@ def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_pat
     gpu = "".join(".###............" if saved else ".###" for saved in saves)
     a = judged(tmp_path, f"step {step}\nsave {save}\ngpu {gpu}", tb_bottleneck=context(unprofiled_step_ns=800_000))
     b = judged(tmp_path, repeated(9, gpu=".###"), tb_bottleneck=context(unprofiled_step_ns=400_000))
-    said = compare_sides(a, b).headline
+    said = compare_runs(a, b).headline
     assert "no difference beyond the noise" in said
     assert "Without the profiler it is 2.00 times the speed" in said
 
@@ -79,7 +79,7 @@ def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_pat
 def test_what_no_device_changes_is_said_to_hold_it_back(tmp_path):
     """Eight columns of dispatching, two of the device."""
     drawing = repeated(9, op="########..", launch=".......|..", gpu="........##", sync="........##")
-    said = compare_sides(judged(tmp_path, drawing, unit_us=1000), judged(tmp_path, drawing, device=H200, unit_us=1000))
+    said = compare_runs(judged(tmp_path, drawing, unit_us=1000), judged(tmp_path, drawing, device=H200, unit_us=1000))
     assert "For this work an NVIDIA H200 promises" in said.headline
     assert "Launch overhead, which no device changes, would be" in said.headline
 
@@ -95,7 +95,7 @@ def expected(measured, low, high, cause="launch_bound"):
     told = pb.Comparison(a_ns=40e6, b_ns=measured * 1e6, speedup=40 / measured, a_steps=9, b_steps=9, per="step")
     told.expected.MergeFrom(pb.Expected(speedup=2.0, b_ns=20e6, low=low, high=high, kernels_speedup=2.0))
     told.expected.by_regime.add(regime="launch", expected_ns=1e6)
-    told.expected.remainder.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
+    told.expected.shortfall.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
     return _promised(told, "NVIDIA H200")
 
 
@@ -108,4 +108,4 @@ def test_what_lies_within_the_interval_is_not_called_missing():
 
 
 def test_a_refusal_says_why():
-    assert refusal(["x.json is incomplete: no steps."]) == "No comparison: x.json is incomplete: no steps."
+    assert refusal_headline(["x.json is incomplete: no steps."]) == "No comparison: x.json is incomplete: no steps."

@@ -1,17 +1,17 @@
 """What strangers write cannot move a terminal, fill it, or take long to print."""
 
-from tb_bottleneck.comparison.texts.sanitize import LONGEST, printable
+from tb_bottleneck.comparison.texts.sanitize import MAX_VALUE_LENGTH, sanitize
 
 
 def test_control_characters_become_spaces():
-    assert printable("a\x1b[2Jb\nc\u202ed") == "a [2Jb c d"
+    assert sanitize("a\x1b[2Jb\nc\u202ed") == "a [2Jb c d"
 
 
 def test_a_long_name_is_kept_by_its_beginning():
-    assert printable("x" * 5000) == "x" * (LONGEST - 1) + "…"
-    assert printable("x" * LONGEST) == "x" * LONGEST
+    assert sanitize("x" * 5000) == "x" * (MAX_VALUE_LENGTH - 1) + "…"
+    assert sanitize("x" * MAX_VALUE_LENGTH) == "x" * MAX_VALUE_LENGTH
 
 
 def test_a_number_of_thousands_of_digits_is_not_spelt_out():
-    assert printable(10**5000) == "a number beyond any"
-    assert printable(-5) == "-5"
+    assert sanitize(10**5000) == "a number beyond any"
+    assert sanitize(-5) == "-5"

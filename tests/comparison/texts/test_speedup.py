@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.comparison.texts.speedup import bare_pace, pace, ratio_text, time_text
+from tb_bottleneck.comparison.texts.speedup import ratio_text, speedup_range_text, speedup_text, time_text
 
 
 @pytest.mark.parametrize(
@@ -14,17 +14,17 @@ def test_three_digits_say_enough(ratio, text):
 
 
 def test_what_is_faster_is_told_by_its_speed():
-    assert pace(2.46, 1.58, 2.93) == "2.46 times the speed (1.58 to 2.93)"
+    assert speedup_range_text(2.46, 1.58, 2.93) == "2.46 times the speed (1.58 to 2.93)"
 
 
 def test_what_is_slower_is_told_by_its_time_with_the_interval_turned():
-    assert pace(0.25, 0.2, 0.5) == "4.00 times the time (2.00 to 5.00)"
-    assert bare_pace(0.25) == "4.00 times the time"
+    assert speedup_range_text(0.25, 0.2, 0.5) == "4.00 times the time (2.00 to 5.00)"
+    assert speedup_text(0.25) == "4.00 times the time"
 
 
 def test_a_difference_that_any_two_runs_have_is_none():
-    assert pace(1.01, 0.9, 1.1) == "about the same speed (0.90 to 1.10 times)"
-    assert bare_pace(0.99) == "about the same speed"
+    assert speedup_range_text(1.01, 0.9, 1.1) == "about the same speed (0.90 to 1.10 times)"
+    assert speedup_text(0.99) == "about the same speed"
 
 
 def test_no_time_is_nothing():

@@ -1,18 +1,18 @@
 """Comparisons, predictions and series as text: everything that they say, in lines that fit."""
 
-from comparison.sides import H200, context, judged, read, repeated
+from comparison.drawn_runs import H200, context, judged, read, repeated
 
-from tb_bottleneck.comparison.compare import compare_sides
+from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series, render_what_if
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 
 SLOW = repeated(9, loader="######....", gpu="......####")
 FAST = repeated(9, workers="#.....", gpu="..####")
 
 
 def test_a_comparison_shows_the_waterfall_and_its_sum(tmp_path):
-    text = render_comparison(compare_sides(judged(tmp_path, SLOW), judged(tmp_path, FAST)))
+    text = render_comparison(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST)))
     assert "Waiting for data" in text
     assert "whole" in text
     assert "Causes found in A and not in B: loader_in_main_process" in text
@@ -20,19 +20,19 @@ def test_a_comparison_shows_the_waterfall_and_its_sum(tmp_path):
 
 
 def test_a_promise_shows_what_was_assumed_and_what_is_missing(tmp_path):
-    text = render_comparison(compare_sides(judged(tmp_path, SLOW), judged(tmp_path, FAST, device=H200)))
+    text = render_comparison(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST, device=H200)))
     for title in ("What B's device promises", "Measured minus promised", "Assumed", "What differs around them"):
         assert title in text
 
 
 def test_a_refused_comparison_shows_no_figures(tmp_path):
-    text = render_comparison(compare_sides(judged(tmp_path, SLOW), read(tmp_path, "step a\nop #")))
+    text = render_comparison(compare_runs(judged(tmp_path, SLOW), read(tmp_path, "step a\nop #")))
     assert "No comparison" in text
     assert "From A to B" not in text
 
 
 def test_a_prediction(tmp_path):
-    text = render_what_if(what_if(judged(tmp_path, SLOW), Asked(device="NVIDIA H200")))
+    text = render_what_if(what_if(judged(tmp_path, SLOW), WhatIfOptions(device="NVIDIA H200")))
     assert "if it ran on an H200 SXM" in text
     assert "a step would take as long as now" in text
     assert " now       then " in text
@@ -40,11 +40,11 @@ def test_a_prediction(tmp_path):
 
 
 def test_a_series_is_a_curve(tmp_path):
-    sides = [
+    runs = [
         judged(tmp_path, drawing, tb_bottleneck=context(workers=number))
         for number, drawing in ((1, SLOW), (2, FAST), (4, FAST))
     ]
-    text = render_series(series_of(sides))
+    text = render_series(series_of(runs))
     assert "workers" in text
     assert text.count("█") > 3
     assert "Knee: from 2 on" in text

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from comparison.sides import V100, context, judged, read, recorded, repeated
+from comparison.drawn_runs import V100, context, judged, read, recorded, repeated
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tb_bottleneck.comparison.runs.compared_run import Side, open_side
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.replay.modified_graph import Facts
+from tb_bottleneck.replay.modified_graph import RecordedGraph
 
 # Six columns of making a batch, then four of the device, for which the step waits.
 STARVED = repeated(
@@ -19,7 +19,7 @@ STARVED = repeated(
 
 
 def asked(tmp_path, drawing=STARVED, header=None, unit_us=1000, **change):
-    return what_if(judged(tmp_path, drawing, unit_us=unit_us, **(header or {})), Asked(**change))
+    return what_if(judged(tmp_path, drawing, unit_us=unit_us, **(header or {})), WhatIfOptions(**change))
 
 
 def test_a_faster_device_leaves_the_loader_as_it_is(tmp_path):
@@ -89,8 +89,8 @@ def test_a_link_in_the_other_device_s_place_is_not_counted_twice(tmp_path):
     path = recorded(tmp_path, copying, unit_us=1000)
     text = Path(path).read_text().replace("Pageable", "Pinned").replace('"bytes": 1048576', '"bytes": 80000000')
     Path(path).write_text(text)
-    side = open_side("run", [path])
-    moved, held = (what_if(side, Asked(device="NVIDIA H200", link=link)) for link in (None, "gen4x16"))
+    run = judge_run("run", [path])
+    moved, held = (what_if(run, WhatIfOptions(device="NVIDIA H200", link=link)) for link in (None, "gen4x16"))
     copies = [next(bar for bar in told.by_regime if bar.regime == "transfer") for told in (moved, held)]
     assert copies[0].b_ns == pytest.approx(copies[0].a_ns - 1e6, rel=0.05), "two columns of copying become one"
     assert copies[1].b_ns == pytest.approx(copies[1].a_ns, rel=0.05)
@@ -135,7 +135,7 @@ def test_nothing_asked_is_said_to_be_nothing(tmp_path):
 
 
 def test_an_incomplete_recording_gives_no_prediction(tmp_path):
-    told = what_if(read(tmp_path, "step a\nop #"), Asked(device="NVIDIA H200"))
+    told = what_if(read(tmp_path, "step a\nop #"), WhatIfOptions(device="NVIDIA H200"))
     assert not told.HasField("after")
     assert "incomplete" in told.headline
 
@@ -180,8 +180,8 @@ ANYTHING = [
 @given(st.lists(st.text("#.", min_size=10, max_size=10), min_size=3, max_size=3), st.sampled_from(ANYTHING))
 def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_device(tmp_path_factory, rows, change):
     drawing = repeated(9, op="##........", loader=rows[0], gpu=rows[1], h2d=rows[2])
-    side = read(tmp_path_factory.mktemp("run"), drawing, unit_us=1000, tb_bottleneck=context(batch_size=8, cores=4))
-    told = what_if(side, Asked(**change))
+    run = read(tmp_path_factory.mktemp("run"), drawing, unit_us=1000, tb_bottleneck=context(batch_size=8, cores=4))
+    told = what_if(run, WhatIfOptions(**change))
     if not told.HasField("after"):
         assert told.headline.startswith("Nothing can be predicted")
         return
@@ -189,9 +189,9 @@ def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_d
     assert 0 < after.low <= after.speedup <= after.high
     assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(after.step_ns)
     assert all(bar.b_ns >= 0 for bar in told.by_regime)
-    if change.keys() <= {"workers", "link"} and isinstance(side, Side):
-        facts = Facts(side.recording)
-        assert after.step_ns >= facts.busy / len(side.recording.steps) * (1 - 1e-6)
+    if change.keys() <= {"workers", "link"} and isinstance(run, ComparedRun):
+        facts = RecordedGraph(run.recording)
+        assert after.step_ns >= facts.busy / len(run.recording.steps) * (1 - 1e-6)
 
 
 def test_what_workers_hold_back_they_held_back_before_too(tmp_path):

@@ -2,11 +2,11 @@
 
 import json
 
-from comparison.sides import context, judged, repeated
+from comparison.drawn_runs import context, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
-from tb_bottleneck.comparison.workload.batch_size import Batch, batch_of
+from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measure import Missing
 
 STEPS = 9
@@ -23,7 +23,7 @@ def run(tmp_path, layers, **header):
             trace["traceEvents"].append(event | at)
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 def conv(samples):
@@ -34,42 +34,44 @@ LOSS = ("aten::cross_entropy_loss", lambda step: [[32, 10], [32]])
 
 
 def test_the_first_layer_tells(tmp_path):
-    assert batch_of(run(tmp_path, [conv(32)])) == Batch(32, "the first dimension of the first convolution's input")
+    assert batch_size_of(run(tmp_path, [conv(32)])) == SamplesPerStep(
+        32, "the first dimension of the first convolution's input"
+    )
 
 
 def test_an_embedding_has_its_samples_in_its_second_input(tmp_path):
-    found = batch_of(run(tmp_path, [("aten::embedding", lambda step: [[30522, 512], [16, 128]])]))
-    assert found == Batch(16, "the first dimension of the first embedding's input")
+    found = batch_size_of(run(tmp_path, [("aten::embedding", lambda step: [[30522, 512], [16, 128]])]))
+    assert found == SamplesPerStep(16, "the first dimension of the first embedding's input")
 
 
 def test_gradients_accumulate_over_several_losses(tmp_path):
-    found = batch_of(run(tmp_path, [conv(8), LOSS, conv(8), LOSS]))
+    found = batch_size_of(run(tmp_path, [conv(8), LOSS, conv(8), LOSS]))
     assert found.samples == 16
     assert "2 passes" in found.basis
 
 
 def test_several_losses_of_one_pass_are_no_passes(tmp_path):
     """Six tasks with a loss each: a rank of a recommender was said to work on six times the other's samples."""
-    found = batch_of(run(tmp_path, [conv(8), LOSS, LOSS, LOSS, LOSS, LOSS, LOSS]))
-    assert found == Batch(8, "the first dimension of the first convolution's input")
+    found = batch_size_of(run(tmp_path, [conv(8), LOSS, LOSS, LOSS, LOSS, LOSS, LOSS]))
+    assert found == SamplesPerStep(8, "the first dimension of the first convolution's input")
 
 
 def test_the_run_s_own_word_comes_first(tmp_path):
-    assert batch_of(run(tmp_path, [conv(8)], tb_bottleneck=context(batch_size=64))).samples == 64
+    assert batch_size_of(run(tmp_path, [conv(8)], tb_bottleneck=context(batch_size=64))).samples == 64
 
 
 def test_steps_that_do_not_agree_tell_nothing(tmp_path):
-    found = batch_of(run(tmp_path, [("aten::conv2d", lambda step: [[step + 1, 3, 8, 8], [64, 3, 7, 7]])]))
+    found = batch_size_of(run(tmp_path, [("aten::conv2d", lambda step: [[step + 1, 3, 8, 8], [64, 3, 7, 7]])]))
     assert isinstance(found, Missing)
     assert "do not agree" in found.because
 
 
 def test_without_shapes_nothing_is_told(tmp_path):
-    assert isinstance(batch_of(judged(tmp_path, repeated(9, op="##", gpu=".#")).recording), Missing)
+    assert isinstance(batch_size_of(judged(tmp_path, repeated(9, op="##", gpu=".#")).recording), Missing)
 
 
 def test_a_vector_is_no_batch(tmp_path):
-    assert isinstance(batch_of(run(tmp_path, [("aten::embedding", lambda step: [[100, 8], [512]])])), Missing)
+    assert isinstance(batch_size_of(run(tmp_path, [("aten::embedding", lambda step: [[100, 8], [512]])])), Missing)
 
 
 def linear(*shape):
@@ -78,10 +80,10 @@ def linear(*shape):
 
 def test_a_linear_layer_may_be_given_sequences_of_samples(tmp_path):
     """Attention turns its input around: 64 places of 32 samples; the loss has the samples in front."""
-    assert batch_of(run(tmp_path, [linear(64, 32, 512), LOSS])).samples == 32
-    assert batch_of(run(tmp_path, [linear(32, 64, 512), LOSS])).samples == 32
+    assert batch_size_of(run(tmp_path, [linear(64, 32, 512), LOSS])).samples == 32
+    assert batch_size_of(run(tmp_path, [linear(32, 64, 512), LOSS])).samples == 32
 
 
 def test_without_a_loss_nobody_knows_which_dimension_it_is(tmp_path):
-    assert isinstance(batch_of(run(tmp_path, [linear(64, 32, 512)])), Missing)
-    assert batch_of(run(tmp_path, [linear(64, 512)])).samples == 64
+    assert isinstance(batch_size_of(run(tmp_path, [linear(64, 32, 512)])), Missing)
+    assert batch_size_of(run(tmp_path, [linear(64, 512)])).samples == 64

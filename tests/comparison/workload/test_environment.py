@@ -1,15 +1,15 @@
 """What differs around two runs: by the head of the trace, the run's own words, and what it did. Nothing private."""
 
-from comparison.sides import H200, context, judged, repeated
+from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.texts.sanitize import LONGEST
-from tb_bottleneck.comparison.workload.environment import differences, facts_of
+from tb_bottleneck.comparison.texts.sanitize import MAX_VALUE_LENGTH
+from tb_bottleneck.comparison.workload.environment import environment_differences, environment_of
 
 DRAWING = repeated(9, workers="#.......", gpu="...####.")
 
 
 def rows(a, b):
-    return {row.key: (row.a, row.b) for row in differences(a, b)}
+    return {row.key: (row.a, row.b) for row in environment_differences(a, b)}
 
 
 def test_the_device_and_what_is_known_of_it(tmp_path):
@@ -46,9 +46,9 @@ def test_a_fact_that_one_side_did_not_record_is_no_difference(tmp_path):
 
 
 def test_what_a_stranger_writes_cannot_move_a_terminal(tmp_path):
-    side = judged(tmp_path, DRAWING, tb_bottleneck=context(torch="2.4\x1b[2J\n" + "x" * 999))
-    assert facts_of(side)["torch"].isprintable()
-    assert len(facts_of(side)["torch"]) <= LONGEST
+    run = judged(tmp_path, DRAWING, tb_bottleneck=context(torch="2.4\x1b[2J\n" + "x" * 999))
+    assert environment_of(run)["torch"].isprintable()
+    assert len(environment_of(run)["torch"]) <= MAX_VALUE_LENGTH
 
 
 def test_what_is_private_at_the_top_is_not_looked_at(tmp_path):

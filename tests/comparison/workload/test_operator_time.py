@@ -1,9 +1,9 @@
 """Device time by operator, the kernels that each runs, and the speed of two hosts."""
 
 import pytest
-from comparison.sides import judged, repeated
+from comparison.drawn_runs import judged, repeated
 
-from tb_bottleneck.comparison.workload.operator_time import Operator, device_operators, host_ratio, other_kernels
+from tb_bottleneck.comparison.workload.operator_time import OperatorTime, changed_kernels, device_operators, host_ratio
 
 LINEAR = repeated(9, op="##......", launch=".|......", gpu="..####..")
 
@@ -18,15 +18,15 @@ def test_device_time_belongs_to_the_operator_that_launched_it(tmp_path):
 def test_another_kernel_for_the_same_operator_is_named(tmp_path):
     streamed = repeated(9, op="##......", launch=".|......", stream="..####..")
     a, b = judged(tmp_path, LINEAR).recording, judged(tmp_path, streamed).recording
-    assert list(other_kernels(a, b)) == ["aten::linear"]
-    assert other_kernels(a, a) == {}
+    assert list(changed_kernels(a, b)) == ["aten::linear"]
+    assert changed_kernels(a, a) == {}
 
 
 def test_a_kernel_that_both_run_now_and_then_is_not_another_one():
     """Which of two kernels takes more time may differ from recording to recording."""
     first, second = (
-        Operator(3.0, "gemm_a", frozenset({"gemm_a", "gemm_b"})),
-        Operator(3.0, "gemm_b", frozenset({"gemm_b"})),
+        OperatorTime(3.0, "gemm_a", frozenset({"gemm_a", "gemm_b"})),
+        OperatorTime(3.0, "gemm_b", frozenset({"gemm_b"})),
     )
     assert not first.runs_others(second)
 
@@ -47,7 +47,7 @@ def slowed(tmp_path, factor):
 
     from draw import drawn
 
-    from tb_bottleneck.comparison.runs.compared_run import open_side
+    from tb_bottleneck.comparison.runs.compared_run import judge_run
 
     trace = drawn(LINEAR)
     for number in range(120):
@@ -55,4 +55,4 @@ def slowed(tmp_path, factor):
         trace["traceEvents"].append(event | {"ts": 1000.0 + 40 * number, "dur": 3.0 * factor, "args": {}})
     path = tmp_path / f"slowed_{factor}.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("slowed", [str(path)]).recording
+    return judge_run("slowed", [str(path)]).recording

@@ -3,16 +3,16 @@
 import json
 
 import pytest
-from comparison.sides import judged, repeated
+from comparison.drawn_runs import judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
-from tb_bottleneck.comparison.workload.similarity import LIKE, likeness
+from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
 from tb_bottleneck.measure import Missing
 
 
 def alike(tmp_path, a, b):
-    return likeness(judged(tmp_path, a).recording, judged(tmp_path, b).recording)
+    return similarity(judged(tmp_path, a).recording, judged(tmp_path, b).recording)
 
 
 def test_another_loader_does_not_make_it_other_work(tmp_path):
@@ -26,7 +26,7 @@ def test_four_times_the_operators_are_other_work(tmp_path):
     four = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
     found = alike(tmp_path, one, four)
     assert found == pytest.approx(1 / 4)
-    assert found < LIKE
+    assert found < SAME_WORK_FROM
 
 
 WEIGHTS = {"aten::mm": 1, "aten::addmm": 2}  # which input they are
@@ -46,7 +46,7 @@ def named(tmp_path, drawing, *names, beside=(), shapes=True):
         trace["deviceProperties"] = []
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 FOUR = repeated(9, op="#.#.#.#.", launch="|.|.|.|.", gpu=".#.#.#.#")
@@ -63,36 +63,39 @@ def test_another_way_to_write_the_optimizer_is_no_other_work(tmp_path):
     steps = [row("Optimizer.step#Adam.step", "user_annotation", step * 800 + 350, 450) for step in range(9)]
     loop = named(tmp_path, FOUR, "aten::mm", "aten::addmm", "aten::add_", "aten::sqrt", beside=steps)
     fused = named(tmp_path, FOUR, "aten::mm", "aten::addmm", "aten::_fused_adam_", "aten::copy_", beside=steps)
-    assert likeness(loop, fused) == 1
+    assert similarity(loop, fused) == 1
 
 
 def test_the_same_training_with_and_without_a_gpu(tmp_path):
     """On the device everything that launches is seen; on the CPU only what multiplies can be held against it."""
     names = ("aten::addmm", "aten::relu", "aten::mm", "aten::sum")
     on_device, on_cpu = named(tmp_path, FOUR, *names), named(tmp_path, ON_CPU, *names)
-    assert likeness(on_device, on_cpu) == 1
-    assert likeness(on_device, named(tmp_path, ON_CPU, "aten::sum", "aten::mm", "aten::relu", "aten::mm")) < LIKE
-    assert isinstance(likeness(on_device, named(tmp_path, ON_CPU, *names, shapes=False)), Missing)
+    assert similarity(on_device, on_cpu) == 1
+    assert (
+        similarity(on_device, named(tmp_path, ON_CPU, "aten::sum", "aten::mm", "aten::relu", "aten::mm"))
+        < SAME_WORK_FROM
+    )
+    assert isinstance(similarity(on_device, named(tmp_path, ON_CPU, *names, shapes=False)), Missing)
 
 
 def test_a_compiled_model_is_told_by_its_weights(tmp_path):
     """Its pointwise operators are one kernel of its own now; its weights are the same two, under another name."""
     eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
     compiled = named(tmp_path, FOUR, "aten::mm", "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1")
-    assert likeness(eager, compiled) == 1
+    assert similarity(eager, compiled) == 1
 
 
 def test_another_compiled_model_is_another_one(tmp_path):
     """Counted without their shapes, the products of a recommender and of a picture's diffusion agreed to 88 %."""
     eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
     compiled = named(tmp_path, FOUR, "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1", "aten::mm")
-    assert likeness(eager, compiled) < LIKE
+    assert similarity(eager, compiled) < SAME_WORK_FROM
 
 
 def test_what_a_graph_hides_is_not_called_other_work(tmp_path):
     eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
     graphed = named(tmp_path, TWO, "Torch-Compiled Region: 0/0")
-    assert isinstance(likeness(eager, graphed), Missing)
+    assert isinstance(similarity(eager, graphed), Missing)
 
 
 def test_runs_without_operators_are_not_called_unlike(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 from simulate.examine import measured
-from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.measures.trace.allocator import (
@@ -13,7 +13,7 @@ from tb_bottleneck.measures.trace.allocator import (
     pinned_allocations,
 )
 
-EMPTIED = ILLNESSES["emptied cache"].make(1).but(mallocs=8)
+EMPTIED = PROBLEMS["emptied cache"].make(1).but(mallocs=8)
 
 
 @pytest.mark.parametrize(("pressed", "outside", "inside"), [(False, 4, 0), (True, 0, 4)])

@@ -5,11 +5,10 @@ import json
 import pytest
 from draw import drawn
 from simulate.examine import measured
-from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.owned_spans import owned_spans_of
 from tb_bottleneck.attribution.recording import Recording as Measured
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
@@ -80,8 +79,7 @@ def read(tmp_path, whole):
     path.write_text(json.dumps(whole))
     trace = load(str(path))
     recording = Measured(trace, find_steps(trace))
-    timeline = owned_spans_of(recording)
-    assert {regime: timeline.of(regime).total() for regime in REGIMES} == recording.account.ns
+    assert {regime: recording.owned_spans.of(regime).total() for regime in REGIMES} == recording.account.ns
     return recording, diagnose(str(path))
 
 
@@ -174,7 +172,7 @@ def test_without_collectives_or_sizes_nothing_is_said():
 
 
 def test_one_process_that_drives_several_devices_is_seen_by_its_annotation():
-    assert data_parallel_devices(measured(ILLNESSES["DataParallel"].make(1))).value == 2
+    assert data_parallel_devices(measured(PROBLEMS["DataParallel"].make(1))).value == 2
     assert (
         data_parallel_devices(measured(healthy(1).but(devices=2))).value == 0
     )  # a model split over devices drives two as well

@@ -2,13 +2,13 @@
 
 import pytest
 from simulate.examine import examine, measured
-from simulate.illnesses import ILLNESSES
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy, launch_bound
 
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
 
-COMPILED = ILLNESSES["a compiled model without graphs"].make(1)
+COMPILED = PROBLEMS["a compiled model without graphs"].make(1)
 
 
 def test_compiled_kernels_are_told_by_their_names():
@@ -18,7 +18,7 @@ def test_compiled_kernels_are_told_by_their_names():
 
 def test_a_graph_is_not_promised_across_values_that_the_host_reads():
     assert isinstance(graph_breaks(measured(healthy(1))), Missing)
-    reading = measured(ILLNESSES["scalar reads in the forward pass"].make(1))
+    reading = measured(PROBLEMS["scalar reads in the forward pass"].make(1))
     found = graph_breaks(reading)
     assert found.value > 5
     shown = [row.label for row in examine(launch_bound(1).but(read_every_layers=4)).report.findings[0].evidence]

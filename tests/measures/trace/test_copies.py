@@ -5,8 +5,8 @@ import json
 import pytest
 from draw import drawn
 from simulate.examine import measured
-from simulate.illnesses import ILLNESSES
 from simulate.kineto import DIALECTS, Recording
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording as Measured
@@ -67,7 +67,7 @@ def test_a_rate_that_no_link_has_is_not_taken_for_measured(value):
 
 
 def test_a_slow_link_is_well_below_it():
-    recording = measured(ILLNESSES["a slow link"].make(1))
+    recording = measured(PROBLEMS["a slow link"].make(1))
     assert pinned_bandwidth(recording).value < 0.6 * link_bandwidth(recording).value
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from draw import drawn
 from simulate.examine import measured
-from simulate.illnesses import ILLNESSES
+from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
@@ -73,7 +73,7 @@ def test_too_few_fetches_tell_nothing(tmp_path):
 
 
 def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
-    files = ILLNESSES["a loader that reads files"].make(1)
+    files = PROBLEMS["a loader that reads files"].make(1)
     assert loader_reads(measured(files)).value == pytest.approx(0.8, abs=0.02)
     assert loader_reads(measured(files.but(reading=0.0))).value == 0
     assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because

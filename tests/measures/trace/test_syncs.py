@@ -5,7 +5,7 @@ import json
 import pytest
 from draw import drawn, drawn_trace
 from simulate.examine import measured
-from simulate.illnesses import HARD_NEGATIVES, ILLNESSES
+from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
@@ -29,12 +29,12 @@ UPLOADS = healthy(1).but(non_blocking=False, loader="workers", workers=8, load_n
 @pytest.mark.parametrize(
     ("workload", "kind"),
     [
-        (ILLNESSES["scalar reads in the forward pass"].make(1), read_waits),
-        (ILLNESSES["scalar reads in the forward pass"].make(1).but(old_reads=True), read_waits),
-        (ILLNESSES["a scalar read that drains the queue"].make(2), read_waits),
-        (ILLNESSES["metrics read one by one"].make(3), read_waits),
-        (ILLNESSES["masks in the forward pass"].make(1), shape_waits),
-        (ILLNESSES["a synchronize in every step"].make(1), explicit_waits),
+        (PROBLEMS["scalar reads in the forward pass"].make(1), read_waits),
+        (PROBLEMS["scalar reads in the forward pass"].make(1).but(old_reads=True), read_waits),
+        (PROBLEMS["a scalar read that drains the queue"].make(2), read_waits),
+        (PROBLEMS["metrics read one by one"].make(3), read_waits),
+        (PROBLEMS["masks in the forward pass"].make(1), shape_waits),
+        (PROBLEMS["a synchronize in every step"].make(1), explicit_waits),
         (UPLOADS, upload_waits),
     ],
 )
@@ -48,18 +48,18 @@ def test_a_wait_is_of_the_kind_that_the_program_asked_for(workload, kind):
 
 def test_every_read_of_a_row_of_reads_counts_though_only_the_first_drains_the_queue():
     """Five metrics are printed one after the other: each of them is a round trip with the device idle."""
-    workload = ILLNESSES["metrics read one by one"].make(1).but(metric_reads=5)
+    workload = PROBLEMS["metrics read one by one"].make(1).but(metric_reads=5)
     found = costly_reads(measured(workload))
     assert found.value == pytest.approx(5, abs=0.5)
     assert found.begin < found.end
 
 
 def test_the_operator_and_the_line_that_wait_are_named_with_their_part_of_the_cost():
-    recording = measured(ILLNESSES["scalar reads in the forward pass"].make(1).but(stacks=True))
+    recording = measured(PROBLEMS["scalar reads in the forward pass"].make(1).but(stacks=True))
     assert waiting_operators(recording).text.startswith("aten::_local_scalar_dense (")
     assert waiting_operators(recording).text.endswith("100 %)")
     assert waiting_lines(recording).text.startswith("train.py(42): train_step (")
-    unstacked = measured(ILLNESSES["scalar reads in the forward pass"].make(1).but(stacks=False))
+    unstacked = measured(PROBLEMS["scalar reads in the forward pass"].make(1).but(stacks=False))
     assert "with_stack" in waiting_lines(unstacked).because
 
 

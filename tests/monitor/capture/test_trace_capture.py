@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tb_bottleneck.monitor.capture.trace_capture import Allowed, Captures, Recorded
+from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, TraceCapture
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 MS = 1_000_000
 
@@ -45,21 +45,27 @@ class Fake:
 class Training:
     """Steps of a given length; a step is profiled while a fake profiler is open, and then takes twice as long."""
 
-    def __init__(self, allowed: Allowed | None = None, step_ms: float = 100, fails_in: str = "") -> None:
+    def __init__(self, allowed: CaptureLimits | None = None, step_ms: float = 100, fails_in: str = "") -> None:
         self.now = 0
         self.step_ms = step_ms
         self.number = 0
         self.busy = False
         self.profilers: list[Fake] = []
-        self.recorded: list[Recorded] = []
+        self.recorded: list[FinishedRecording] = []
         self.guard = Guard()
 
         def new(steps: int) -> Fake:
             self.profilers.append(Fake(steps, fails_in))
             return self.profilers[-1]
 
-        self.captures = Captures(
-            new, lambda: self.busy, json.dumps, self.recorded.append, self.guard, allowed or Allowed(), lambda: self.now
+        self.captures = TraceCapture(
+            new,
+            lambda: self.busy,
+            json.dumps,
+            self.recorded.append,
+            self.guard,
+            allowed or CaptureLimits(),
+            lambda: self.now,
         )
 
     def run(self, steps: int) -> None:
@@ -67,7 +73,7 @@ class Training:
             profiled = self.captures.running or self.busy
             took = int(self.step_ms * MS * (2 if profiled else 1))
             self.now += took
-            self.captures.advance(Row(self.number, self.now, took, {"profiled": float(profiled)}))
+            self.captures.advance(StepRow(self.number, self.now, took, {"profiled": float(profiled)}))
             self.number += 1
 
 
@@ -117,7 +123,7 @@ def test_slow_steps_are_recorded_after_half_a_minute_of_them() -> None:
 def test_ranks_of_one_job_choose_the_same_steps_whatever_the_clock_says() -> None:
     starts = []
     for step_ms in (7900, 8100):
-        training = Training(Allowed(together=True), step_ms=step_ms)
+        training = Training(CaptureLimits(together=True), step_ms=step_ms)
         while not training.profilers:
             training.run(1)
         starts.append((training.number, training.profilers[0].steps))
@@ -144,7 +150,7 @@ def test_a_change_is_recorded_but_not_within_a_minute_of_the_last_trace() -> Non
 
 
 def test_traces_are_bounded_in_number() -> None:
-    training = Training(Allowed(automatic=3, requested=2))
+    training = Training(CaptureLimits(automatic=3, requested=2))
     for _ in range(10):
         training.captures.changed("steps became longer")
         training.run(700)
@@ -157,7 +163,7 @@ def test_traces_are_bounded_in_number() -> None:
 
 def test_a_request_too_many_does_not_end_the_others() -> None:
     """It was never taken back, and no trace was recorded any more, not even of a change."""
-    training = Training(Allowed(automatic=2, requested=0))
+    training = Training(CaptureLimits(automatic=2, requested=0))
     training.run(50)
     training.captures.ask("asked")
     training.captures.changed("steps became longer")
@@ -178,7 +184,7 @@ def test_facts_are_collected_before_the_profiler_begins() -> None:
 
 
 def test_none_is_recorded_where_none_is_allowed() -> None:
-    training = Training(Allowed(automatic=0))
+    training = Training(CaptureLimits(automatic=0))
     training.run(500)
     assert training.profilers == []
     training.captures.ask("asked")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.monitor.capture.trace_capture import Recorded
-from tb_bottleneck.monitor.capture.trace_files import Traces
+from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
+from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.sources.logdir import scan
 
@@ -24,12 +24,12 @@ class Fake:
             raise self.error
 
 
-def traces(guard: Guard, **limits: int) -> Traces:
-    return Traces(3, guard, **{"least_free": 0, **limits})
+def traces(guard: Guard, **limits: int) -> TraceWriter:
+    return TraceWriter(3, guard, **{"least_free": 0, **limits})
 
 
-def recorded(error: Exception | None = None) -> Recorded:
-    return Recorded(Fake(error), "asked")  # type: ignore[arg-type]
+def recorded(error: Exception | None = None) -> FinishedRecording:
+    return FinishedRecording(Fake(error), "asked")  # type: ignore[arg-type]
 
 
 def codes(guard: Guard) -> list[str]:

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from tb_bottleneck.monitor.hooks import tensor_transfers
-from tb_bottleneck.monitor.session import Options, Session
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.session import MonitorOptions, Session
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 
 @pytest.fixture
 def session(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     monkeypatch.setattr(tensor_transfers, "on_device", lambda tensor: tensor.is_meta)
-    session = Session(Options(tmp_path))
+    session = Session(MonitorOptions(tmp_path))
     before = dict(vars(torch.Tensor))
     tensor_transfers.install_transfer(session._at)
     tensor_transfers.install_syncs(session._at)
@@ -24,7 +24,7 @@ def session(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
 
 
 def figures(session: Session) -> dict[str, float]:
-    rows: list[Row] = []
+    rows: list[StepRow] = []
     session.clock._ended = rows.append
     session.clock.began = 0
     session.clock.step()

@@ -2,10 +2,10 @@
 
 from monitor.samplers.replay import Replay
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
-from tb_bottleneck.monitor.samplers.gpu_sampler import LOOK_AGAIN_S, RETRY_S, Gpus
-from tb_bottleneck.monitor.samplers.nvml.queries import questions
-from tb_bottleneck.monitor.samplers.own_gpus import NotKnown
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
+from tb_bottleneck.monitor.samplers.gpu_sampler import LOOK_AGAIN_S, RETRY_S, GpuSampler
+from tb_bottleneck.monitor.samplers.nvml.queries import queries
+from tb_bottleneck.monitor.samplers.own_gpus import UnknownGpus
 
 FIRST, SECOND = "GPU-11111111-1111-1111-1111-111111111111", "GPU-22222222-2222-2222-2222-222222222222"
 
@@ -17,12 +17,12 @@ class Asked:
     every_s = 1.0
 
     def __init__(self) -> None:
-        self.answer: float | Refused = 1.0
+        self.answer: float | DriverError = 1.0
         self.times = 0
 
-    def ask(self, driver: Replay, gpu: Gpu) -> dict[str, float]:
+    def ask(self, driver: Replay, gpu: GpuDevice) -> dict[str, float]:
         self.times += 1
-        if isinstance(self.answer, Refused):
+        if isinstance(self.answer, DriverError):
             raise self.answer
         return {"power": self.answer}
 
@@ -34,11 +34,11 @@ class Bench:
         self.now = 0.0
         self.replay, self.question = Replay("h200.json"), Asked()
         self.ours = 1
-        self.gpus = Gpus(self.replay, [self.question], self.choose, lambda: self.now)
+        self.gpus = GpuSampler(self.replay, [self.question], self.choose, lambda: self.now)
 
-    def choose(self, gpus: list[Gpu]) -> list[Gpu]:
+    def choose(self, gpus: list[GpuDevice]) -> list[GpuDevice]:
         if not self.ours:
-            raise NotKnown("not begun")
+            raise UnknownGpus("not begun")
         return gpus[: self.ours]
 
     def after(self, seconds: float) -> list[float]:
@@ -48,7 +48,7 @@ class Bench:
 
 def test_a_lasting_refusal_is_asked_once() -> None:
     bench = Bench()
-    bench.question.answer = Refused("not on this GPU", lasting=True)
+    bench.question.answer = DriverError("not on this GPU", lasting=True)
     assert [bench.after(1) for _ in range(200)] == [[]] * 200
     assert bench.question.times == 1
     assert bench.gpus.missing() == {"power": "not on this GPU"}
@@ -56,7 +56,7 @@ def test_a_lasting_refusal_is_asked_once() -> None:
 
 def test_a_passing_refusal_is_tried_again_after_a_while() -> None:
     bench = Bench()
-    bench.question.answer = Refused("busy")
+    bench.question.answer = DriverError("busy")
     bench.after(1)
     bench.question.answer = 2.0
     assert [bench.after(1) for _ in range(int(RETRY_S) - 1)] == [[]] * (int(RETRY_S) - 1)
@@ -67,7 +67,7 @@ def test_a_passing_refusal_is_tried_again_after_a_while() -> None:
 def test_a_lost_gpu_closes_the_driver_and_opens_it_anew_later() -> None:
     bench = Bench()
     assert bench.after(1) == [1.0]
-    bench.question.answer = Refused("the driver has lost the GPU", lost=True)
+    bench.question.answer = DriverError("the driver has lost the GPU", lost=True)
     assert bench.after(1) == []
     assert (bench.replay.opened, bench.replay.closed) == (1, 1)
     assert bench.gpus.missing() == {"power": "the driver has lost the GPU"}
@@ -79,16 +79,16 @@ def test_a_lost_gpu_closes_the_driver_and_opens_it_anew_later() -> None:
 
 def test_after_a_loss_no_other_question_is_put() -> None:
     replay = Replay("h200.json")
-    gpus = Gpus(replay, questions(), lambda gpus: gpus[:1], lambda: 0.0)
+    gpus = GpuSampler(replay, queries(), lambda gpus: gpus[:1], lambda: 0.0)
     list(gpus.missing())
-    replay.broken = Refused("gone", lost=True)
+    replay.broken = DriverError("gone", lost=True)
     assert list(gpus.read()) == []
     assert len(replay.asked) == 1
 
 
 def test_without_a_driver_all_is_missing_and_it_is_never_looked_for_again() -> None:
     bench = Bench()
-    bench.replay.broken = Refused("no driver", lasting=True)
+    bench.replay.broken = DriverError("no driver", lasting=True)
     assert [bench.after(RETRY_S) for _ in range(5)] == [[]] * 5
     assert bench.replay.opened == 1
     assert bench.gpus.missing() == {"power": "no driver"}
@@ -109,9 +109,9 @@ def test_a_signal_that_one_gpu_gives_is_not_missing() -> None:
     bench = Bench()
     bench.ours = 2
 
-    def ask(driver: Replay, gpu: Gpu) -> dict[str, float]:
+    def ask(driver: Replay, gpu: GpuDevice) -> dict[str, float]:
         if gpu.uuid == SECOND:
-            raise Refused("not on this one", lasting=True)
+            raise DriverError("not on this one", lasting=True)
         return {"power": 5.0}
 
     bench.question.ask = ask  # type: ignore[method-assign]

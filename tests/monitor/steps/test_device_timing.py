@@ -1,7 +1,7 @@
 """The device's time on each step: rows wait for the device without anybody waiting for it."""
 
 from tb_bottleneck.monitor.steps.device_timing import MOST_PENDING, DeviceSpans
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 
 class Device:
@@ -44,8 +44,8 @@ class Event:
         raise AssertionError("the monitor made the host wait for the device")
 
 
-def spans_of(device: Device) -> tuple[DeviceSpans, list[Row]]:
-    out: list[Row] = []
+def spans_of(device: Device) -> tuple[DeviceSpans, list[StepRow]]:
+    out: list[StepRow] = []
     return DeviceSpans(out.append, device.event, lambda: device.captures), out
 
 
@@ -57,7 +57,7 @@ def run(device: Device, spans: DeviceSpans, steps: int, first: int = 0) -> None:
         device.now += 7
         spans.end()
         device.now += 1
-        spans.close(Row(number, int(device.now * 1e6), 10_000_000))
+        spans.close(StepRow(number, int(device.now * 1e6), 10_000_000))
 
 
 def test_each_row_gets_the_time_between_its_two_events() -> None:
@@ -111,7 +111,7 @@ def test_the_last_begin_before_the_work_and_the_last_end_after_it_count() -> Non
     spans.end()
     device.now = 58
     spans.end()
-    spans.close(Row(0, 0, 0))
+    spans.close(StepRow(0, 0, 0))
     assert out[0].figures["device_busy"] == 8e6
 
 
@@ -119,9 +119,9 @@ def test_a_step_without_a_bracket_has_no_figure() -> None:
     device = Device(behind=0)
     spans, out = spans_of(device)
     spans.begin()
-    spans.close(Row(0, 0, 0))
+    spans.close(StepRow(0, 0, 0))
     spans.end()
-    spans.close(Row(1, 0, 0))
+    spans.close(StepRow(1, 0, 0))
     assert [row.figures for row in out] == [{}, {}]
 
 
@@ -152,7 +152,7 @@ def test_a_device_that_refuses_is_told_once_and_rows_go_on() -> None:
 
 
 def test_a_device_that_is_not_in_use_yet_is_not_begun_with() -> None:
-    out: list[Row] = []
+    out: list[StepRow] = []
     spans = DeviceSpans(out.append, lambda: None)
     run(Device(behind=0), spans, 3)
     assert [row.figures for row in out] == [{}, {}, {}]

@@ -14,7 +14,7 @@ from itertools import groupby
 import pytest
 
 from tb_bottleneck.monitor.steps.step_clock import StepClock
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 MS = 1_000_000
 
@@ -24,7 +24,7 @@ class Played:
 
     def __init__(self, drawing: str) -> None:
         self.now = 0
-        self.rows: list[Row] = []
+        self.rows: list[StepRow] = []
         self.clock = StepClock(self.rows.append, lambda: self.now)
         for letter, run in groupby(drawing):
             self._happens(letter, len(list(run)) * MS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tb_bottleneck.plugin.state import run_index
-from tb_bottleneck.plugin.state.run_index import Runs, id_of
+from tb_bottleneck.plugin.state.run_index import RunIndex, id_of
 from tb_bottleneck.sources.logdir import Listing, Recording, Root
 from tests.plugin.tenant import until
 
@@ -33,29 +33,29 @@ def disk() -> Disk:
 
 
 @pytest.fixture
-def looked(disk: Disk) -> Iterator[Runs]:
-    made = Runs((Root("/logs"),), disk)
+def looked(disk: Disk) -> Iterator[RunIndex]:
+    made = RunIndex((Root("/logs"),), disk)
     yield made
     disk.free.set()
     made.close()
 
 
-def test_nobody_asks_so_nobody_looks(disk: Disk, looked: Runs) -> None:
+def test_nobody_asks_so_nobody_looks(disk: Disk, looked: RunIndex) -> None:
     assert disk.looks == 0
 
 
-def test_one_look_at_a_time_whoever_asks(disk: Disk, looked: Runs) -> None:
+def test_one_look_at_a_time_whoever_asks(disk: Disk, looked: RunIndex) -> None:
     assert [looked.latest() for _ in range(9)] == [None] * 9
     assert disk.looks == 1
 
 
-def test_recordings_are_found_by_their_id(disk: Disk, looked: Runs) -> None:
+def test_recordings_are_found_by_their_id(disk: Disk, looked: RunIndex) -> None:
     disk.free.set()
     look = until(looked.latest, lambda look: look is not None)
     assert look.by_id == {id_of(ONE): ONE}
 
 
-def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: Runs) -> None:
+def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: RunIndex) -> None:
     disk.free.set()
     until(looked.latest, lambda look: look is not None)
     looked.close()
@@ -67,17 +67,17 @@ def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: R
     assert disk.looks == 2
 
 
-def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: RunIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.free.set()
     times = iter([100.0, 100.0, 130.0])  # asked, began, ended
     monkeypatch.setattr(run_index.time, "monotonic", lambda: next(times, 130.0))
     looked.latest()
     looked.close()
-    assert looked._due == 130.0 + 30.0 * run_index.REST_FACTOR
+    assert looked._due == 130.0 + 30.0 * run_index.PAUSE_FACTOR
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_look_that_fails_does_not_end_looking(looked: Runs, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_does_not_end_looking(looked: RunIndex, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(roots: Sequence[Root]) -> Listing:
         raise RuntimeError("a defect")
 

@@ -19,9 +19,9 @@ MoveIn = Callable[..., Tenant]
 
 @pytest.fixture(autouse=True)
 def listing_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.LOOK_SECONDS", 0.0)
-    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.REST_FACTOR", 0.0)
-    monkeypatch.setattr(module, "JUDGED_SECONDS", 0.0)
+    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.SCAN_SECONDS", 0.0)
+    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.PAUSE_FACTOR", 0.0)
+    monkeypatch.setattr(module, "REPORT_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def series_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
 def test_a_run_with_telemetry_is_listed_with_its_verdict(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
     write(tmp_path / "resnet" / "monitor" / NAME, messages)
     entry = move_in(tmp_path).done(NAME)
-    assert (entry["run"], entry["witness"], entry["live"]) == ("resnet/monitor", "telemetry", False)
+    assert (entry["run"], entry["evidence_source"], entry["live"]) == ("resnet/monitor", "telemetry", False)
     assert (entry["health"], entry["verdict"]["regime"]) == ("ok", "input")
     assert 90e6 < entry["step_ns"] < 170e6
 
@@ -52,7 +52,7 @@ def test_a_trace_is_listed_as_one(move_in: MoveIn, tmp_path: Path) -> None:
     record(tmp_path / "a.pt.trace.json")
     tenant = move_in(tmp_path)
     entry = tenant.done("a.pt.trace.json")
-    assert (entry["witness"], entry["live"]) == ("trace", False)
+    assert (entry["evidence_source"], entry["live"]) == ("trace", False)
     assert tenant.get(f"telemetry?id={entry['id']}").status_code == 404
 
 
@@ -69,15 +69,15 @@ def test_a_trace_beside_it_hears_of_it(move_in: MoveIn, tmp_path: Path, messages
     tenant = move_in(tmp_path)
     tenant.done(NAME)
     tenant.done("a.pt.trace.json")
-    assert tenant.report("a.pt.trace.json")["witness"] == "both"
-    assert tenant.report(NAME)["witness"] == "telemetry"
+    assert tenant.report("a.pt.trace.json")["evidence_source"] == "both"
+    assert tenant.report(NAME)["evidence_source"] == "telemetry"
 
 
 def test_the_report_is_the_one_of_telemetry(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
     write(tmp_path / NAME, messages)
     report = move_in(tmp_path).report(NAME)
-    assert report["witness"] == "telemetry"
-    assert [stretch["regime"] for stretch in report["stretches"]] == ["compute", "input"]
+    assert report["evidence_source"] == "telemetry"
+    assert [stretch["regime"] for stretch in report["phases"]] == ["compute", "input"]
 
 
 def test_series_steps_and_stretches_are_answered(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:

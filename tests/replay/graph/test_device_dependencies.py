@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 from draw import drawn_trace
 
-from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, Links, find_links
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import Kind
@@ -14,8 +14,8 @@ from tb_bottleneck.trace.trace import Trace
 US = 1000
 
 
-def links(drawing: str, unit_us: float = 10.0) -> Links:
-    return find_links(drawn_trace(drawing, unit_us))
+def links(drawing: str, unit_us: float = 10.0) -> DeviceDependencies:
+    return find_device_dependencies(drawn_trace(drawing, unit_us))
 
 
 def test_a_free_stream_waits_for_the_launch():
@@ -73,7 +73,7 @@ def test_an_operation_without_a_launch_knows_no_latency():
         gpu     .###...
     """)
     unlinked = replace(trace, events=trace.events.take(trace.events.kind == Kind.KERNEL))
-    assert find_links(unlinked).latency.tolist() == [LONG_AGO]
+    assert find_device_dependencies(unlinked).latency.tolist() == [LONG_AGO]
 
 
 def test_a_stream_that_was_made_to_wait_depends_on_what_was_launched_elsewhere_before():
@@ -86,8 +86,8 @@ def test_a_stream_that_was_made_to_wait_depends_on_what_was_launched_elsewhere_b
         """,
         10.0,
     )
-    assert find_links(trace).after.tolist() == [NONE, NONE, NONE]
-    assert find_links(with_call(trace, "cudaStreamWaitEvent", 100 * US)).after.tolist() == [NONE, NONE, 1]
+    assert find_device_dependencies(trace).after.tolist() == [NONE, NONE, NONE]
+    assert find_device_dependencies(with_call(trace, "cudaStreamWaitEvent", 100 * US)).after.tolist() == [NONE, NONE, 1]
 
 
 def with_call(trace: Trace, name: str, start: int) -> Trace:

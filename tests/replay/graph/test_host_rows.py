@@ -1,7 +1,7 @@
 """Which calls take part, and whom each follows, on drawn and simulated recordings."""
 
 import numpy as np
-from drawn_worlds import drawn_recording
+from drawn_graphs import drawn_recording
 from simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, _predecessors, host_rows

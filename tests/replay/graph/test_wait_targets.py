@@ -4,22 +4,22 @@ import json
 from pathlib import Path
 
 import numpy as np
-from drawn_worlds import drawn_recording
+from drawn_graphs import drawn_recording
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.graph.host_rows import NONE, host_rows
-from tb_bottleneck.replay.graph.wait_targets import Waits, find_waits
-from tb_bottleneck.replay.modified_graph import Facts
+from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
+from tb_bottleneck.replay.modified_graph import RecordedGraph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 
-def waits(drawing: str) -> tuple[Waits, list[str]]:
+def waits(drawing: str) -> tuple[WaitTargets, list[str]]:
     """The waits, and the name of each row's call; of a step's begin the word mark."""
     recording = drawn_recording(drawing)
     rows = host_rows(recording.trace, recording.steps, recording.host.main_thread or 0)
     launched_end = np.array([recording.trace.all_device_ops.end.max()] * len(rows))
-    found = find_waits(recording.trace, rows, rows.start, launched_end)
+    found = find_wait_targets(recording.trace, rows, rows.start, launched_end)
     calls, names = recording.trace.calls, recording.trace.names
     return found, [names[calls.name[call]] if call >= 0 else "mark" for call in rows.call.tolist()]
 
@@ -62,7 +62,7 @@ def test_a_wait_for_nothing_that_was_recorded_is_unknown():
 
 def test_a_full_queue_is_told_from_a_slow_launch(tmp_path):
     """Seven hundred kernels lie ahead of the last launches, which take 50 us each until a kernel ends."""
-    facts = Facts(_far_ahead(tmp_path / "ahead.pt.trace.json"))
+    facts = RecordedGraph(_far_ahead(tmp_path / "ahead.pt.trace.json"))
     launches = facts.graph.items
     held = (launches.op >= 0) & (launches.waits >= 0)
     assert held.any()

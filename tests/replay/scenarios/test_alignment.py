@@ -6,7 +6,7 @@ import pytest
 from draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.replay.modified_graph import Case, Facts, World, recorded_world
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenarios.alignment import SCENARIO
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -23,8 +23,8 @@ INPUTS = {"Input Dims": [[4096, 4096], [4096, 1024]], "Input type": ["c10::BFloa
 
 
 @pytest.fixture
-def world(tmp_path):
-    def made(inputs: dict[str, object] = INPUTS, odd: str = ODD, usual: str = ALIGNED) -> World:
+def graph(tmp_path):
+    def made(inputs: dict[str, object] = INPUTS, odd: str = ODD, usual: str = ALIGNED) -> ModifiedGraph:
         trace = drawn(PRODUCTS)
         for event in trace["traceEvents"]:
             if event["cat"] == "cpu_op":
@@ -36,34 +36,34 @@ def world(tmp_path):
         read = load(str(path))
         steps = find_steps(read)
         assert steps is not None
-        return recorded_world(Facts(Recording(read, steps)))
+        return unmodified_graph(RecordedGraph(Recording(read, steps)))
 
     return made
 
 
-def lengths(world: World, case: Case) -> list[int]:
+def lengths(graph: ModifiedGraph, estimate: Estimate) -> list[int]:
     """In columns, of the operations in order of begin."""
-    after = SCENARIO.cure(world, case)
+    after = SCENARIO.apply(graph, estimate)
     assert after is not None
     return [round(length / 100_000) for length in after.items.length[after.items.op >= 0].tolist()]
 
 
-def test_odd_products_come_to_take_what_aligned_ones_of_their_size_take(world):
-    assert lengths(world(), Case.EXPECTED) == [2, 2, 2] * 2
-    assert lengths(world(), Case.HIGH) == [2, 2, 2] * 2, "no aligned one is better than the others"
+def test_odd_products_come_to_take_what_aligned_ones_of_their_size_take(graph):
+    assert lengths(graph(), Estimate.EXPECTED) == [2, 2, 2] * 2
+    assert lengths(graph(), Estimate.HIGH) == [2, 2, 2] * 2, "no aligned one is better than the others"
 
 
-def test_at_worst_they_get_half_of_the_way(world):
-    assert lengths(world(), Case.LOW) == [2, 2, 5] * 2
+def test_at_worst_they_get_half_of_the_way(graph):
+    assert lengths(graph(), Estimate.LOW) == [2, 2, 5] * 2
 
 
-def test_without_shapes_nothing_is_predicted(world):
-    assert SCENARIO.cure(world(inputs={}), Case.EXPECTED) is None
+def test_without_shapes_nothing_is_predicted(graph):
+    assert SCENARIO.apply(graph(inputs={}), Estimate.EXPECTED) is None
 
 
-def test_without_an_aligned_product_there_is_no_rate(world):
-    assert SCENARIO.cure(world(usual=ODD), Case.EXPECTED) is None
+def test_without_an_aligned_product_there_is_no_rate(graph):
+    assert SCENARIO.apply(graph(usual=ODD), Estimate.EXPECTED) is None
 
 
-def test_aligned_products_stay(world):
-    assert SCENARIO.cure(world(odd=ALIGNED), Case.EXPECTED) is None, "nothing to shorten"
+def test_aligned_products_stay(graph):
+    assert SCENARIO.apply(graph(odd=ALIGNED), Estimate.EXPECTED) is None, "nothing to shorten"

@@ -1,8 +1,8 @@
 """Driver allocations taken out of a drawn timeline; times in columns."""
 
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.allocator import SCENARIO
 
 ALLOCATING = """
@@ -14,7 +14,7 @@ ALLOCATING = """
 
 
 def test_allocations_take_no_time():
-    world = drawn_world(ALLOCATING)
-    assert columns(world) == 20
-    assert cured(world, SCENARIO) == 12
-    assert cured(world, SCENARIO, Case.LOW) == 16, "at worst half of it stays"
+    graph = drawn_graph(ALLOCATING)
+    assert columns(graph) == 20
+    assert after_fix(graph, SCENARIO) == 12
+    assert after_fix(graph, SCENARIO, Estimate.LOW) == 16, "at worst half of it stays"

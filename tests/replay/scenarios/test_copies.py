@@ -4,9 +4,9 @@ A drawn copy moves 2^20 bytes in a column of 100 us or more; an A100's link move
 """
 
 import pytest
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios import copies, pcie_link, prefetch
 
 # The host is far ahead: all is launched in four columns.
@@ -24,36 +24,38 @@ def test_a_pageable_copy_becomes_as_fast_as_a_pinned_one():
 
     that one was launched at column 1, and a launch takes a column. So kernels run from 2 to 8, and from 8.44 to 14.44.
     """
-    world = drawn_world(COPIED)
-    assert columns(world) == 23
-    assert cured(world, copies.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+    graph = drawn_graph(COPIED)
+    assert columns(graph) == 23
+    assert after_fix(graph, copies.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
 
 
 def test_at_worst_the_link_is_slower():
-    expected, low = (cured(drawn_world(COPIED), copies.SCENARIO, case) for case in (Case.EXPECTED, Case.LOW))
+    expected, low = (
+        after_fix(drawn_graph(COPIED), copies.SCENARIO, estimate) for estimate in (Estimate.EXPECTED, Estimate.LOW)
+    )
     assert low > expected
 
 
 def test_a_copy_on_a_stream_of_its_own_takes_no_time_of_the_kernels():
     """Both kernels follow one another from column 2 on, when the first one's launch is through."""
-    assert cured(drawn_world(COPIED), prefetch.SCENARIO) == 14
+    assert after_fix(drawn_graph(COPIED), prefetch.SCENARIO) == 14
 
 
 def test_prefetched_copies_still_share_the_link():
     """Two copies of eight columns each, and kernels of one: the link is busy for sixteen."""
-    world = drawn_world("""
+    graph = drawn_graph("""
         step    aabb................
         launch  ||||................
         h2d     .########.########..
         gpu     .........#........#.
     """)
-    assert cured(world, prefetch.SCENARIO) == 16
+    assert after_fix(graph, prefetch.SCENARIO) == 16
 
 
 def test_a_healthy_link_shortens_every_large_copy():
-    assert cured(drawn_world(COPIED), pcie_link.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+    assert after_fix(drawn_graph(COPIED), pcie_link.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
 
 
 def test_what_a_link_reaches_is_not_guessed_of_an_unknown_device():
-    world = drawn_world(COPIED, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
-    assert pcie_link.SCENARIO.cure(world, Case.EXPECTED) is None
+    graph = drawn_graph(COPIED, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
+    assert pcie_link.SCENARIO.apply(graph, Estimate.EXPECTED) is None

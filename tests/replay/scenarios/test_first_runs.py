@@ -2,9 +2,9 @@
 
 import draw
 import pytest
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.first_runs import SCENARIO
 
 LOADING = """
@@ -23,12 +23,12 @@ def module_loading(monkeypatch):
 
 def test_loading_takes_no_time(module_loading):
     """Its four columns are gone; at worst two of them come back."""
-    world = drawn_world(LOADING)
-    assert cured(world, SCENARIO) == columns(world) - 4
-    assert cured(world, SCENARIO, Case.LOW) == columns(world) - 2
-    assert cured(world, SCENARIO, Case.HIGH) == cured(world, SCENARIO)
+    graph = drawn_graph(LOADING)
+    assert after_fix(graph, SCENARIO) == columns(graph) - 4
+    assert after_fix(graph, SCENARIO, Estimate.LOW) == columns(graph) - 2
+    assert after_fix(graph, SCENARIO, Estimate.HIGH) == after_fix(graph, SCENARIO)
 
 
 def test_a_training_that_has_settled_gains_nothing():
-    world = drawn_world(LOADING)
-    assert cured(world, SCENARIO) == columns(world)
+    graph = drawn_graph(LOADING)
+    assert after_fix(graph, SCENARIO) == columns(graph)

@@ -1,10 +1,10 @@
 """Launches replayed as a graph, and fused optimizers, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
-from tb_bottleneck.replay.scenarios.launches import HALVED, REPLAYED, SCENARIO
+from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenarios.launches import COMPILED_DISPATCH_SHARE, GRAPH_DISPATCH_SHARE, SCENARIO
 
 LATE = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -16,21 +16,21 @@ LATE = """
 
 def test_the_host_dispatches_in_a_twentieth_of_its_time():
     """Host time shrinks from twenty columns to one; six kernels of a column each are the limit."""
-    world = drawn_world(LATE)
-    assert columns(world) == 20
-    assert cured(world, SCENARIO) == pytest.approx(6, abs=6 * 0.02 + 20 * REPLAYED)
+    graph = drawn_graph(LATE)
+    assert columns(graph) == 20
+    assert after_fix(graph, SCENARIO) == pytest.approx(6, abs=6 * 0.02 + 20 * GRAPH_DISPATCH_SHARE)
 
 
 def test_at_worst_dispatching_is_halved():
     """The last launch comes at column 9 instead of 18; its kernel begins a column later, as recorded, and takes one."""
-    assert cured(drawn_world(LATE), SCENARIO, Case.LOW) == 18 * HALVED + 1 + 1
+    assert after_fix(drawn_graph(LATE), SCENARIO, Estimate.LOW) == 18 * COMPILED_DISPATCH_SHARE + 1 + 1
 
 
 def test_a_busy_device_is_the_limit():
     """Of twenty columns it works eighteen."""
-    world = drawn_world("""
+    graph = drawn_graph("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  |||.......|||.......
         gpu     .aaabbbcccaaabbbccc.
     """)
-    assert cured(world, SCENARIO) == pytest.approx(18, abs=0.1)
+    assert after_fix(graph, SCENARIO) == pytest.approx(18, abs=0.1)

@@ -1,10 +1,10 @@
 """The loader's scenario on drawn timelines, worked out by hand; times in columns."""
 
 import numpy as np
-from drawn_worlds import UNIT_NS, columns, cured, drawn_world
+from drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
 from tb_bottleneck.intervals import union
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches
 
 IN_MAIN = """
@@ -24,32 +24,32 @@ IN_WORKERS = """
 
 def test_a_fetch_becomes_taking_a_batch_from_a_queue():
     """One column of each six stays: 20 - 2 x 5. Two workers make two batches of six columns in six: no limit."""
-    assert cured(drawn_world(IN_MAIN), SCENARIO) == 10
+    assert after_fix(drawn_graph(IN_MAIN), SCENARIO) == 10
 
 
 def test_workers_that_are_slower_than_the_step_are_the_limit():
     """A context that knows one core only: one worker makes two batches in twelve columns."""
-    world = drawn_world(IN_MAIN, tb_bottleneck={"context": {"cores": 1}})
-    assert cured(world, SCENARIO) == 12
-    assert cured(world, SCENARIO, Case.LOW) == 15.6, "at worst 1.3 times that"
-    assert cured(world, SCENARIO, Case.HIGH) == 9.2, "at best nobody waits: 0.6 columns per fetch stay"
+    graph = drawn_graph(IN_MAIN, tb_bottleneck={"context": {"cores": 1}})
+    assert after_fix(graph, SCENARIO) == 12
+    assert after_fix(graph, SCENARIO, Estimate.LOW) == 15.6, "at worst 1.3 times that"
+    assert after_fix(graph, SCENARIO, Estimate.HIGH) == 9.2, "at best nobody waits: 0.6 columns per fetch stay"
 
 
 def test_steps_that_the_cpu_computes_share_it_with_the_workers():
     """Of each six columns one stays, with the four of its operator: 10. At worst a step takes 1.3 times that."""
-    world = drawn_world("""
+    graph = drawn_graph("""
         step    aaaaaaaaaabbbbbbbbbb
         loader  ######....######....
         op      ......####......####
     """)
-    assert cured(world, SCENARIO) == 10
-    assert cured(world, SCENARIO, Case.LOW) == 15.6, "of two columns for each fetch, 12 columns"
+    assert after_fix(graph, SCENARIO) == 10
+    assert after_fix(graph, SCENARIO, Estimate.LOW) == 15.6, "of two columns for each fetch, 12 columns"
 
 
 def test_a_loader_of_another_kind_is_not_predicted():
     """Whether workers would help is not known."""
-    world = drawn_world(IN_MAIN.replace("loader ", "op     "))
-    assert SCENARIO.cure(world, Case.EXPECTED) is None
+    graph = drawn_graph(IN_MAIN.replace("loader ", "op     "))
+    assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
 
 
 def test_workers_are_timed_from_wait_to_wait():
@@ -61,6 +61,6 @@ def test_workers_are_timed_from_wait_to_wait():
 
 def test_more_workers_shorten_the_time_between_batches():
     """Batches come every ten columns; twice the workers make the three of the window in fifteen."""
-    world = drawn_world(IN_WORKERS)
-    assert columns(world) == 29, "the first of four steps is left out"
-    assert 15 <= cured(world, SCENARIO) < 29
+    graph = drawn_graph(IN_WORKERS)
+    assert columns(graph) == 29, "the first of four steps is left out"
+    assert 15 <= after_fix(graph, SCENARIO) < 29

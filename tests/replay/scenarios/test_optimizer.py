@@ -1,25 +1,25 @@
 """An optimizer that loops, fused; on a simulated training whose optimizer launches many kernels."""
 
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 from simulate.workload import launch_bound
-from simulated_worlds import world_of
+from simulated_graphs import simulated_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.optimizer import SCENARIO
 
 
 def test_the_optimizers_dispatching_goes_and_its_kernels_stay():
     workload = launch_bound(5).but(layers=6, optimizer_kernels=150, loader="")
-    world = world_of(workload)
-    windows = {case: SCENARIO.cure(world, case).window() for case in Case}
-    assert windows[Case.HIGH] <= windows[Case.EXPECTED] < windows[Case.LOW] < world.window()
-    assert SCENARIO.cure(world, Case.EXPECTED).items.length.sum() == world.items.length.sum()
+    graph = simulated_graph(workload)
+    windows = {estimate: SCENARIO.apply(graph, estimate).window() for estimate in Estimate}
+    assert windows[Estimate.HIGH] <= windows[Estimate.EXPECTED] < windows[Estimate.LOW] < graph.window()
+    assert SCENARIO.apply(graph, Estimate.EXPECTED).items.length.sum() == graph.items.length.sum()
 
 
 def test_a_training_without_an_optimizer_row_gains_nothing():
-    world = drawn_world("""
+    graph = drawn_graph("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  |.........|.........
         gpu     .###.......###......
     """)
-    assert cured(world, SCENARIO) == columns(world)
+    assert after_fix(graph, SCENARIO) == columns(graph)

@@ -1,26 +1,26 @@
 """Collectives behind the backward pass, hidden by it; on a simulated training."""
 
 import pytest
-from drawn_worlds import drawn_world
-from simulate.illnesses import ILLNESSES
-from simulated_worlds import world_of
+from drawn_graphs import drawn_graph
+from simulate.problems import PROBLEMS
+from simulated_graphs import simulated_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.overlap import SCENARIO
 
 
 def test_what_the_backward_pass_can_hide_goes():
-    world = world_of(ILLNESSES["collectives after the backward pass"].make(11))
-    windows = {case: SCENARIO.cure(world, case).window() for case in Case}
-    assert windows[Case.HIGH] < windows[Case.EXPECTED] < windows[Case.LOW] < world.window()
+    graph = simulated_graph(PROBLEMS["collectives after the backward pass"].make(11))
+    windows = {estimate: SCENARIO.apply(graph, estimate).window() for estimate in Estimate}
+    assert windows[Estimate.HIGH] < windows[Estimate.EXPECTED] < windows[Estimate.LOW] < graph.window()
 
 
 def test_without_a_backward_pass_nothing_is_predicted():
-    world = drawn_world("""
+    graph = drawn_graph("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  ||........||........
         gpu     .##.......##........
         nccl    ...####......####...
     """)
-    assert SCENARIO.cure(world, Case.EXPECTED) is None
-    assert world.window() == pytest.approx(2_000_000)
+    assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
+    assert graph.window() == pytest.approx(2_000_000)

@@ -2,9 +2,9 @@
 
 import draw
 import pytest
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.pipeline import LOADER, LOOP
 
 STARVED = """
@@ -30,11 +30,11 @@ def in_the_loop(monkeypatch):
 
 def test_a_fetch_of_an_unknown_loader_becomes_taking_a_batch_from_a_queue(of_unknown_kind):
     """One column of each four stays: 20 - 2 x 3. One maker takes eight columns for both: no limit."""
-    assert cured(drawn_world(STARVED), LOADER) == 14
+    assert after_fix(drawn_graph(STARVED), LOADER) == 14
 
 
 def test_at_worst_an_unknown_loader_is_pipelined_already(of_unknown_kind):
-    assert cured(drawn_world(STARVED), LOADER, Case.LOW) == columns(drawn_world(STARVED)), "even fetches stay"
+    assert after_fix(drawn_graph(STARVED), LOADER, Estimate.LOW) == columns(drawn_graph(STARVED)), "even fetches stay"
 
 
 def test_one_maker_is_the_limit(of_unknown_kind):
@@ -43,12 +43,17 @@ def test_one_maker_is_the_limit(of_unknown_kind):
         .replace("....|.....", "........|.")
         .replace(".....#####", ".........#")
     )
-    world = drawn_world(slow)
-    assert cured(world, LOADER) == pytest.approx(16), "two batches of eight columns"
-    assert cured(world, LOADER, Case.HIGH) < 16
+    graph = drawn_graph(slow)
+    assert after_fix(graph, LOADER) == pytest.approx(16), "two batches of eight columns"
+    assert after_fix(graph, LOADER, Estimate.HIGH) < 16
 
 
 def test_a_loop_that_makes_its_own_batches_is_cured_alike(in_the_loop):
-    world = drawn_world(STARVED, with_stack=1)
-    assert cured(world, LOOP) == 14
-    assert cured(world, LOOP, Case.HIGH) <= cured(world, LOOP) <= cured(world, LOOP, Case.LOW) < columns(world)
+    graph = drawn_graph(STARVED, with_stack=1)
+    assert after_fix(graph, LOOP) == 14
+    assert (
+        after_fix(graph, LOOP, Estimate.HIGH)
+        <= after_fix(graph, LOOP)
+        <= after_fix(graph, LOOP, Estimate.LOW)
+        < columns(graph)
+    )

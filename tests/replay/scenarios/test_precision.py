@@ -3,10 +3,10 @@
 import draw
 import pytest
 from draw import drawn
-from drawn_worlds import columns, drawn_world
+from drawn_graphs import columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
-from tb_bottleneck.replay.scenarios.precision import REACHES, SCENARIO
+from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenarios.precision import PEAK_SHARE_KEPT, SCENARIO
 
 FP32 = "ampere_sgemm_128x64_tn"
 BUSY = """
@@ -24,21 +24,23 @@ def in_fp32(monkeypatch):
 
 
 def test_an_ordinary_product_gets_shorter(in_fp32):
-    world = drawn_world(BUSY)
-    after = {case: SCENARIO.cure(world, case) for case in Case}
-    lengths = {case: int(cured.items.length.sum()) for case, cured in after.items() if cured is not None}
-    assert lengths[Case.HIGH] < lengths[Case.EXPECTED] < lengths[Case.LOW] < world.items.length.sum()
-    assert lengths[Case.EXPECTED] == pytest.approx(lengths[Case.HIGH] / REACHES[Case.EXPECTED], rel=0.01)
+    graph = drawn_graph(BUSY)
+    after = {estimate: SCENARIO.apply(graph, estimate) for estimate in Estimate}
+    lengths = {estimate: int(fixed.items.length.sum()) for estimate, fixed in after.items() if fixed is not None}
+    assert lengths[Estimate.HIGH] < lengths[Estimate.EXPECTED] < lengths[Estimate.LOW] < graph.items.length.sum()
+    assert lengths[Estimate.EXPECTED] == pytest.approx(
+        lengths[Estimate.HIGH] / PEAK_SHARE_KEPT[Estimate.EXPECTED], rel=0.01
+    )
 
 
 def test_products_on_matrix_units_stay():
-    world = drawn_world(BUSY)
-    after = SCENARIO.cure(world, Case.EXPECTED)
+    graph = drawn_graph(BUSY)
+    after = SCENARIO.apply(graph, Estimate.EXPECTED)
     assert after is not None
-    assert columns(after) == columns(world)
+    assert columns(after) == columns(graph)
 
 
 def test_peaks_are_not_guessed_of_an_unknown_device(in_fp32):
-    world = drawn_world(BUSY, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
-    assert SCENARIO.cure(world, Case.EXPECTED) is None
+    graph = drawn_graph(BUSY, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
+    assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
     assert drawn(BUSY)["deviceProperties"][0]["name"].startswith("NVIDIA")

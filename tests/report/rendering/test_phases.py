@@ -1,6 +1,6 @@
 """The stretches as lines for a terminal."""
 
-from tb_bottleneck.report.rendering.phases import MOST_LINES, lines_of, tell_that_it_is_the_latest
+from tb_bottleneck.report.rendering.phases import MOST_LINES, lines_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 S = 1_000_000_000
@@ -10,7 +10,7 @@ def run_of(*parts: tuple[int, str, float, str]) -> pb.Report:
     report, begin = pb.Report(), 1_700_000_000 * S
     for seconds, title, share, severity in parts:
         end = begin + seconds * S
-        report.stretches.add(begin_ns=begin, end_ns=end, title=title, share=share, severity=severity)
+        report.phases.add(begin_ns=begin, end_ns=end, title=title, share=share, severity=severity)
         begin = end
     return report
 
@@ -27,14 +27,3 @@ def test_one_stretch_is_no_news_and_many_are_cut_short():
     assert list(lines_of(run_of((60, "Compute", 0.9, "none")))) == []
     many = run_of(*[(60, "Compute", 0.9, "none")] * (MOST_LINES + 5))
     assert list(lines_of(many))[-1] == "  and 5 more"
-
-
-def test_the_latest_stretch_says_how_long_it_is_by_now():
-    told = []
-    for seconds in (40, 119, 121, 7300):
-        report = run_of((seconds, "Waiting for data", 0.4, "critical"))
-        report.window.begin_ns, report.window.end_ns = 5e9, 5e9 + seconds * 1e9
-        report.verdict.headline = "The GPU waits."
-        tell_that_it_is_the_latest(report)
-        told.append(report.verdict.headline)
-    assert told == [f"In the last {time}: The GPU waits." for time in ("40 s", "119 s", "2 min", "2 h")]

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tb_bottleneck.replay.modified_graph import Case, World
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.trace.table import Floats, Ints
 
-Factors = Callable[[Case], Floats]
+Factors = Callable[[Estimate], Floats]
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Change:
     says: str
     assumptions: tuple[str, ...]
     factors: Factors | None = None
-    world: Callable[[World, Case], World] | None = None
+    modify: Callable[[ModifiedGraph, Estimate], ModifiedGraph] | None = None
     samples: float = 1.0
     slower: float = 0.0
     roofs: Ints | None = None
 
 
-class Unpredictable(Exception):
+class CannotPredict(Exception):
     """Asked for a change that this recording does not allow to predict; str() says why."""

@@ -7,25 +7,25 @@ from tb_bottleneck.comparison.devices.device_model import (
     device_by_sheet,
     device_named,
     device_of,
-    unknown_device,
+    unknown_device_reason,
     with_article,
 )
 from tb_bottleneck.comparison.devices.kernel_scaling import (
-    Move,
-    collective_words,
-    linked,
-    maker_words,
+    DevicePair,
+    collective_assumptions,
+    link_bound_copies,
     roofs_there,
-    scaled,
+    scaled_lengths,
+    vendor_assumptions,
 )
-from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
+from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
 
 
-def move_to(recording: Recording, name: str) -> Move:
+def device_pair_to(recording: Recording, name: str) -> DevicePair:
     """From the recording's device to the one with this name.
 
     Raises:
@@ -36,23 +36,23 @@ def move_to(recording: Recording, name: str) -> Move:
     # By its data sheet, as the other one is: what one device reached and what the other's maker prints are no ratio.
     here = device_by_sheet(recording.trace) or device_of(recording.trace)
     if here is None:
-        raise Unpredictable(unknown_device(recording.trace))
-    return Move(here, there)
+        raise CannotPredict(unknown_device_reason(recording.trace))
+    return DevicePair(here, there)
 
 
-def to_device(recording: Recording, move: Move) -> Change:
+def change_device(recording: Recording, move: DevicePair) -> Change:
     """The change of device: kernels by their roofs, copies by the link, everything on the host as it is."""
 
-    def factors(case: Case) -> Floats:
+    def factors(estimate: Estimate) -> Floats:
         ops = recording.trace.device_ops
-        return np.asarray(scaled(recording, move, case) / np.maximum(ops.end - ops.start, 1), np.float64)
+        return np.asarray(scaled_lengths(recording, move, estimate) / np.maximum(ops.end - ops.start, 1), np.float64)
 
     roofs = roofs_there(recording, move)
     assumptions = [
         "the host, the loader and the storage stay as they are",
         "each kernel reaches the same share of its roof; predictions of this kind miss by 12 % on average (Habitat)",
     ]
-    assumptions.extend([*maker_words(move), *collective_words(recording)])
+    assumptions.extend([*vendor_assumptions(move), *collective_assumptions(recording)])
     lacking = _lacking(recording, move)
     if lacking:
         assumptions.append(f"products in {' and '.join(lacking)} run as fp32 there: it has no units for them")
@@ -61,11 +61,11 @@ def to_device(recording: Recording, move: Move) -> Change:
     return Change(f"it ran on {with_article(move.b.name)}", tuple(assumptions), factors=factors, roofs=roofs)
 
 
-def slot_words(recording: Recording, move: Move) -> tuple[str, ...]:
+def slot_assumptions(recording: Recording, move: DevicePair) -> tuple[str, ...]:
     """What is assumed of the slot that nobody asked about, where copies go by it."""
     if not move.a.link or not move.b.link or move.a.link == move.b.link:
         return ()
-    if not linked(recording, recording.trace.device_ops).any():
+    if not link_bound_copies(recording, recording.trace.device_ops).any():
         return ()
     return (
         f"it has the best slot of its kind, {move.b.link:.0f} GB/s usable instead of {move.a.link:.0f}; for another "
@@ -73,7 +73,7 @@ def slot_words(recording: Recording, move: Move) -> tuple[str, ...]:
     )
 
 
-def _lacking(recording: Recording, move: Move) -> list[str]:
+def _lacking(recording: Recording, move: DevicePair) -> list[str]:
     """Types of products that A's matrix units know and B's do not."""
     ops = recording.trace.device_ops
     names = np.unique(ops.name[ops.work == Work.CONTRACTION]).tolist()

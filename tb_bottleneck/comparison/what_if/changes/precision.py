@@ -3,13 +3,13 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import Device, device_of, unknown_device
-from tb_bottleneck.comparison.devices.kernel_scaling import Move, operand_type, rows_by_name, times_at_roofs
-from tb_bottleneck.comparison.what_if.changes.change import Change, Unpredictable
+from tb_bottleneck.comparison.devices.device_model import Device, device_of, unknown_device_reason
+from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, operand_type, rows_by_name, times_at_roofs
+from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
@@ -18,17 +18,17 @@ from tb_bottleneck.trace.table import Bools, Floats
 from tb_bottleneck.units import share_text
 
 PRECISIONS = ("bf16", "fp16", "tf32")
-WIDE = ("fp32", "tf32", "fp64")
+WIDE_TYPES = ("fp32", "tf32", "fp64")
 # Operands of this type are multiplied as fp32 or as TF32; which of the two, only the kernel's name can tell.
-SINGLE = "float"
+FLOAT_OPERAND = "float"
 # Of what is not a product, autocast moves a part in half of the bytes; norms, softmax and losses stay as they are.
-MOVED = {Case.EXPECTED: 0.75, Case.LOW: 1.0, Case.HIGH: 0.5}
-WORTH_SAYING = 0.05  # share of the device's work that is left as it is for want of a type
+AUTOCAST_BYTES = {Estimate.EXPECTED: 0.75, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
+MIN_UNKNOWN_SHARE = 0.05  # share of the device's work that is left as it is for want of a type
 # Casting costs some kernels of its own: 3 to 5 % of the time of products.
-CASTS = {Case.EXPECTED: 1.04, Case.LOW: 1.05, Case.HIGH: 1.03}
+CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
 
-def to_precision(recording: Recording, dtype: str, move: Move | None = None) -> Change:
+def change_precision(recording: Recording, dtype: str, move: DevicePair | None = None) -> Change:
     """Products and convolutions that run in a wider type run in this one, on matrix units: those of the other device,
     where the run is moved to one as well. Then it is the roofs of that device which bound them.
 
@@ -37,22 +37,22 @@ def to_precision(recording: Recording, dtype: str, move: Move | None = None) -> 
     """
     device = move.b if move is not None else device_of(recording.trace)
     if device is None:
-        raise Unpredictable(unknown_device(recording.trace))
+        raise CannotPredict(unknown_device_reason(recording.trace))
     target = device.tensor.get(dtype)
     if target is None:
-        raise Unpredictable(f"{device.name} has no matrix units for {dtype}.")
+        raise CannotPredict(f"{device.name} has no matrix units for {dtype}.")
     rates = _rates(recording, device, dtype)
     if not (rates > 0).any():
         types = types_multiplied(recording)
         now = "" if isinstance(types, Missing) else f" They run in {types.text}."
-        raise Unpredictable(
+        raise CannotPredict(
             f"No product of this recording is known to run in a type that {dtype} would be faster than.{now}"
         )
     half = dtype != "tf32"
     ratio = np.divide(target * (device.achievable or 1.0), rates, out=np.zeros(len(rates)), where=rates > 0)
 
-    def factors(case: Case) -> Floats:
-        return _factors(recording, ratio, move, half, case)
+    def factors(estimate: Estimate) -> Floats:
+        return _factors(recording, ratio, move, half, estimate)
 
     told: tuple[str, ...] = (
         _affected(recording, rates > 0, dtype),
@@ -83,7 +83,7 @@ def _untold(recording: Recording, rates: Floats) -> tuple[str, ...]:
     untold &= (ops.work == Work.CONTRACTION) & (rates == 0)
     length = (ops.end - ops.start) * recording.in_window(ops.start)
     share = float(length[untold].sum() / max(length.sum(), 1))
-    if share < WORTH_SAYING:
+    if share < MIN_UNKNOWN_SHARE:
         return ()
     return (f"{share_text(share)} of the device's work is products whose type is not told: they stay as they are",)
 
@@ -94,7 +94,7 @@ def _rates(recording: Recording, device: Device, dtype: str) -> Floats:
     rates = np.zeros(len(ops))
     for name, rows in rows_by_name(ops.name):
         precision = _multiplied_in(recording, name, int(rows[0]))
-        if precision is not None and precision.dtype in WIDE and precision.dtype != dtype:
+        if precision is not None and precision.dtype in WIDE_TYPES and precision.dtype != dtype:
             reach = (device.achievable or 1.0) if precision.unit == "tensor" else 1.0
             rates[rows] = (device.rate(precision) or device.vector or 0.0) * reach
     return np.where(ops.work == Work.CONTRACTION, rates, 0.0)
@@ -105,12 +105,12 @@ def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None
     tells. Operands in single precision are taken to be multiplied as TF32: the less there is to gain then."""
     operand = operand_type(recording, op)
     precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
-    if operand != SINGLE or (precision is not None and precision.dtype is not None):
+    if operand != FLOAT_OPERAND or (precision is not None and precision.dtype is not None):
         return precision
     return Precision("tensor", "tf32")
 
 
-def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool, case: Case) -> Floats:
+def _factors(recording: Recording, ratio: Floats, move: DevicePair | None, half: bool, estimate: Estimate) -> Floats:
     """`ratio` is the rate in the new type over the one now, 0 for what is no product in a wider type."""
     ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
     length = ops.end - ops.start
@@ -119,10 +119,14 @@ def _factors(recording: Recording, ratio: Floats, move: Move | None, half: bool,
     now = np.maximum(at_peak, at_bandwidth)
     then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))
     by_roof = then / np.where(known, np.maximum(now, 1e-9), 1.0)
-    untold = {Case.EXPECTED: 1 / np.sqrt(gain), Case.LOW: 1 / np.sqrt(np.sqrt(gain)), Case.HIGH: 1 / gain}[case]
-    found = np.where(products, np.where(known, by_roof, untold) * CASTS[case], 1.0)
+    untold = {Estimate.EXPECTED: 1 / np.sqrt(gain), Estimate.LOW: 1 / np.sqrt(np.sqrt(gain)), Estimate.HIGH: 1 / gain}[
+        estimate
+    ]
+    found = np.where(products, np.where(known, by_roof, untold) * CAST_OVERHEAD[estimate], 1.0)
     if half:
         # What stands between products that are in half precision already is so too.
         wide = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
-        found = np.where(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - MOVED[case]) * wide, found)
+        found = np.where(
+            np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - AUTOCAST_BYTES[estimate]) * wide, found
+        )
     return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(found, 1.0)), np.float64)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi, number
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Question, Refused
-from tb_bottleneck.monitor.samplers.other_processes import own_processes, strangers
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, GpuQuery
+from tb_bottleneck.monitor.samplers.other_processes import other_processes, own_processes
 
 FAST_S, CALM_S, SELDOM_S = 1.0, 5.0, 60.0
 # PCI Express base specification: transfers per second and lane, in MT/s, by generation.
@@ -18,47 +18,53 @@ _PERCENT, _MICRO, _MEGA = 0.01, 1e-6, 1e6
 
 
 @dataclass(frozen=True)
-class Ask:
+class AmdQuery:
     """A question: a function of the library and the GPU."""
 
     signals: tuple[str, ...]
     every_s: float
     look: Callable[[AmdSmi, str], Mapping[str, float]]
 
-    def ask(self, driver: AmdSmi, gpu: Gpu) -> Mapping[str, float]:
-        """Raises Refused."""
+    def ask(self, driver: AmdSmi, gpu: GpuDevice) -> Mapping[str, float]:
+        """Raises DriverError."""
         return self.look(driver, gpu.uuid)
 
 
-def questions() -> list[Question[AmdSmi]]:
+def queries() -> list[GpuQuery[AmdSmi]]:
     """All of them."""
     return [
-        Ask(("gpu_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "gpu_utilisation", "gfx_activity")),
-        Ask(
+        AmdQuery(("gpu_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "gpu_utilisation", "gfx_activity")),
+        AmdQuery(
             ("memory_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "memory_utilisation", "umc_activity")
         ),
-        Ask(("memory_used",), FAST_S, lambda smi, gpu: _memory(smi, gpu, "memory_used", "amdsmi_get_gpu_memory_usage")),
-        Ask(
+        AmdQuery(
+            ("memory_used",), FAST_S, lambda smi, gpu: _memory(smi, gpu, "memory_used", "amdsmi_get_gpu_memory_usage")
+        ),
+        AmdQuery(
             ("memory_total",),
             SELDOM_S,
             lambda smi, gpu: _memory(smi, gpu, "memory_total", "amdsmi_get_gpu_memory_total"),
         ),
-        Ask(("power",), FAST_S, _power),
-        Ask(("power_limit",), SELDOM_S, lambda smi, gpu: _cap(smi, gpu, "power_limit", "power_cap")),
-        Ask(
+        AmdQuery(("power",), FAST_S, _power),
+        AmdQuery(("power_limit",), SELDOM_S, lambda smi, gpu: _cap(smi, gpu, "power_limit", "power_cap")),
+        AmdQuery(
             ("power_limit_default",),
             SELDOM_S,
             lambda smi, gpu: _cap(smi, gpu, "power_limit_default", "default_power_cap"),
         ),
-        Ask(("energy_total",), CALM_S, _energy),
-        Ask(("temperature",), CALM_S, lambda smi, gpu: _temperature(smi, gpu, "temperature", "HOTSPOT")),
-        Ask(("memory_temperature",), CALM_S, lambda smi, gpu: _temperature(smi, gpu, "memory_temperature", "VRAM")),
-        Ask(("sm_clock", "sm_clock_max"), FAST_S, lambda smi, gpu: _clock(smi, gpu, "sm_clock", "GFX")),
-        Ask(("memory_clock", "memory_clock_max"), CALM_S, lambda smi, gpu: _clock(smi, gpu, "memory_clock", "MEM")),
-        Ask(("pcie_generation", "pcie_width"), FAST_S, _link),
-        Ask(("pcie_generation_max", "pcie_width_max"), SELDOM_S, _link_at_most),
-        Ask(("pcie_replays_total",), CALM_S, _replays),
-        Ask(("other_processes",), CALM_S, _others),
+        AmdQuery(("energy_total",), CALM_S, _energy),
+        AmdQuery(("temperature",), CALM_S, lambda smi, gpu: _temperature(smi, gpu, "temperature", "HOTSPOT")),
+        AmdQuery(
+            ("memory_temperature",), CALM_S, lambda smi, gpu: _temperature(smi, gpu, "memory_temperature", "VRAM")
+        ),
+        AmdQuery(("sm_clock", "sm_clock_max"), FAST_S, lambda smi, gpu: _clock(smi, gpu, "sm_clock", "GFX")),
+        AmdQuery(
+            ("memory_clock", "memory_clock_max"), CALM_S, lambda smi, gpu: _clock(smi, gpu, "memory_clock", "MEM")
+        ),
+        AmdQuery(("pcie_generation", "pcie_width"), FAST_S, _link),
+        AmdQuery(("pcie_generation_max", "pcie_width_max"), SELDOM_S, _link_at_most),
+        AmdQuery(("pcie_replays_total",), CALM_S, _replays),
+        AmdQuery(("other_processes",), CALM_S, _others),
     ]
 
 
@@ -113,10 +119,10 @@ def _replays(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
 
 def _generation(speed: float) -> float:
     if speed not in GENERATIONS:
-        raise Refused(f"the driver tells a PCIe speed of {speed:g} MT/s, which no generation has")
+        raise DriverError(f"the driver tells a PCIe speed of {speed:g} MT/s, which no generation has")
     return float(GENERATIONS[int(speed)])
 
 
 def _others(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
     listed = {int(number(row, "pid")) for row in smi.call("amdsmi_get_gpu_process_list", gpu)}
-    return {"other_processes": float(len(strangers(listed, own_processes())))}
+    return {"other_processes": float(len(other_processes(listed, own_processes())))}

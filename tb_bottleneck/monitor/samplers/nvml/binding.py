@@ -7,9 +7,9 @@ from typing import Any
 
 import pynvml
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
-from tb_bottleneck.monitor.samplers.nvml.driver import Answer
-from tb_bottleneck.monitor.samplers.nvml.gpm import Samples
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
+from tb_bottleneck.monitor.samplers.nvml.driver import NvmlValue
+from tb_bottleneck.monitor.samplers.nvml.gpm import GpmSamples
 
 _LASTING = {
     pynvml.NVML_ERROR_NOT_SUPPORTED,
@@ -56,7 +56,7 @@ class Nvml:
 
     def __init__(self) -> None:
         self._handles: dict[str, Any] = {}
-        self._samples: dict[str, Samples] = {}
+        self._samples: dict[str, GpmSamples] = {}
         self._open = False
 
     def open(self) -> None:
@@ -65,30 +65,30 @@ class Nvml:
             pynvml.nvmlInit()
         self._open = True
 
-    def gpus(self) -> Sequence[Gpu]:
+    def gpus(self) -> Sequence[GpuDevice]:
         """In the driver's order; a partitioned GPU is given by its instances. One that the driver has lost, or does not
         let us see, is left out: it need not be ours."""
-        found: list[Gpu] = []
+        found: list[GpuDevice] = []
         with _refusals():
             count = pynvml.nvmlDeviceGetCount()
-        refused: Refused | None = None
+        refused: DriverError | None = None
         for index in range(count):
             try:
                 with _refusals():
                     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
                     board = self._listed(handle, None)
                     found += [self._listed(instance, board) for instance in _instances(handle)] or [board]
-            except Refused as refusal:
+            except DriverError as refusal:
                 refused = refusal
         if refused is not None and not found:
             raise refused
         return found
 
-    def call(self, function: str, uuid: str, *arguments: int) -> Answer:
+    def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
         """See the protocol."""
         wanted = getattr(pynvml, function, None)
         if wanted is None:
-            raise Refused(f"the installed nvidia-ml-py does not know {function}", lasting=True)
+            raise DriverError(f"the installed nvidia-ml-py does not know {function}", lasting=True)
         with _refusals():
             try:
                 return _plain(wanted(self._handle(uuid), *arguments))
@@ -104,10 +104,10 @@ class Nvml:
             if found.nvmlReturn != pynvml.NVML_SUCCESS:
                 raise pynvml.NVMLError(found.nvmlReturn)
         if found.valueType in _NARROW and field_id not in _GAUGES:
-            raise Refused("the driver counts it in 32 bits, which wrap too often to be read", lasting=True)
+            raise DriverError("the driver counts it in 32 bits, which wrap too often to be read", lasting=True)
         return float(getattr(found.value, _MEMBERS[found.valueType]))
 
-    def performance(self, gpu: Gpu, metrics: Sequence[int]) -> Mapping[int, float]:
+    def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
         """See the protocol."""
         with _refusals():
             if gpu.uuid not in self._samples:
@@ -115,11 +115,11 @@ class Nvml:
                 if not pynvml.nvmlGpmQueryDeviceSupport(board).isSupportedDevice:
                     raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
                 instance = pynvml.nvmlDeviceGetGpuInstanceId(self._handle(gpu.uuid)) if gpu.is_instance else None
-                self._samples[gpu.uuid] = Samples(board, instance)
+                self._samples[gpu.uuid] = GpmSamples(board, instance)
             return self._samples[gpu.uuid].since_last(metrics)
 
     def driver_version(self) -> str:
-        """As "570.86.15". Raises Refused."""
+        """As "570.86.15". Raises DriverError."""
         with _refusals():
             return _text(pynvml.nvmlSystemGetDriverVersion())
 
@@ -133,18 +133,18 @@ class Nvml:
             _let_go(each.close)
         _let_go(pynvml.nvmlShutdown)
 
-    def _listed(self, handle: Any, board: Gpu | None) -> Gpu:
+    def _listed(self, handle: Any, board: GpuDevice | None) -> GpuDevice:
         uuid = _text(pynvml.nvmlDeviceGetUUID(handle))
         self._handles[uuid] = handle
         if board is not None:
-            return Gpu(uuid, board.uuid, board.name, board.bus)
+            return GpuDevice(uuid, board.uuid, board.name, board.bus)
         bus = _text(pynvml.nvmlDeviceGetPciInfo(handle).busId).lower()
         # "00000000:C1:00.0": the domain has eight digits, of which everybody else writes four.
-        return Gpu(uuid, uuid, _text(pynvml.nvmlDeviceGetName(handle)), bus[4:].partition(".")[0])
+        return GpuDevice(uuid, uuid, _text(pynvml.nvmlDeviceGetName(handle)), bus[4:].partition(".")[0])
 
     def _handle(self, uuid: str) -> Any:
         if uuid not in self._handles:
-            raise Refused("the driver was not asked which GPUs there are", lost=True)
+            raise DriverError("the driver was not asked which GPUs there are", lost=True)
         return self._handles[uuid]
 
 
@@ -156,9 +156,9 @@ def _refusals() -> Iterator[None]:
     except pynvml.NVMLError as error:
         code = getattr(error, "value", None)
         words = _WORDS.get(code, f"the driver did not answer (NVML: {error})")
-        raise Refused(words, lasting=code in _LASTING, lost=code in _LOST) from error
+        raise DriverError(words, lasting=code in _LASTING, lost=code in _LOST) from error
     except pynvml.NVMLLibraryMismatchError as error:
-        raise Refused(_WORDS[pynvml.NVML_ERROR_FUNCTION_NOT_FOUND], lasting=True) from error
+        raise DriverError(_WORDS[pynvml.NVML_ERROR_FUNCTION_NOT_FOUND], lasting=True) from error
 
 
 def _let_go(give_back: Callable[[], object]) -> None:
@@ -183,7 +183,7 @@ def _instances(board: Any) -> Iterator[Any]:
             continue  # instances need not be numbered without gaps
 
 
-def _plain(value: Any) -> Answer:
+def _plain(value: Any) -> NvmlValue:
     """ctypes' structures, and pynvml's objects in their place, as mappings of their numbers."""
     if isinstance(value, list | tuple):
         return [_fields(one) for one in value]

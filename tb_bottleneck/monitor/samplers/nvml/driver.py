@@ -7,18 +7,18 @@ fields, an array a list. So a reading can be held against the documentation, and
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Driver, Gpu
+from tb_bottleneck.monitor.samplers.gpu_driver import GpuDevice, GpuDriver
 
-Answer = int | str | Mapping[str, int] | Sequence[Mapping[str, int]]
+NvmlValue = int | str | Mapping[str, int] | Sequence[Mapping[str, int]]
 
 EVERY_LINK = 0xFFFFFFFF
 """As the scope of an NVLink field: the sum over all links."""
 
 
-class NvmlDriver(Driver, Protocol):
-    """NVML. Each method raises Refused."""
+class NvmlDriver(GpuDriver, Protocol):
+    """NVML. Each method raises DriverError."""
 
-    def call(self, function: str, uuid: str, *arguments: int) -> Answer:
+    def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
         """What `function(device, *arguments)` returns."""
         ...
 
@@ -26,6 +26,6 @@ class NvmlDriver(Driver, Protocol):
         """nvmlDeviceGetFieldValues for one field. A counter of 32 bits is refused: it wraps unseen."""
         ...
 
-    def performance(self, gpu: Gpu, metrics: Sequence[int]) -> Mapping[int, float]:
+    def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
         """nvmlGpmMetricsGet between the call before and this one, by metric id; empty at the first call."""
         ...

@@ -7,7 +7,7 @@ from typing import Any
 import pynvml
 
 
-class Samples:
+class GpmSamples:
     """The two samples of one GPU, of which the older is always taken anew. Raises what pynvml raises."""
 
     def __init__(self, board: Any, instance: int | None) -> None:

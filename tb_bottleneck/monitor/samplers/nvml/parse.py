@@ -2,36 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Refused
-from tb_bottleneck.monitor.samplers.nvml.driver import Answer, NvmlDriver
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
+from tb_bottleneck.monitor.samplers.nvml.driver import NvmlDriver, NvmlValue
 
 
-def first_known(driver: NvmlDriver, uuid: str, newer: str, older: str) -> Answer:
-    """What `newer` answers, or `older` where that name is not known or refused for good. Raises Refused."""
+def call_newest(driver: NvmlDriver, uuid: str, newer: str, older: str) -> NvmlValue:
+    """What `newer` answers, or `older` where that name is not known or refused for good. Raises DriverError."""
     try:
         return driver.call(newer, uuid)
-    except Refused as refusal:
+    except DriverError as refusal:
         if not refusal.lasting:
             raise
     return driver.call(older, uuid)
 
 
-def number_of(answer: Answer) -> float:
-    """An answer that is to be a number. Raises Refused."""
+def as_number(answer: NvmlValue) -> float:
+    """An answer that is to be a number. Raises DriverError."""
     if isinstance(answer, int):
         return float(answer)
-    raise Refused("the driver answered something that is no number", lasting=True)
+    raise DriverError("the driver answered something that is no number", lasting=True)
 
 
-def part(answer: Answer, name: str) -> float:
-    """A field of an answer that is to be a structure. Raises Refused."""
+def field_of(answer: NvmlValue, name: str) -> float:
+    """A field of an answer that is to be a structure. Raises DriverError."""
     if isinstance(answer, Mapping) and name in answer:
         return float(answer[name])
-    raise Refused(f"the driver's answer has no field {name}", lasting=True)
+    raise DriverError(f"the driver's answer has no field {name}", lasting=True)
 
 
-def rows(answer: Answer) -> Sequence[Mapping[str, int]]:
-    """An answer that is to be a list. Raises Refused."""
+def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
+    """An answer that is to be a list. Raises DriverError."""
     if isinstance(answer, int | str | Mapping):
-        raise Refused("the driver answered something that is no list", lasting=True)
+        raise DriverError("the driver answered something that is no list", lasting=True)
     return answer

@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import context, repeated
+from comparison.drawn_runs import context, repeated
 from draw import drawn
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.comparison.runs.compared_run import open_side
-from tb_bottleneck.comparison.what_if.changes.batch_size import to_batch
-from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
-from tb_bottleneck.replay.modified_graph import Case, Facts, recorded_world
+from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.what_if.changes.batch_size import change_batch_size
+from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 
 CONTEXT = {"tb_bottleneck": context(batch_size=8)}
 
@@ -23,11 +23,11 @@ def run(tmp_path, drawing, optimizer=False, **header):
             trace["traceEvents"].append(event | {"cat": "user_annotation", "name": "Optimizer.step#SGD.step"})
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 def factors(recording, samples):
-    return np.unique(np.round(to_batch(recording, samples).factors(Case.EXPECTED), 3))
+    return np.unique(np.round(change_batch_size(recording, samples).factors(Estimate.EXPECTED), 3))
 
 
 FULL = repeated(9, op="##......", launch=".|......", gpu="..####..")
@@ -51,14 +51,14 @@ def test_half_of_the_samples_take_half_of_the_time(tmp_path):
 
 
 def test_how_many_samples_there_are_has_to_be_known(tmp_path):
-    with pytest.raises(Unpredictable, match="batch size cannot be told"):
-        to_batch(run(tmp_path, FULL, tb_bottleneck="{}"), 16)
+    with pytest.raises(CannotPredict, match="batch size cannot be told"):
+        change_batch_size(run(tmp_path, FULL, tb_bottleneck="{}"), 16)
 
 
 def test_of_what_nobody_knows_how_near_its_roof_it_is_the_best_case_is_better(tmp_path):
     """Ten times the samples: in proportion at worst, and less where a kernel has room as kernels usually have."""
-    change = to_batch(run(tmp_path, FULL), 80)
-    low, expected, high = (change.factors(case).max() for case in (Case.LOW, Case.EXPECTED, Case.HIGH))
+    change = change_batch_size(run(tmp_path, FULL), 80)
+    low, expected, high = (change.factors(case).max() for case in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH))
     assert low == expected == pytest.approx(10, rel=0.01)
     assert high == pytest.approx(1 - 0.5 / 0.9 + 10 * 0.5 / 0.9, rel=0.01)
 
@@ -71,9 +71,9 @@ def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
             event["ts"], event["dur"] = event["ts"] - 2000, 4000
     path = tmp_path / "run.pt.trace.json"
     path.write_text(json.dumps(trace))
-    recording = open_side("run", [str(path)]).recording
-    start = recorded_world(Facts(recording))
+    recording = judge_run("run", [str(path)]).recording
+    start = unmodified_graph(RecordedGraph(recording))
     staged = start.items.gap[:, Activity.COPY].sum()
     assert staged > 0
-    twice = to_batch(recording, 16).world(start, Case.EXPECTED)
+    twice = change_batch_size(recording, 16).modify(start, Estimate.EXPECTED)
     assert twice.items.gap[:, Activity.COPY].sum() == pytest.approx(2 * staged)

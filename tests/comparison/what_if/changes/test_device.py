@@ -3,57 +3,57 @@
 from pathlib import Path
 
 import pytest
-from comparison.sides import context, judged, recorded, repeated
+from comparison.drawn_runs import context, judged, recorded, repeated
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
-from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
-from tb_bottleneck.comparison.what_if.changes.device import move_to, slot_words, to_device
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
+from tb_bottleneck.comparison.what_if.changes.device import change_device, device_pair_to, slot_assumptions
+from tb_bottleneck.replay.modified_graph import Estimate
 
 DRAWING = repeated(9, op="##..", gpu="..##")
 
 
 def test_units_that_the_other_device_lacks_are_said(tmp_path):
     recording = judged(tmp_path, DRAWING).recording
-    change = to_device(recording, move_to(recording, "Tesla T4"))
+    change = change_device(recording, device_pair_to(recording, "Tesla T4"))
     assert change.says == "it ran on a T4"
     assert any("products in tf32 run as fp32 there" in line for line in change.assumptions)
 
 
 def test_a_recording_of_an_unknown_device_predicts_nothing(tmp_path):
     unknown = judged(tmp_path, DRAWING, device={"id": 0, "name": "ACME 1"}).recording
-    with pytest.raises(Unpredictable, match="Nothing is known of the device 'ACME 1'"):
-        move_to(unknown, "NVIDIA H200")
+    with pytest.raises(CannotPredict, match="Nothing is known of the device 'ACME 1'"):
+        device_pair_to(unknown, "NVIDIA H200")
 
 
 def test_a_device_that_was_measured_is_held_against_another_by_data_sheets(tmp_path):
     """Copies reach nine tenths of a data sheet: against the sheet of the same device that was a gain of a tenth."""
     measured = context(calibration={"copy_bytes_per_s": 1.79e12, "tf32_flops": 120e12, "bf16_flops": 255e12})
     recording = judged(tmp_path, DRAWING, tb_bottleneck=measured).recording
-    move = move_to(recording, "NVIDIA A100-SXM4-80GB")
+    move = device_pair_to(recording, "NVIDIA A100-SXM4-80GB")
     assert move.bandwidth == pytest.approx(1)
-    assert (to_device(recording, move).factors(Case.EXPECTED) == 1).all()
+    assert (change_device(recording, move).factors(Estimate.EXPECTED) == 1).all()
 
 
 def test_the_other_device_s_slot_is_said_where_copies_go_by_it(tmp_path):
     path = recorded(tmp_path, repeated(9, op="##....", h2d="..##..", gpu="....##"))
-    staged = open_side("staged", [path]).recording
+    staged = judge_run("staged", [path]).recording
     Path(path).write_text(Path(path).read_text().replace("Pageable", "Pinned"))
-    linked = open_side("linked", [path]).recording
-    said = [" ".join(slot_words(one, move_to(one, "NVIDIA H200"))) for one in (staged, linked)]
+    linked = judge_run("linked", [path]).recording
+    said = [" ".join(slot_assumptions(one, device_pair_to(one, "NVIDIA H200"))) for one in (staged, linked)]
     assert not said[0], "copies from pageable memory are the host's"
     assert "it has the best slot of its kind, 50 GB/s usable instead of 25" in said[1]
 
 
 def test_another_maker_s_device_is_promised_with_a_wide_interval(tmp_path):
     recording = judged(tmp_path, DRAWING).recording
-    change = to_device(recording, move_to(recording, "AMD Instinct MI300X"))
-    low, high = (change.factors(case).min() for case in (Case.LOW, Case.HIGH))
+    change = change_device(recording, device_pair_to(recording, "AMD Instinct MI300X"))
+    low, high = (change.factors(case).min() for case in (Estimate.LOW, Estimate.HIGH))
     assert low / high > 2
     assert any("AMD's libraries bring kernels of their own" in line for line in change.assumptions)
 
 
 def test_collectives_are_assumed_to_move_together(tmp_path):
     alone, together = (judged(tmp_path, repeated(9, op="##..", **{row: "..##"})).recording for row in ("gpu", "nccl"))
-    said = [to_device(one, move_to(one, "NVIDIA H200")).assumptions for one in (alone, together)]
+    said = [change_device(one, device_pair_to(one, "NVIDIA H200")).assumptions for one in (alone, together)]
     assert [any("all ranks move" in line for line in lines) for lines in said] == [False, True]

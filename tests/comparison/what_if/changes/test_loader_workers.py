@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from comparison.sides import context, judged, repeated
+from comparison.drawn_runs import context, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
-from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
-from tb_bottleneck.comparison.what_if.changes.loader_workers import to_workers
-from tb_bottleneck.comparison.what_if.prediction import Asked, what_if
+from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
+from tb_bottleneck.comparison.what_if.changes.loader_workers import change_workers
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 
 SLOW_WORKERS = repeated(9, workers="######....", gpu="......####", sync="......####")
 FAST_WORKERS = repeated(9, workers="#.........", gpu=".########.")
@@ -17,15 +17,15 @@ FAST_WORKERS = repeated(9, workers="#.........", gpu=".########.")
 
 def test_twice_the_workers_make_batches_twice_as_fast(tmp_path):
     """10 ms a step with 2 workers: 20 ms a batch, and with 4 of them 5 ms a step, a tenth more for what they share."""
-    side = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(loader={"workers": 2}))
-    told = what_if(side, Asked(workers=4))
+    run = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(loader={"workers": 2}))
+    told = what_if(run, WhatIfOptions(workers=4))
     assert told.after.step_ns == pytest.approx(5e6 * 1.1, rel=0.03)
 
 
 def test_cores_that_nobody_recorded_are_taken_to_be_there_and_it_is_said(tmp_path):
     contexts = context(workers=2), context(workers=2, cores=64)
-    sides = [judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=one) for one in contexts]
-    told = [to_workers(side.recording, 1000).assumptions for side in sides]
+    runs = [judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=one) for one in contexts]
+    told = [change_workers(run.recording, 1000).assumptions for run in runs]
     assert "the job has cores for 1000 of them: how many it has was not recorded" in told[0]
     assert "only 64 of them work at once: the job has no more cores" in told[1]
 
@@ -35,29 +35,29 @@ def test_workers_beside_a_model_on_the_cpu_take_more_of_it(tmp_path):
     trace = drawn(repeated(9, loader="######.......", op="......#.#.#.#"), 1000, deviceProperties=[])
     path = tmp_path / "cpu.pt.trace.json"
     path.write_text(json.dumps(trace))
-    told = what_if(open_side("cpu", [str(path)]), Asked(workers=4))
+    told = what_if(judge_run("cpu", [str(path)]), WhatIfOptions(workers=4))
     assert told.after.speedup / told.after.low == pytest.approx(1.35, rel=0.02)
     assert any("may take 35 % longer" in line for line in told.assumptions)
 
 
 def test_how_many_there_are_has_to_be_known(tmp_path):
-    with pytest.raises(Unpredictable, match="is not recorded"):
-        to_workers(judged(tmp_path, SLOW_WORKERS, unit_us=1000).recording, 4)
+    with pytest.raises(CannotPredict, match="is not recorded"):
+        change_workers(judged(tmp_path, SLOW_WORKERS, unit_us=1000).recording, 4)
 
 
 def test_workers_that_keep_up_do_not_show_how_fast_they_are(tmp_path):
-    with pytest.raises(Unpredictable, match="keep up already"):
-        to_workers(judged(tmp_path, FAST_WORKERS).recording, 4)
+    with pytest.raises(CannotPredict, match="keep up already"):
+        change_workers(judged(tmp_path, FAST_WORKERS).recording, 4)
 
 
 def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
-    with pytest.raises(Unpredictable, match="Who makes the batches is not known"):
-        to_workers(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
+    with pytest.raises(CannotPredict, match="Who makes the batches is not known"):
+        change_workers(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
 
 
 def test_more_workers_than_cores_change_nothing(tmp_path):
     """Two workers keep both cores busy; four of them make no batch sooner, and none later."""
-    side = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(workers=2, cores=2))
-    told = what_if(side, Asked(workers=4))
+    run = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(workers=2, cores=2))
+    told = what_if(run, WhatIfOptions(workers=4))
     assert told.after.speedup == pytest.approx(1, abs=0.02)
     assert any("only 2 of them work at once" in line for line in told.assumptions)

@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from comparison.sides import A100, V100, judged, repeated
+from comparison.drawn_runs import A100, V100, judged, repeated
 from draw import drawn
 
-from tb_bottleneck.comparison.runs.compared_run import open_side
-from tb_bottleneck.comparison.what_if.changes.change import Unpredictable
-from tb_bottleneck.comparison.what_if.changes.device import move_to, to_device
-from tb_bottleneck.comparison.what_if.changes.precision import CASTS, MOVED, to_precision
-from tb_bottleneck.replay.modified_graph import Case
+from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
+from tb_bottleneck.comparison.what_if.changes.device import change_device, device_pair_to
+from tb_bottleneck.comparison.what_if.changes.precision import AUTOCAST_BYTES, CAST_OVERHEAD, change_precision
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import Work
 
@@ -23,36 +23,36 @@ def run(tmp_path, device=A100, kernel="ampere_sgemm_128x64_tn"):
     text = json.dumps(drawn(DRAWING, deviceProperties=[device]))
     path = tmp_path / "run.pt.trace.json"
     path.write_text(text.replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", kernel))
-    return open_side("run", [str(path)]).recording
+    return judge_run("run", [str(path)]).recording
 
 
 def test_fp32_products_gain_and_what_lies_between_them_half_as_much(tmp_path):
     recording = run(tmp_path)
-    found = to_precision(recording, "bf16").factors(Case.EXPECTED)
+    found = change_precision(recording, "bf16").factors(Estimate.EXPECTED)
     product, stream = sorted(set(np.round(found, 6)))
     assert product == pytest.approx(1.04 / (312 * 0.87 / 19.5) ** 0.5, rel=1e-4), "no shapes: the square root"
-    assert stream == MOVED[Case.EXPECTED]
+    assert stream == AUTOCAST_BYTES[Estimate.EXPECTED]
 
 
 def test_tf32_moves_as_many_bytes(tmp_path):
-    assert 1.0 in to_precision(run(tmp_path), "tf32").factors(Case.EXPECTED)
+    assert 1.0 in change_precision(run(tmp_path), "tf32").factors(Estimate.EXPECTED)
 
 
 def test_the_best_case_is_better_than_the_worst(tmp_path):
-    change = to_precision(run(tmp_path), "bf16")
-    assert (change.factors(Case.HIGH) < change.factors(Case.LOW)).all()
+    change = change_precision(run(tmp_path), "bf16")
+    assert (change.factors(Estimate.HIGH) < change.factors(Estimate.LOW)).all()
 
 
 def test_what_runs_in_the_type_already_gains_nothing(tmp_path):
     recording = run(tmp_path, kernel="ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn")
-    with pytest.raises(Unpredictable, match=r"would be faster than\. They run in bf16 \(tensor\): 100 %"):
-        to_precision(recording, "bf16")
+    with pytest.raises(CannotPredict, match=r"would be faster than\. They run in bf16 \(tensor\): 100 %"):
+        change_precision(recording, "bf16")
 
 
 def test_a_product_whose_type_nothing_tells_is_not_taken_for_fp32(tmp_path):
     """A name that no table knows, on a bf16 training, promised 1.6 times the speed by bf16."""
-    with pytest.raises(Unpredictable, match="would be faster"):
-        to_precision(run(tmp_path, kernel="acme_gemm_tn_v3"), "bf16")
+    with pytest.raises(CannotPredict, match="would be faster"):
+        change_precision(run(tmp_path, kernel="acme_gemm_tn_v3"), "bf16")
 
 
 @pytest.mark.parametrize(("operands", "gains"), [("c10::BFloat16", False), ("float", True)])
@@ -65,13 +65,15 @@ def test_where_the_name_is_silent_the_operands_tell(tmp_path, operands, gains):
     path = tmp_path / "run.pt.trace.json"
     text = json.dumps(trace).replace("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", "acme_gemm_tn_v3")
     path.write_text(text)
-    recording = open_side("run", [str(path)]).recording
+    recording = judge_run("run", [str(path)]).recording
     if not gains:
-        with pytest.raises(Unpredictable, match="would be faster"):
-            to_precision(recording, "bf16")
+        with pytest.raises(CannotPredict, match="would be faster"):
+            change_precision(recording, "bf16")
         return
-    product = to_precision(recording, "bf16").factors(Case.EXPECTED).min()
-    assert product == pytest.approx(CASTS[Case.EXPECTED] / 2**0.5, rel=1e-4), "as if from TF32: the least there is"
+    product = change_precision(recording, "bf16").factors(Estimate.EXPECTED).min()
+    assert product == pytest.approx(CAST_OVERHEAD[Estimate.EXPECTED] / 2**0.5, rel=1e-4), (
+        "as if from TF32: the least there is"
+    )
 
 
 def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
@@ -85,13 +87,13 @@ def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
         other=np.where(products, 0.4, 0.0),
     )
     recording.__dict__["kernel_bounds"] = bounds
-    move = move_to(recording, "NVIDIA H200")
-    both = to_device(recording, move).factors(Case.EXPECTED) * to_precision(recording, "bf16", move).factors(
-        Case.EXPECTED
-    )
-    assert both[products] == pytest.approx(0.4 / 0.8 * 0.5 * 2039 / 4800 * CASTS[Case.EXPECTED])
+    move = device_pair_to(recording, "NVIDIA H200")
+    both = change_device(recording, move).factors(Estimate.EXPECTED) * change_precision(
+        recording, "bf16", move
+    ).factors(Estimate.EXPECTED)
+    assert both[products] == pytest.approx(0.4 / 0.8 * 0.5 * 2039 / 4800 * CAST_OVERHEAD[Estimate.EXPECTED])
 
 
 def test_a_device_without_such_units_is_named(tmp_path):
-    with pytest.raises(Unpredictable, match="Tesla V100-SXM2-32GB has no matrix units for bf16"):
-        to_precision(judged(tmp_path, DRAWING, device=V100).recording, "bf16")
+    with pytest.raises(CannotPredict, match="Tesla V100-SXM2-32GB has no matrix units for bf16"):
+        change_precision(judged(tmp_path, DRAWING, device=V100).recording, "bf16")

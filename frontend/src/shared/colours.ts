@@ -1,0 +1,49 @@
+// The colours of the tab. Regimes name a colour key (regimes.ts); warm colours are lost time, cool ones a working device.
+//
+// Every colour carries dark labels and is shown on the light and the dark page; a test checks the contrasts.
+
+import { REGIMES, type RegimeColour } from "./regimes";
+
+/** One colour for each colour key; a missing one is a type error. */
+const COLOURS: Readonly<Record<RegimeColour, string>> = {
+  orange: "#e2711d",
+  amber: "#c9822b",
+  red: "#e05c5c",
+  gold: "#b98a00",
+  brown: "#c27a5a",
+  pink: "#d65f8d",
+  magenta: "#c56bb8",
+  violet: "#9a7bdc",
+  blue: "#2f95c8",
+  green: "#2f9e63",
+  teal: "#26a0a0",
+  grey: "#8a9099",
+};
+
+const REGIME_COLOURS: ReadonlyMap<string, string> = new Map(REGIMES.map(({ id, colour }) => [id, COLOURS[colour]]));
+
+/** What the timeline shows beside regimes: quiet, so that time lost stands out. Light and dark page. */
+const QUIET: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ["op", ["#b4c2d3", "#8b9db3"]],
+  ["call", ["#93a9c2", "#7189a5"]],
+  ["python", ["#cfc4ad", "#a39a85"]],
+  ["mark", ["#e2e6ec", "#4d535c"]],
+  ["step", ["#e8ebf0", "#474c54"]],
+]);
+
+export function quietColours(dark: boolean): ReadonlyMap<string, string> {
+  return new Map([...QUIET].map(([key, [onLight, onDark]]) => [key, dark ? onDark : onLight]));
+}
+
+/** Regimes in which the device works; in all others it is kept from working, and they are hatched where drawn small. */
+const AT_WORK: ReadonlySet<string> = new Set(REGIMES.filter(({ id, owner }) => owner === "device" || id === "communication").map(({ id }) => id));
+export const isLost = (regime: string): boolean => !AT_WORK.has(regime);
+
+export const LABEL_COLOUR = "#111111";
+const OTHER = "#7f93a8";
+
+export function colourOf(regime: string): string {
+  return REGIME_COLOURS.get(regime) ?? OTHER;
+}
+
+export const allColours: readonly string[] = [...Object.values(COLOURS), OTHER];

@@ -1,0 +1,57 @@
+"""Attribution of the window on the timeline of an accelerator: its busy time, and the gaps between."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity, HostTimeline
+from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS, IdleGaps
+from tb_bottleneck.attribution.owned_spans import Claim
+from tb_bottleneck.intervals import Spans, intersect, subtract, union
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.table import Ints
+
+
+def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
+    """Yields the claims on the window; their times sum to it."""
+    for regime, spans in busy.items():
+        yield regime, spans.starts, spans.ends
+    host_until = gaps.begin + gaps.by_activity.sum(axis=1)  # the launching call returned; the rest is the launch itself
+    launched = np.minimum(host_until + gaps.latency, gaps.end)
+    late = gaps.queued == 0
+    yield Regime.UNEXPLAINED, launched[late], gaps.end[late]
+    pause = ~late & (gaps.queued < LONGEST_DEVICE_PAUSE_NS)
+    yield Regime.UNDERFILLED, gaps.begin[pause], gaps.end[pause]
+    yield Regime.UNEXPLAINED, gaps.begin[~late & ~pause], gaps.end[~late & ~pause]
+    dispatching = [(host_until[late], launched[late])]
+    for activity, spans in _activity_spans(gaps, host_until, host):
+        if activity is Activity.DISPATCH:
+            dispatching.append((spans.starts, spans.ends))
+        else:
+            yield REGIME_OF_ACTIVITY[activity], spans.starts, spans.ends
+    begins, ends = (np.concatenate(times) for times in zip(*dispatching, strict=True))
+    yield from _charge_syncs(gaps, begins, ends)
+
+
+def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Iterator[tuple[Activity, Spans]]:
+    """Yields the activities of each gap's launching thread in the gap, up to `host_until`."""
+    for rows, activities in host.by_thread_group(gaps.thread):
+        idle = union(gaps.begin[rows], host_until[rows])
+        for activity, spans in activities.items():
+            if activity is not Activity.OTHER:
+                yield activity, intersect(idle, spans)
+                idle = subtract(idle, spans)
+        yield Activity.OTHER, idle
+
+
+def _charge_syncs(gaps: IdleGaps, begins: Ints, ends: Ints) -> Iterator[Claim]:
+    """Splits dispatching and latency: in each gap, the first `sync_bubble` ns belong to the sync that caused them."""
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], ends[order]
+    gap = np.searchsorted(gaps.begin, begins, side="right") - 1
+    length = np.maximum(ends - begins, 0)
+    before = np.concatenate(([0], np.cumsum(length)))[:-1]
+    first = np.searchsorted(gap, gap, side="left")
+    charged = np.clip(gaps.sync_bubble[gap] - (before - before[first]), 0, length) if len(gap) else length
+    yield Regime.SYNC, begins, begins + charged
+    yield Regime.LAUNCH, begins + charged, begins + length

@@ -1,0 +1,55 @@
+"""One recording with everything that several answers share."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.drilldown.lanes import KEY, Lanes, lanes_of
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class InspectedTrace:
+    """A trace with the data behind its details. Everything is computed on first use and cached."""
+
+    trace: Trace
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        """The trace with its window; None if nothing happened in it."""
+        steps = find_steps(self.trace)
+        return Recording(self.trace, steps) if steps is not None else None
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """The rows of the timeline."""
+        return lanes_of(self.trace, self.recording, self.device_keys)
+
+    @cached_property
+    def device_keys(self) -> Ints:
+        """A key for each device operation of every device, in the order of `trace.all_device_ops`."""
+        trace, ops = self.trace, self.trace.all_device_ops
+        keys = np.full(len(ops), KEY[Regime.UNEXPLAINED], np.int64)
+        if self.recording is None or not len(ops):
+            return keys
+        # Kernel bounds exist for the trace's own device only; operations of other devices keep `unexplained`.
+        own_device = np.flatnonzero(ops.device == trace.device_index)
+        for regime, rows in ops_by_regime(
+            trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors
+        ).items():
+            keys[own_device[rows]] = KEY[regime]
+        return keys
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """Begin and end of all recorded events, in ns; (0, 0) if there are none."""
+        events = self.trace.events
+        if not len(events):
+            return 0, 0
+        return int(events.start[0]), int(events.end.max())

@@ -1,0 +1,42 @@
+"""Reads reports from their JSON form, including reports that an earlier version of the schema wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import json_format
+
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
+
+_REPORT_FIELDS = {"witness": "evidence_source", "stretches": "phases"}
+_WINDOW_FIELDS = {"each_ns": "step_times_ns"}
+
+
+def parse_report(values: object, ignore_unknown_fields: bool = False) -> pb.Report:
+    """Converts JSON values to a report. A report of schema 1 is converted to the current schema.
+
+    Raises:
+        ParseError: the values are not a report.
+    """
+    if not isinstance(values, dict):
+        raise json_format.ParseError("a report is a JSON object")
+    if values.get("schema") == 1:
+        values = _from_schema_1(values)
+    return json_format.ParseDict(values, pb.Report(), ignore_unknown_fields=ignore_unknown_fields)
+
+
+def _from_schema_1(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Renames the fields that schema 2 renamed."""
+    renamed = _renamed(values, _REPORT_FIELDS) | {"schema": SCHEMA}
+    if "witness" in values:
+        renamed["witness"] = values["witness"]
+    if isinstance(window := values.get("window"), dict):
+        renamed["window"] = _renamed(window, _WINDOW_FIELDS)
+    return renamed
+
+
+def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Returns a copy of the values with new names. A value that already has the new name wins."""
+    return {names[name]: value for name, value in values.items() if name in names} | {
+        name: value for name, value in values.items() if name not in names
+    }
