@@ -103,7 +103,7 @@ def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_p
     facts = context(calibration={"copy_bytes_per_s": 2.0e12, "fp32_flops": 20e12})
     found = device_of(judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=facts).recording.trace)
     assert found.basis == "what was measured"
-    assert DevicePair(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
+    assert DevicePair(found, device_named("H200")).bandwidth_ratio == pytest.approx(4800 * 0.88 / 2000)
 
 
 def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
