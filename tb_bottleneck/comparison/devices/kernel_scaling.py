@@ -212,8 +212,8 @@ def vendor_assumptions(devices: DevicePair) -> tuple[str, ...]:
     if devices.a.vendor == devices.b.vendor:
         return ()
     return (
-        f"{devices.b.vendor}'s libraries have their own kernels: the share of the roof that each reaches is unknown, so "
-        "the interval is wide; measure on such a device before you buy one",
+        f"{devices.b.vendor}'s libraries have their own kernels: the share of the roof that each reaches is "
+        "unknown, so the interval is wide; measure on such a device before you buy one",
     )
 
 

@@ -82,7 +82,7 @@ def test_several_recordings_are_a_series(tenant: Tenant) -> None:
     answer = answered(tenant, "series?" + "&".join(f"id={one}" for one in asked))
     told = answer["series"]
     assert answer["ids"] == asked
-    assert (told["kind"], told["varies"]) == ("settings", "who makes the batches")
+    assert (told["kind"], told["varies"]) == ("settings", "data loading")
     assert [len(point["runs"]) for point in told["points"]] == [2, 1]
 
 
@@ -96,7 +96,7 @@ def test_a_recording_under_other_conditions(tenant: Tenant) -> None:
 def test_a_device_that_nobody_knows_is_a_problem_with_near_names(tenant: Tenant) -> None:
     answer = answered(tenant, f"what_if?id={ids(tenant)['slow']}&device=RTX%2040900")
     assert answer["state"] == "failed"
-    assert answer["problem"].startswith("No device is known as")
+    assert answer["problem"].startswith("No device is listed as")
     assert "did you mean" in answer["problem"]
 
 
