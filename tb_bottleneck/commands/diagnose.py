@@ -173,21 +173,21 @@ def _judge(options: argparse.Namespace) -> "Callable[..., Report]":
 
     if options.no_cache:
         return diagnose
-    from tb_bottleneck.report.cache.cached_diagnosis import remembered
+    from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
     from tb_bottleneck.report.cache.report_store import Store
 
-    return partial(remembered, diagnose, Store.from_environment(os.environ))
+    return partial(diagnose_cached, diagnose, Store.from_environment(os.environ))
 
 
 def _written(path: str, judge: "Callable[[], Report]", problems: list[str]) -> "Report":
     """Returns the report, and writes it beside its trace if the trace is readable and has not changed meanwhile."""
     from tb_bottleneck.report.cache import sidecar
-    from tb_bottleneck.report.cache.cached_diagnosis import is_worth_keeping
+    from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
     from tb_bottleneck.report.cache.file_identity import identity_of
 
     identity = identity_of(path)
     report = judge()
-    if identity is not None and is_worth_keeping(report) and identity_of(path) == identity:
+    if identity is not None and is_repeatable(report) and identity_of(path) == identity:
         try:
             sidecar.write(path, identity, report)
         except OSError as error:

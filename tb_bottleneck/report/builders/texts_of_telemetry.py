@@ -19,7 +19,7 @@ _MINUTE, _HOUR = 60, 3600
 class TelemetryTexts:
     """Implements SourceTexts for telemetry."""
 
-    rule_failed = "This rule failed on this telemetry; that is our fault, and the other rules are unharmed."
+    rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime, or a better one if the label would mislead.
@@ -45,7 +45,7 @@ class TelemetryTexts:
         share = causes[0].cost_share if own is not None and causes else answer.share
         headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
         if answer.severity == "none":
-            headline += " Nothing that telemetry shows is worth more than a tenth of the time."
+            headline += " Telemetry shows no other loss of more than a tenth of the time."
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
