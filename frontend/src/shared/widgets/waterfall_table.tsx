@@ -83,7 +83,7 @@ export function WaterfallTable({ times: { by_regime, a_ns, b_ns, per }, names = 
           </tr>
         </tbody>
       </table>
-      {empty.length > 0 && <p class="muted footnote">No time in both: {empty.map(({ title, regime }) => title || regime).join(", ")}.</p>}
+      {empty.length > 0 && <p class="muted footnote">Regimes without time: {empty.map(({ title, regime }) => title || regime).join(", ")}.</p>}
     </section>
   );
 }
