@@ -57,8 +57,8 @@ def test_the_worst_and_the_best_lie_around_what_is_expected(tmp_path):
     assert high < expected < low
 
 
-def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones(tmp_path):
-    """An RTX 4090 has half of an A100's tensor cores, and four times its ordinary units: the name tells only fp16."""
+def test_where_the_unit_is_unknown_the_best_case_uses_vector_units(tmp_path):
+    """An RTX 4090 has half of an A100's tensor cores, and four times its vector units: the name contains only fp16."""
     trace = drawn(repeated(9, op="##..", gpu="..##"), 1000.0)
     name = "acme_gemm_fp16_tn"
     precision = precision_of(name)
