@@ -192,6 +192,7 @@ setup(
         "threadpoolctl>=3.8",  # older ones may lock a process up where another thread loads a library meanwhile
         "rich>=13",
         "tomli>=2; python_version < '3.11'",
+        "werkzeug>=2",  # TensorBoard's own WSGI library; its wrappers are typed from 2.0 on
     ],
     extras_require={
         "demo": ["torch"],

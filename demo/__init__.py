@@ -1,1 +1,1 @@
-"""Ill trainings and their cures: one short script per illness, recorded runs of both halves, and a look at them."""
+"""Slow trainings and their fixes: one short script per problem, and recorded runs of both variants."""

@@ -1,4 +1,4 @@
-"""`python -m demo [serve] …` shows the recorded pairs, `record …` records them anew, `table` judges the judgements."""
+"""`python -m demo [serve] …` shows the recorded pairs, `record …` records them again, `table` compares predictions."""
 
 import sys
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from demo import record, serve
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status of the command that the arguments name; `serve` where they name none."""
+    """Runs the command named by the arguments, or `serve`, and returns its exit status."""
     match arguments:
         case ["record", *rest]:
             return record.main(rest)
         case ["table", *rest]:
-            from demo import table  # it diagnoses, which serving leaves to TensorBoard
+            from demo import table  # imports the diagnosis, which `serve` does not need
 
             return table.main(rest)
         case ["serve", *rest]:

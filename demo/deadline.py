@@ -1,10 +1,10 @@
-"""When to stop beginning new work, for a recorder that is given only so many minutes."""
+"""A time limit for `demo record --minutes`."""
 
 import time
 
 
 class Deadline:
-    """Says when no further half may begin: when the longest one so far would not end within the minutes allowed."""
+    """Decides when to start no further variant: if the longest one so far would exceed the allowed minutes."""
 
     def __init__(self, minutes: float | None) -> None:
         self.ends = None if minutes is None else time.monotonic() + 60 * minutes
@@ -12,7 +12,7 @@ class Deadline:
         self.longest = 0.0
 
     def is_near(self) -> bool:
-        """To be asked before each half."""
+        """Returns True if no further variant should start. Call it before each variant."""
         now = time.monotonic()
         if self.began is not None:
             self.longest = max(self.longest, now - self.began)

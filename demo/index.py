@@ -1,4 +1,4 @@
-"""recorded.json: what was recorded when, on what, and how long a step took without a profiler."""
+"""recorded.json: date, environment and unprofiled step times of each recording."""
 
 import json
 import os
@@ -7,21 +7,21 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from demo.pairs import HALVES, PAIRS
+from demo.pairs import PAIRS, VARIANTS
 
 SCHEMA = 1
 INDEX = "recorded.json"
 
 _FACTS = ("torch", "torch_threads", "cores", "machine_cores", "device_kind", "device_name")
 
-Half = dict[str, Any]
+Entry = dict[str, Any]
 
 
-def describe(last: Half, timed: list[list[int]]) -> Half:
-    """The entry of a half in recorded.json. Times are in ns and taken without a profiler.
+def describe(last: Entry, timed: list[list[int]]) -> Entry:
+    """Returns the entry of a variant in recorded.json. Times are in ns and measured without a profiler.
 
-    Told of is the fastest training, because other programs on the machine only ever slow one down. `ns_per_step` is its
-    mean step, which counts what strikes some steps only; `step_ns_median` is its median step.
+    The fastest training counts, because other programs on the machine can only slow one down. `ns_per_step` is its mean
+    step, which includes costs of only some steps; `step_ns_median` is its median step.
     """
     means = [statistics.fmean(steps) for steps in timed]
     fastest = min(timed, key=statistics.fmean)
@@ -38,21 +38,21 @@ def describe(last: Half, timed: list[list[int]]) -> Half:
     }
 
 
-def write_index(out: Path, name: str, half: str, entry: Half) -> None:
-    """Put the entry into recorded.json, and where both halves are there, how much slower the slow one is per sample."""
+def write_index(out: Path, name: str, variant: str, entry: Entry) -> None:
+    """Writes the entry into recorded.json, and the slowdown per sample once both variants are recorded."""
     index = read_index(out)
     pair = index["pairs"].setdefault(name, {})
-    pair[half] = entry
-    if HALVES.keys() <= pair.keys():
+    pair[variant] = entry
+    if VARIANTS.keys() <= pair.keys():
         slow, fixed = (pair[each]["unprofiled"]["ns_per_step"] for each in ("slow", "fixed"))
         pair["slow_over_fixed"] = round(slow / fixed * PAIRS[name].work, 3)
-    growing = out / f"{INDEX}.tmp"
-    growing.write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
-    os.replace(growing, out / INDEX)
+    partial = out / f"{INDEX}.tmp"
+    partial.write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+    os.replace(partial, out / INDEX)
 
 
 def read_index(out: Path) -> dict[str, Any]:
-    """What recorded.json says, or an empty one where there is none yet."""
+    """Returns the content of recorded.json, or an empty index if there is no such file."""
     try:
         index: dict[str, Any] = json.loads((out / INDEX).read_text())
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def read_index(out: Path) -> dict[str, Any]:
     return index
 
 
-def exists(out: Path, name: str, half: str) -> bool:
-    """Whether this half is recorded: the index tells of a trace, and the trace is there."""
-    entry = read_index(out)["pairs"].get(name, {}).get(half)
-    return entry is not None and (out / name / half / entry["trace"]).is_file()
+def exists(out: Path, name: str, variant: str) -> bool:
+    """Returns True if this variant is recorded: the index lists its trace, and the file exists."""
+    entry = read_index(out)["pairs"].get(name, {}).get(variant)
+    return entry is not None and (out / name / variant / entry["trace"]).is_file()

@@ -1,4 +1,4 @@
-"""Small models that several of the demo's trainings share. Each is of an everyday kind and says how large it is."""
+"""Small models that several trainings of the demo share."""
 # mypy: allow-untyped-calls
 
 from itertools import pairwise
@@ -8,7 +8,7 @@ from torch import nn
 
 
 def classifier(widths: tuple[int, ...], classes: int = 10) -> nn.Sequential:
-    """A convolutional classifier of RGB pictures: one 3x3 convolution of stride 2 for each width."""
+    """Returns a convolutional classifier of RGB images with one 3x3 convolution of stride 2 per width."""
     convolutions: list[nn.Module] = []
     for narrow, wide in pairwise((3, *widths)):
         convolutions += [nn.Conv2d(narrow, wide, 3, stride=2, padding=1), nn.ReLU()]
@@ -16,7 +16,7 @@ def classifier(widths: tuple[int, ...], classes: int = 10) -> nn.Sequential:
 
 
 def perceptron(*widths: int) -> nn.Sequential:
-    """Linear layers of these widths, with a ReLU between each two."""
+    """Returns linear layers of these widths with ReLUs between them."""
     layers: list[nn.Module] = []
     for narrow, wide in pairwise(widths):
         layers += [nn.Linear(narrow, wide), nn.ReLU()]
@@ -24,7 +24,7 @@ def perceptron(*widths: int) -> nn.Sequential:
 
 
 class Encoder(nn.Module):
-    """A transformer encoder with a classification head, of `layers` layers of `width`."""
+    """A transformer encoder with `layers` layers of size `width`, and a classification head."""
 
     def __init__(self, width: int, layers: int, heads: int = 8, classes: int = 10) -> None:
         super().__init__()

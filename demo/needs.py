@@ -1,4 +1,4 @@
-"""Which pairs mean something on this machine, and what is missing for the others."""
+"""The requirements of pairs that this machine does not meet."""
 
 import shutil
 
@@ -6,18 +6,18 @@ from demo.pairs import COMPILER, CPU, GPU, TWO_GPUS, Pair
 
 
 def missing_for(pair: Pair, gpus: int) -> str:
-    """What this machine lacks for the pair, in words; empty where it lacks nothing. `gpus` is how many there are."""
-    has = {
+    """Returns the pair's requirement as text if this machine does not meet it, else "". `gpus` is the GPU count."""
+    available = {
         CPU: True,
         COMPILER: gpus > 0 or any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
         GPU: gpus > 0,
         TWO_GPUS: gpus > 1,
     }
-    return "" if has[pair.needs] else pair.needs
+    return "" if available[pair.needs] else pair.needs
 
 
 def count_gpus() -> int:
-    """GPUs that torch can use here. Raises ImportError where there is no torch."""
+    """Returns the number of GPUs that torch can use. Raises ImportError if torch is not installed."""
     import torch
 
     return torch.cuda.device_count() if torch.cuda.is_available() else 0

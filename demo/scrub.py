@@ -1,6 +1,6 @@
-"""Takes out of a recorded trace whatever tells where, by whom and in which environment it was recorded.
+"""Removes private information from a recorded trace: host, user, environment and paths.
 
-What is kept is listed, everything else goes: a key that a later torch adds is dropped until someone has looked at it.
+Only listed keys are kept: a key that a later torch release adds is dropped until it is reviewed.
 """
 
 import getpass
@@ -19,22 +19,22 @@ _KEPT = frozenset((
     "distributedInfo",
     "cuda_runtime_version", "cuda_driver_version", "cupti_version", "hip_runtime_version", "hip_driver_version",
 ))  # fmt: skip
-# Arguments of events that may hold text; numbers are kept under any name, other text only under these.
+# Event arguments that may contain text. Numbers are kept under any name, text only under these.
 _TEXT_ARGUMENTS = frozenset((
     "name", "labels", "Trace name", "Input type", "Input Dims", "Input Strides", "Concrete Inputs", "Collective name",
     "dtype", "Group size", "kernel",
 ))  # fmt: skip
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
-# A path starts where no name, dot or bracket runs into it: `aten/conv` and `</a>` are none.
+# A path is not preceded by a name, dot or bracket: `aten/conv` and `</a>` are no paths.
 _PATH = re.compile(r"(?<![\w.\-~/<>])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@~$%\-]+)+[/\\]?")
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")  # of an object; it differs in every run and tells nothing
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")  # of an object; it differs in every run
 _LIBRARY = re.compile(r".*[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]")
 _SOURCES = (".py", ".pyx", ".so", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".json", ".json.gz")
 _TELLS_NOTHING = frozenset(("root", "user", "localhost"))
 
 
 def scrub(trace: dict[str, Any], private: Collection[str]) -> dict[str, Any]:
-    """A copy of the trace without the words in `private`, absolute paths, URLs, and keys not known to be harmless."""
+    """Returns a copy of the trace without the words in `private`, absolute paths, URLs, and unlisted keys."""
     words = _pattern(private)
     kept: dict[str, Any] = {key: _clean(value, words) for key, value in trace.items() if key in _KEPT - {"traceEvents"}}
     kept["traceEvents"] = [_event(event, words) for event in trace.get("traceEvents", [])]
@@ -42,25 +42,25 @@ def scrub(trace: dict[str, Any], private: Collection[str]) -> dict[str, Any]:
 
 
 def scrub_file(source: Path, target: Path, private: Collection[str]) -> None:
-    """Write the scrubbed trace `source` to `target` (both .json.gz); `target` is never seen half written.
+    """Writes the scrubbed trace `source` to `target` (both .json.gz) atomically.
 
-    Raises OSError where either cannot be read or written and ValueError where `source` is not JSON.
+    Raises OSError if a file cannot be read or written, and ValueError if `source` is not JSON.
     """
     with gzip.open(source, "rt", encoding="utf-8") as file:
         trace = json.load(file, strict=False)
     text = json.dumps(scrub(trace, private), ensure_ascii=False, separators=(",", ":"))
-    growing = target.with_name(target.name + ".tmp")
-    growing.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
-    os.replace(growing, target)
+    partial = target.with_name(target.name + ".tmp")
+    partial.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    os.replace(partial, target)
 
 
 def words_of_this_machine() -> frozenset[str]:
-    """The names of this host and of whoever is logged in, where they tell something."""
+    """Returns the names of this host and of the logged-in user, without generic ones."""
     host = socket.gethostname()
     names = {host, host.split(".")[0], socket.getfqdn(), Path.home().name}
     try:
         names.add(getpass.getuser())
-    except (KeyError, OSError):  # a container may run as a number without a name; then there is none to give away
+    except (KeyError, OSError):  # a container may run under a user id without a name
         names.discard("")
     return frozenset(name for name in names if len(name) > 2 and name.lower() not in _TELLS_NOTHING)
 
@@ -93,7 +93,7 @@ def _clean(value: Any, words: re.Pattern[str]) -> Any:
 
 
 def _shorten(match: re.Match[str]) -> str:
-    # As torch shortens its own frames: from the import root on; of any other source file only its name is left.
+    # As torch shortens its own frames: relative to the import root. Of other source files, only the name is kept.
     path = match[0].rstrip("/\\")
     library = _LIBRARY.match(path)
     if library:

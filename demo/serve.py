@@ -1,4 +1,4 @@
-"""`python -m demo`: shows the recorded pairs in TensorBoard, in this process. It needs neither torch nor a GPU."""
+"""`python -m demo`: shows the recorded pairs in TensorBoard, in this process. Needs neither torch nor a GPU."""
 
 import argparse
 import signal
@@ -16,11 +16,11 @@ HIGHEST_PORT = 65535
 
 
 class CannotServe(Exception):
-    """Something that has to be there is not; str() says what, where it was looked for, and what to do."""
+    """A requirement is missing; str() names it, the place that was searched, and a solution."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until Ctrl-C. Returns the exit status: 0, or 2 where nothing can be served."""
+    """Serves until Ctrl-C. Returns the exit status: 0, or 2 if nothing can be served."""
     options = _parser().parse_args(arguments)
     try:
         check_installation()
@@ -29,13 +29,13 @@ def main(arguments: Sequence[str]) -> int:
     except CannotServe as why:
         print(f"demo: {why}", file=sys.stderr)
         return 2
-    print(f"Bottlenecks of {options.logdir}: {url}#{PLUGIN} (Ctrl-C ends it)", flush=True)
+    print(f"Bottlenecks of {options.logdir}: {url}#{PLUGIN} (press Ctrl-C to quit)", flush=True)
     wait_for_the_end()
     return 0
 
 
 def check_installation(static: Path = DIRECTORY) -> None:
-    """Raises CannotServe where TensorBoard would not find the plugin, or the plugin not its tab."""
+    """Raises CannotServe if TensorBoard would not find the plugin, or the plugin not its tab."""
     if PLUGIN not in {point.name for point in entry_points(group="tensorboard_plugins")}:
         raise CannotServe(
             f"TensorBoard finds its plugins among the installed packages, and {PLUGIN} is not installed for "
@@ -46,31 +46,31 @@ def check_installation(static: Path = DIRECTORY) -> None:
 
 
 def check_logdir(logdir: Path) -> None:
-    """Raises CannotServe where the folder is not there, or no trace is anywhere in it."""
+    """Raises CannotServe if the folder does not exist, or the default folder contains no trace."""
     if not logdir.is_dir():
-        raise CannotServe(f"there is no folder {logdir}; name one with --logdir, or record one: python -m demo record")
+        raise CannotServe(f"there is no folder {logdir}; pass one with --logdir, or record one: python -m demo record")
     if logdir == RECORDED and not any(logdir.rglob("*.pt.trace.json.gz")):
-        raise CannotServe(f"there is no recording in {logdir}; make them: python -m demo record")
+        raise CannotServe(f"there is no recording in {logdir}; create recordings: python -m demo record")
 
 
 def start(logdir: Path, host: str, port: int | None) -> str:
-    """Start TensorBoard's server in a thread and return its URL; without a port, the first free one from 6006 on.
+    """Starts TensorBoard's server in a thread and returns its URL. Without a port, uses the first free one from 6006.
 
-    Raises CannotServe where the port is taken or the host is not one of this machine's.
+    Raises CannotServe if the port is taken, or the host is not an address of this machine.
     """
-    from tensorboard import default, program  # half a second, which `--help` need not wait for
+    from tensorboard import default, program  # the import takes half a second, which `--help` does not need
 
     server = program.TensorBoard(plugins=default.get_plugins())
-    # Recordings of this size need no second process to read them, and its start would print a note.
+    # Recordings of this size need no second process for reading, and its start would print a message.
     server.configure(logdir=str(logdir), host=host, port=port, load_fast="false")
     try:
         return str(server.launch())
     except program.TensorBoardServerException as error:
-        raise CannotServe(f"{error.msg.rstrip('.')}; another one is chosen with --port or --host") from error
+        raise CannotServe(f"{error.msg.rstrip('.')}; choose another one with --port or --host") from error
 
 
 def wait_for_the_end() -> None:
-    """Returns on Ctrl-C, and likewise where the process is asked to terminate."""
+    """Returns on Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         threading.Event().wait()
@@ -81,11 +81,11 @@ def wait_for_the_end() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m demo",
-        description="Shows recorded trainings in TensorBoard's Bottlenecks tab. Each illness is there twice:\n"
-        "<illness>/slow as it was found, and <illness>/fixed with its cure switched on.\n\n"
+        description="Shows recorded trainings in TensorBoard's Bottlenecks tab. Each problem is recorded twice:\n"
+        "<problem>/slow without the fix, and <problem>/fixed with it.\n\n"
         + "\n".join(f"  {pair.name:<24}{pair.shows}" for pair in PAIRS.values()),
-        epilog="Open slow, read what it blames and what gain it promises, then compare with fixed.\n"
-        "demo/recorded/recorded.json holds the true step times, taken without a profiler.\n"
+        epilog="Open slow, read the cause and the expected gain, then compare with fixed.\n"
+        "demo/recorded/recorded.json contains the true step times, measured without a profiler.\n"
         "Record the pairs on your own machine (needs torch): python -m demo record --help",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -97,5 +97,5 @@ def _parser() -> argparse.ArgumentParser:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"wanted a port from 0 (any free one) to {HIGHEST_PORT}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a port from 0 (any free one) to {HIGHEST_PORT}, got {text!r}")
     return int(text)

@@ -1,4 +1,4 @@
-"""The recorded sweeps over the loader's workers: each run as measured, and as `what-if` expected it from the first."""
+"""The recorded sweeps over the loader's workers: measured step times, and those `what-if` expects from the first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,44 +18,44 @@ _HEAD = (
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of a sweep. Times are in ns per step, without a profiler; `first_ns` is that of the first run."""
+class SweepRun:
+    """One run of a sweep. Times are in ns per step, without a profiler; `first_ns` is the first run's time."""
 
     sweep: str
     workers: int
     measured_ns: float
     first_ns: float
-    prediction: Prediction | None  # from the first run alone; None for itself, and where nothing could be predicted
+    prediction: Prediction | None  # from the first run alone; None for the first run, and without a prediction
 
     @property
     def expected_ns(self) -> float | None:
-        """The first run's time over the speed-up that was expected."""
+        """The first run's time divided by the expected speed-up."""
         return None if self.prediction is None else self.first_ns / self.prediction.speedup
 
     @property
     def error(self) -> float | None:
-        """Of the expected time: 0.1 where it is a tenth too long."""
+        """The relative error of the expected time: 0.1 means that it is 10 % too long."""
         return None if self.expected_ns is None else self.expected_ns / self.measured_ns - 1
 
 
-def runs(logdir: Path) -> Iterator[Run]:
-    """Those of each sweep that was recorded from its first setting on, in the order of their workers."""
+def runs(logdir: Path) -> Iterator[SweepRun]:
+    """Yields the runs of each sweep that includes its first setting, ordered by workers."""
     index: dict[str, Any] = read_index(logdir)["pairs"]
     for name, pair in PAIRS.items():
-        folders = [folder for folder in pair.halves if pair.sweep and folder in index.get(name, {})]
-        if not folders or folders[0] != next(iter(pair.halves)):
+        folders = [folder for folder in pair.variants if pair.sweep and folder in index.get(name, {})]
+        if not folders or folders[0] != next(iter(pair.variants)):
             continue
         times = [float(index[name][folder]["unprofiled"]["ns_per_step"]) for folder in folders]
         first = open_run(str(logdir / name / folders[0]))
         for folder, measured in zip(folders, times, strict=True):
-            workers = pair.halves[folder][0]
-            told = what_if(first, WhatIfOptions(workers=workers)) if folder != folders[0] else None
-            known = told is not None and told.HasField("after")
-            yield Run(name, workers, measured, times[0], told.after if told is not None and known else None)
+            workers = pair.variants[folder][0]
+            answer = what_if(first, WhatIfOptions(workers=workers)) if folder != folders[0] else None
+            prediction = answer.after if answer is not None and answer.HasField("after") else None
+            yield SweepRun(name, workers, measured, times[0], prediction)
 
 
-def lines_of(swept: Sequence[Run]) -> list[str]:
-    """The table in Markdown; nothing where nothing was swept."""
+def lines_of(swept: Sequence[SweepRun]) -> list[str]:
+    """Returns the table in Markdown; empty without runs."""
     if not swept:
         return []
     lines = [_HEAD[0].format(first=f"{swept[0].workers} workers"), _HEAD[1]]
@@ -70,5 +70,5 @@ def lines_of(swept: Sequence[Run]) -> list[str]:
 
 
 def ms(ns: float) -> str:
-    """A time in milliseconds, as the tables show it."""
+    """Formats a time in milliseconds for the tables."""
     return f"{ns / 1e6:.1f} ms"

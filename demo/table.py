@@ -1,4 +1,4 @@
-"""`python -m demo table`: the verdicts and predicted gains of the recorded pairs, held against what was measured."""
+"""`python -m demo table`: compares verdicts and predicted gains of the recorded pairs with the measured times."""
 
 import argparse
 import statistics
@@ -18,14 +18,14 @@ README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- demo table: begin -->", "<!-- demo table: end -->"
 
 _HEAD = (
-    "| illness | on | expected | verdict, slow | verdict, fixed | before | predicted after | measured after | error |",
+    "| problem | on | expected | verdict, slow | verdict, fixed | before | predicted after | measured after | error |",
     "|---|---|---|---|---|---|---|---|---|",
 )
 
 
 @dataclass(frozen=True)
-class Row:
-    """One pair. Times are in ns without a profiler, per step of the slow half's work."""
+class PairResult:
+    """One pair. Times are in ns without a profiler, per step of the slow variant's work."""
 
     pair: Pair
     device: str
@@ -36,8 +36,8 @@ class Row:
 
     @property
     def predicted_ns(self) -> float | None:
-        """The time after this cure, as replayed from the slow half alone; None where its gain was not replayed."""
-        causes = self.pair.cures.split(" or ")
+        """The predicted time after the fix, replayed from the slow variant alone; None if its gain was not replayed."""
+        causes = self.pair.fixed_causes.split(" or ")
         for finding in self.slow.findings:
             if finding.cause in causes and finding.speedup.basis == "replay":
                 return self.before_ns / finding.speedup.expected
@@ -45,15 +45,15 @@ class Row:
 
     @property
     def error(self) -> float | None:
-        """Of the prediction: 0.1 where it is a tenth too long."""
+        """The relative error of the prediction: 0.1 means that it is 10 % too long."""
         return None if self.predicted_ns is None else self.predicted_ns / self.after_ns - 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the table, or puts it into README.md. Returns the exit status."""
+    """Prints the table, or writes it into README.md. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m demo table", description=__doc__)
     parser.add_argument("--logdir", type=Path, default=RECORDED, metavar="DIR", help="other recordings of the pairs")
-    parser.add_argument("--write", action="store_true", help="put it into README.md, in place of the older one")
+    parser.add_argument("--write", action="store_true", help="replace the table in README.md")
     options = parser.parse_args(arguments)
     swept = sweeps.lines_of(list(sweeps.runs(options.logdir)))
     text = "\n".join([*lines_of(list(rows(options.logdir))), *(["", *swept] if swept else [])])
@@ -65,20 +65,22 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def rows(logdir: Path) -> Iterator[Row]:
-    """One row for each pair of which both halves were recorded."""
+def rows(logdir: Path) -> Iterator[PairResult]:
+    """Yields one row for each pair with both variants recorded."""
     index: dict[str, Any] = read_index(logdir)["pairs"]
     for name, pair in PAIRS.items():
-        halves = index.get(name, {})
-        if not {"slow", "fixed"} <= halves.keys():
+        variants = index.get(name, {})
+        if not {"slow", "fixed"} <= variants.keys():
             continue
-        slow, fixed = (diagnose(str(logdir / name / half / halves[half]["trace"])) for half in ("slow", "fixed"))
-        before, after = (halves[half]["unprofiled"]["ns_per_step"] for half in ("slow", "fixed"))
-        yield Row(pair, halves["slow"].get("device_name", ""), slow, fixed, before, after / pair.work)
+        slow, fixed = (
+            diagnose(str(logdir / name / variant / variants[variant]["trace"])) for variant in ("slow", "fixed")
+        )
+        before, after = (variants[variant]["unprofiled"]["ns_per_step"] for variant in ("slow", "fixed"))
+        yield PairResult(pair, variants["slow"].get("device_name", ""), slow, fixed, before, after / pair.work)
 
 
-def lines_of(table: Iterable[Row]) -> list[str]:
-    """The table in Markdown, and a line on the errors."""
+def lines_of(table: Iterable[PairResult]) -> list[str]:
+    """Returns the table in Markdown, and a line with the errors."""
     lines, errors = list(_HEAD), []
     for row in table:
         predicted = "none replayed" if row.predicted_ns is None else ms(row.predicted_ns)

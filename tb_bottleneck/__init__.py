@@ -1,8 +1,10 @@
-"""Tells why a PyTorch training run is slow, what to change first, and how much faster it will be.
+"""Explains why a PyTorch training run is slow, what to change first, and how much faster it will be.
 
-Importing this package imports neither torch nor tensorboard; the names below load their room on first use.
+The names in `__all__` are the public Python interface. They are imported on first use, so that importing this package
+imports neither torch nor tensorboard.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tb_bottleneck.version import __version__
@@ -10,22 +12,20 @@ from tb_bottleneck.version import __version__
 if TYPE_CHECKING:
     from tb_bottleneck.comparison.compare import compare
     from tb_bottleneck.diagnosis.trace import diagnose
+    from tb_bottleneck.monitor.facts.process import as_metadata
     from tb_bottleneck.monitor.monitor import Monitor
 
-__all__ = ["Monitor", "__version__", "compare", "diagnose"]
+__all__ = ["Monitor", "__version__", "as_metadata", "compare", "diagnose"]
+
+_MODULE_OF = {
+    "Monitor": "tb_bottleneck.monitor.monitor",
+    "as_metadata": "tb_bottleneck.monitor.facts.process",
+    "compare": "tb_bottleneck.comparison.compare",
+    "diagnose": "tb_bottleneck.diagnosis.trace",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "diagnose":
-        from tb_bottleneck.diagnosis.trace import diagnose
-
-        return diagnose
-    if name == "compare":
-        from tb_bottleneck.comparison.compare import compare
-
-        return compare
-    if name == "Monitor":
-        from tb_bottleneck.monitor.monitor import Monitor
-
-        return Monitor
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)

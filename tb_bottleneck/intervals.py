@@ -1,6 +1,6 @@
-"""Sets of half-open time intervals, and every sweep over them that the package needs.
+"""Sets of half-open time intervals and their operations.
 
-A `Spans` is canonical: sorted, disjoint, no empty span, none touching the next. All arithmetic is int64 nanoseconds.
+A `Spans` is canonical: sorted and disjoint, without empty or touching spans. All times are int64 nanoseconds.
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ class Spans:
         return len(self.starts)
 
     def total(self) -> int:
-        """Time covered, in nanoseconds."""
+        """Returns the covered time in nanoseconds."""
         return int((self.ends - self.starts).sum())
 
     def covered(self, begin: ArrayLike, end: ArrayLike) -> Times:
-        """Time of this set inside each [begin[i], end[i]), in nanoseconds; zero where end <= begin."""
+        """Returns the time of this set inside each [begin[i], end[i]) in nanoseconds; zero if end <= begin."""
         begins, stops = np.asarray(begin, np.int64), np.asarray(end, np.int64)
         return self._until(np.maximum(stops, begins)) - self._until(begins)
 
     def contains(self, times: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each time lies in a span."""
+        """Returns a mask of the times that are in a span."""
         at = np.asarray(times, np.int64)
         index = np.searchsorted(self.starts, at, side="right") - 1
         if not len(self):
@@ -39,7 +39,7 @@ class Spans:
         return (index >= 0) & (at < self.ends[np.maximum(index, 0)])
 
     def _until(self, times: Times) -> Times:
-        """Time of this set before each time."""
+        """Returns the time of this set before each given time."""
         if not len(self):
             return np.zeros(times.shape, np.int64)
         before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
@@ -53,7 +53,7 @@ EMPTY = Spans(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
-    """The time covered by any of the intervals, which may overlap and come in any order; empty ones count nothing."""
+    """Returns the time covered by any of the intervals, which may overlap, be unsorted or empty."""
     begin, end = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     keep = end > begin
     begin, end = begin[keep], end[keep]
@@ -67,14 +67,14 @@ def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
 
 
 def merge(*sets: Spans) -> Spans:
-    """The union of several sets."""
+    """Returns the union of several sets."""
     if not sets:
         return EMPTY
     return union(np.concatenate([s.starts for s in sets]), np.concatenate([s.ends for s in sets]))
 
 
 def complement(spans: Spans, begin: int, end: int) -> Spans:
-    """What of [begin, end) the set leaves free."""
+    """Returns the part of [begin, end) that is not in the set."""
     inner = clip(spans, begin, end)
     starts = np.concatenate(([begin], inner.ends))
     ends = np.concatenate((inner.starts, [end]))
@@ -83,17 +83,17 @@ def complement(spans: Spans, begin: int, end: int) -> Spans:
 
 
 def clip(spans: Spans, begin: int, end: int) -> Spans:
-    """The part of the set inside [begin, end)."""
+    """Returns the part of the set inside [begin, end)."""
     starts, ends = np.maximum(spans.starts, begin), np.minimum(spans.ends, end)
     keep = ends > starts
     return Spans(starts[keep], ends[keep])
 
 
 def intersect(a: Spans, b: Spans) -> Spans:
-    """The time in both sets."""
+    """Returns the time in both sets."""
     if not len(a) or not len(b):
         return EMPTY
-    # For each span of `a`, the run of spans of `b` that reach into it: first .. last, both inclusive.
+    # For each span of `a`: the spans first[i] to last[i] - 1 of `b` overlap it.
     first = np.searchsorted(b.ends, a.starts, side="right")
     last = np.searchsorted(b.starts, a.ends, side="left")
     count = np.maximum(last - first, 0)
@@ -104,7 +104,7 @@ def intersect(a: Spans, b: Spans) -> Spans:
 
 
 def subtract(a: Spans, b: Spans) -> Spans:
-    """The time in `a` that is not in `b`."""
+    """Returns the time in `a` that is not in `b`."""
     if not len(a) or not len(b):
         return a
     return intersect(a, complement(b, int(a.starts[0]), int(a.ends[-1])))

@@ -1,4 +1,4 @@
-"""A measure: one number with its unit, its count and its witness; or the reason why there is none."""
+"""A measure: one number with its unit, count and evidence source; or the reason why it is missing."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 class Measure:
     """A measured number.
 
-    `unit` is ns, share, count, bytes or text; `per` says of what (step, window, call, or nothing). `count` is how many
-    occurrences it rests on. `begin`/`end` (ns on the recording's clock) point at a typical occurrence. For words,
-    `unit` is text and the words are in `text`.
+    `unit` is ns, share, count, bytes or text; `per` is the reference (step, window, call, or empty). `count` is the
+    number of occurrences behind the value. `source` is the evidence source: trace, telemetry, context or both. `begin`
+    and `end` (ns on the recording's clock) locate a typical occurrence. For texts, `unit` is "text" and `text` holds
+    the content.
     """
 
     value: float
@@ -24,11 +25,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Missing:
-    """No number: `because` names the signal that is not in the recording."""
+    """A measure without a value: `because` names the signal that is missing in the recording."""
 
     because: str
 
 
 def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
-    """A measure that is a name or a phrase rather than a number; `begin`/`end` point at where it can be seen."""
+    """Returns a measure that holds a text; `begin` and `end` locate a typical occurrence."""
     return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)

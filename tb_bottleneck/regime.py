@@ -1,4 +1,4 @@
-"""The regimes: the owners of step time, with the attributes that code asks for.
+"""The regimes: the owners of step time, with their attributes.
 
 This is the only list of regimes in Python; `frontend/generate_types.py` writes the same list for the tab.
 """
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Owner(Enum):
-    """What the time of a regime is spent on."""
+    """Type of use of the time of a regime."""
 
     DEVICE = "the device computes"
     LINK = "data moves between host and device, or between devices"
@@ -35,12 +35,12 @@ class Regime(str, Enum):
 
     @property
     def owner(self) -> Owner:
-        """What the time is spent on."""
+        """The type of use of the time."""
         return _ATTRIBUTES[self].owner
 
     @property
     def label(self) -> str:
-        """The name that users see."""
+        """The name shown to users."""
         return _ATTRIBUTES[self].label
 
     @property
@@ -50,24 +50,24 @@ class Regime(str, Enum):
 
     @property
     def on_device(self) -> bool:
-        """Whether the device computes in this time."""
+        """True if the device computes in this time."""
         return self.owner is Owner.DEVICE
 
     @property
     def device_busy(self) -> bool:
-        """Whether the device works in this time: it computes, or it moves data."""
+        """True if the device works in this time: it computes or moves data."""
         return self.owner in (Owner.DEVICE, Owner.LINK)
 
     @property
     def in_account(self) -> bool:
-        """Whether the account has a row for it; otherwise it is an answer about a whole run."""
+        """True if the account has a row for it; otherwise, it is a verdict about a whole run."""
         return self is not Regime.GPU_UNUSED
 
     __str__ = str.__str__
     __repr__ = str.__repr__
 
     def __format__(self, spec: str) -> str:
-        """The id, formatted as text."""
+        """Formats the id as text."""
         return format(str(self.value), spec)
 
 
@@ -99,3 +99,6 @@ REGIMES: tuple[Regime, ...] = tuple(regime for regime in Regime if regime.in_acc
 
 DEVICE_REGIMES: tuple[Regime, ...] = tuple(regime for regime in REGIMES if regime.on_device)
 """The regimes in which the device computes."""
+
+AVOIDABLE_REGIMES: tuple[Regime, ...] = tuple(regime for regime in REGIMES if regime.owner in (Owner.HOST, Owner.LINK))
+"""The regimes in which the device does not compute, for a known reason: a fix can recover all of their time."""

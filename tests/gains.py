@@ -39,10 +39,10 @@ def recorded() -> Iterator[Pair]:
     if not (folder / "recorded.json").exists():
         return
     for name, halves in json.loads((folder / "recorded.json").read_text())["pairs"].items():
-        if not PAIRS[name].cures or "slow_over_fixed" not in halves:
+        if not PAIRS[name].fixed_causes or "slow_over_fixed" not in halves:
             continue
         trace = folder / name / "slow" / halves["slow"]["trace"]
-        finding = finding_of(diagnose(str(trace)), tuple(PAIRS[name].cures.split(" or ")))
+        finding = finding_of(diagnose(str(trace)), tuple(PAIRS[name].fixed_causes.split(" or ")))
         yield pair_of(name, 0, halves["slow_over_fixed"], finding)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tb_bottleneck"
-BASE = {"errors", "units", "intervals", "regime", "measure", "version"}
+BASE = {"errors", "units", "intervals", "regime", "measure", "storage", "version"}
 """Modules that every layer may import, and that import only each other."""
 
 ALLOWED = {
@@ -82,7 +82,7 @@ THIRD_PARTY = {
     "msgspec": {"sources"},
     "zlib_ng": {"sources"},
     "fsspec": {"sources"},
-    "platformdirs": {"report", "monitor"},
+    "platformdirs": {"storage"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
 

@@ -1,12 +1,14 @@
-"""What is installed: the entry points, what importing them costs, and what a wheel and an sdist hold."""
+"""Tests of the installed package: entry points, dependencies, import cost, and the content of wheel and sdist."""
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points, packages_distributions, version
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,7 @@ HEAVY = (
 
 
 def imported_by(module: str, suspects: tuple[str, ...]) -> list[str]:
-    """Which of these modules a fresh interpreter has after importing `module`."""
+    """Returns those of the suspects that a fresh interpreter has loaded after importing `module`."""
     script = f"import sys, {module}; print(*(name for name in {suspects} if name in sys.modules))"
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
@@ -41,12 +43,68 @@ def test_tensorboard_finds_the_plugin_by_its_entry_point() -> None:
 
 
 def test_the_entry_module_imports_next_to_nothing() -> None:
-    """An import error in it keeps TensorBoard from starting; so it imports no room of ours and nothing heavy."""
+    """An import error in it would prevent TensorBoard from starting, so it imports none of our layers."""
     assert imported_by("tb_bottleneck.plugin.entry", HEAVY) == []
 
 
 def test_the_package_itself_imports_nothing_heavy() -> None:
     assert imported_by("tb_bottleneck", (*HEAVY, "tensorboard")) == []
+
+
+def test_the_public_names_are_imported_on_first_use() -> None:
+    assert tb_bottleneck.__all__ == ["Monitor", "__version__", "as_metadata", "compare", "diagnose"]
+    assert all(getattr(tb_bottleneck, name) for name in tb_bottleneck.__all__)
+    assert '"schema": 1' in tb_bottleneck.as_metadata()
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        _ = tb_bottleneck.absent
+
+
+OPTIONAL = {
+    "torch": "the user's own; never installed or pinned by this package",
+    "amdsmi": "the AMD driver stack provides it",
+    "lightning": "only for the callback of its users",
+    "pytorch_lightning": "only for the callback of its users",
+    "transformers": "only for the callback of its users",
+}
+"""Third-party packages that are imported if they are installed, and why they are not declared."""
+
+
+def imported_packages() -> set[str]:
+    """Returns the top-level names of all imports in the package, except our own and the standard library's."""
+    names: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module)
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"tb_bottleneck"}
+
+
+def declared_distributions() -> set[str]:
+    """Returns the normalised names of install_requires and of the extras that users install."""
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    (call,) = [
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and ast.unparse(node.func) == "setup"
+    ]
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    extras = ast.literal_eval(keywords["extras_require"])
+    requirements = ast.literal_eval(keywords["install_requires"]) + extras["remote"]
+    return {normalised(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}  # type: ignore[index]
+
+
+def normalised(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def test_every_third_party_import_is_declared() -> None:
+    distributions = packages_distributions() | {"google": ["protobuf"], "tomli": ["tomli"]}
+    undeclared = {
+        name
+        for name in imported_packages() - OPTIONAL.keys()
+        if not declared_distributions() & set(map(normalised, distributions.get(name, [])))
+    }
+    assert undeclared == set()
 
 
 def test_the_version_is_kept_in_one_place() -> None:
@@ -55,7 +113,7 @@ def test_the_version_is_kept_in_one_place() -> None:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources with a tab that was not really built, so that no npm is needed."""
+    """A copy of the sources with a stub in place of the built tab, so that npm is not needed."""
     copy = tmp_path_factory.mktemp("packaging") / "checkout"
     unwanted = shutil.ignore_patterns("static", "__pycache__", "node_modules", "*.egg-info", "build", "dist")
     copy.mkdir()
@@ -73,7 +131,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(checkout: Path, kind: str) -> Path:
-    """Builds a wheel or an sdist with the setuptools that is here; the one file made."""
+    """Builds a wheel or an sdist with the installed setuptools and returns the file."""
     made = checkout / "made" / kind
     run = [sys.executable, "setup.py", "-q", kind, "--dist-dir", str(made)]
     without_npm = {**os.environ, "TB_BOTTLENECK_NO_TAB": "1"}

@@ -245,4 +245,4 @@ def test_what_is_worth_recovering_is_what_the_rules_say():
     from tb_bottleneck.regimes import judge, launch
 
     assert WORTH_RECOVERING == judge.WORTH_RECOVERING
-    assert RECOVERABLE["launch"] == launch.RECOVERABLE
+    assert RECOVERABLE["launch"] == launch.RECOVERABLE_OF_LAUNCHES

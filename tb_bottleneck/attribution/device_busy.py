@@ -1,8 +1,8 @@
-"""Who owns the time in which the device works.
+"""Splits the busy time of the device by regime.
 
-At every instant the device's time has one owner. A kernel that computes stands before a collective, and that before a
-copy over the link: so only exposed collectives and exposed copies own time. Kernels that overlap, on one stream or
-several, are counted once.
+Each instant has one owner. If operations overlap, kernels that compute precede collectives, and collectives precede
+copies over the link, so that only exposed collectives and exposed copies own time. Overlapping kernels, on one stream
+or several, are counted once.
 """
 
 import numpy as np
@@ -20,27 +20,28 @@ STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 def busy_by_regime(
     ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None, begin: int, end: int
 ) -> dict[Regime, Spans]:
-    """The busy time of the window as exclusive sets, by regime.
+    """Returns the busy time of the window as disjoint sets, by regime.
 
-    A kernel whose roof is known from shapes belongs to it; any other goes by the kind of work that its name tells.
+    If the bound of a kernel is known from shapes, it decides the regime; otherwise the type of work in the kernel's
+    name does.
     """
-    owned, taken = {}, EMPTY
-    for owner, rows in ops_by_regime(ops, bounds, multiprocessors).items():
+    busy, taken = {}, EMPTY
+    for regime, rows in ops_by_regime(ops, bounds, multiprocessors).items():
         spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
-        owned[owner] = subtract(spans, taken)
+        busy[regime] = subtract(spans, taken)
         taken = merge(taken, spans)
-    return owned
+    return busy
 
 
 def ops_by_regime(ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None) -> dict[Regime, Bools]:
-    """Which operations would own the time in which they run alone, by owner, in order of precedence."""
-    untold = bounds.bound_by == BoundBy.UNKNOWN
+    """Returns masks of the operations by the regime that owns them when they run alone, in order of precedence."""
+    is_unknown = bounds.bound_by == BoundBy.UNKNOWN
     small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
     return {
-        Regime.COMPUTE: ((bounds.bound_by == BoundBy.COMPUTE) | (untold & (ops.work == Work.CONTRACTION))) & ~small,
-        Regime.MEMORY: ((bounds.bound_by == BoundBy.MEMORY) | (untold & np.isin(ops.work, STREAMS))) & ~small,
+        Regime.COMPUTE: ((bounds.bound_by == BoundBy.COMPUTE) | (is_unknown & (ops.work == Work.CONTRACTION))) & ~small,
+        Regime.MEMORY: ((bounds.bound_by == BoundBy.MEMORY) | (is_unknown & np.isin(ops.work, STREAMS))) & ~small,
         Regime.UNDERFILLED: small,
-        Regime.UNEXPLAINED: untold & (ops.work == Work.UNKNOWN) & ~small,
+        Regime.UNEXPLAINED: is_unknown & (ops.work == Work.UNKNOWN) & ~small,
         Regime.COMMUNICATION: np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY)),
         Regime.TRANSFER: np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)),
     }

@@ -1,8 +1,7 @@
-"""The activity of each host thread at every instant, as sets of time that exclude one another.
+"""The activity of each host thread at every instant, as disjoint sets of time.
 
-The sets of a thread are painted by precedence: what stands first in `Activity` covers what stands behind it. Where a
-thread records no dispatching of its own, the other threads that launch work speak for it: the forward and the autograd
-thread hand over to each other, and only one of them drives the device at a time.
+If several activities overlap, the first one in `Activity` owns the time. All threads that launch work share one
+timeline: the forward and the autograd thread take turns, and only one of them drives the device at a time.
 """
 
 from collections.abc import Iterator
@@ -20,22 +19,23 @@ from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-# Between two operators a module call, its hooks and the Python around it take a few to 300 us (measured on seven public
-# traces of small models: 98 % of that time lies in pauses below 300 us). A longer pause is not dispatching.
+# Between two operators, a module call, its hooks and the Python around it take up to 300 us (measured on seven public
+# traces of small models: 98 % of that time is in pauses below 300 us). A longer pause is not dispatching.
 LONGEST_DISPATCH_PAUSE_NS = 500_000
-# A copy that takes longer than this in the call stages pageable memory or waits; shorter ones just enqueue.
+# A copying call that takes longer than this stages pageable memory or waits; shorter calls only enqueue the copy.
 BLOCKING_CALL_NS = 30_000
-# The first launch of a kernel may load its code, which takes milliseconds (CUDA programming guide, lazy loading); later
-# ones return within tens of microseconds unless their queue is full, and then the device is not idle. Of thirty public
-# traces, all 15 launches that leave the device idle for a millisecond are first ones; they take 2.5 ms to 3 s.
+# The first launch of a kernel may load its code, which takes milliseconds (CUDA programming guide, lazy loading). Later
+# launches return within tens of microseconds unless their queue is full, and then the device is not idle. In thirty
+# public traces, all 15 launches that leave the device idle for a millisecond are first launches; they take 2.5 ms to
+# 3 s.
 LOADING_LAUNCH_NS = 1_000_000
 
-_RECORDED = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL))
+_DISPATCHES = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL))
 _ON_HOST = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL, Kind.ANNOTATION, Kind.PYTHON))
 
 
 class Activity(IntEnum):
-    """What a host thread does, first come first served."""
+    """Activities of a host thread, in order of precedence."""
 
     LOAD_BATCH = 0
     INTERRUPT = 1
@@ -44,7 +44,7 @@ class Activity(IntEnum):
     COPY = 4
     INITIALIZE = 5
     DISPATCH = 6
-    OTHER = 7  # a recorded thread that does none of the above: Python, or native code that records nothing
+    OTHER = 7  # none of the above: Python, or native code that records nothing
 
 
 REGIME_OF_ACTIVITY = {
@@ -61,22 +61,22 @@ REGIME_OF_ACTIVITY = {
 
 
 class HostTimeline:
-    """The activities of the threads of one trace; computed on demand, and kept."""
+    """The activities of the threads of one trace, computed on first use and cached."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._painted: dict[tuple[int, ...], dict[Activity, Spans]] = {}
+        self._cache: dict[tuple[int, ...], dict[Activity, Spans]] = {}
 
     def activities(self, thread: int) -> dict[Activity, Spans]:
-        """The exclusive sets of a thread (a row of the trace's threads), the other launching threads filling in."""
-        # So those that launch all do the same; a trace may have thousands of them.
-        beside = () if thread in self._launching else (thread,)
-        if beside not in self._painted:
-            self._painted[beside] = dict(self._paint(beside))
-        return self._painted[beside]
+        """Returns the disjoint sets of a thread (a row of the trace's threads), merged with the launching threads."""
+        # All launching threads share one entry; a trace may have thousands of them.
+        others = () if thread in self._launching else (thread,)
+        if others not in self._cache:
+            self._cache[others] = dict(self._exclusive(others))
+        return self._cache[others]
 
     def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
-        """Which of the threads do the same, and what; rows below 0 are no threads and are left out."""
+        """Yields masks of the threads that share a timeline, with their activities; skips rows below 0 (no thread)."""
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
             yield launching, self.activities(int(self.launching_threads[0]))
@@ -86,9 +86,9 @@ class HostTimeline:
 
     @cached_property
     def launching_threads(self) -> Ints:
-        """Threads that put work on a device, the busiest first.
+        """Threads that launch work on a device, in descending order of their number of calls.
 
-        Where a device worked and no call was recorded, these are all that run operators.
+        If a device worked and no call was recorded, these are all threads that run operators.
         """
         trace = self._trace
         calling = trace.calls.of(Role.LAUNCH, Role.FILL, Role.COPY).thread
@@ -103,7 +103,7 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread that opens the annotations, else launches most, else runs most operators."""
+        """The thread with most annotations; otherwise with most launches, otherwise with most operators."""
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
             rows = self._trace.rows(kind)
             if kind is Kind.CALL and len(self.launching_threads):
@@ -112,55 +112,57 @@ class HostTimeline:
                 return int(np.bincount(self._trace.events.thread[rows]).argmax())
         return None
 
-    def _paint(self, beside: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
-        """The sets of the launching threads and those beside them, together."""
-        claims = self._claims([*self._launching, *beside])
+    def _exclusive(self, others: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
+        """Yields the disjoint sets of the launching threads and `others` together."""
+        recorded = self._recorded([*self._launching, *others])
         taken = EMPTY
         for activity in Activity:
-            claimed = claims.get(activity, EMPTY)
+            spans = recorded.get(activity, EMPTY)
             if activity is Activity.DISPATCH:
-                claimed = _bridged(merge(taken, claimed))
-            free = subtract(claimed, taken)
+                spans = _close_short_pauses(merge(taken, spans))
+            free = subtract(spans, taken)
             yield activity, free
             taken = merge(taken, free)
 
-    def _claims(self, threads: list[int]) -> dict[Activity, Spans]:
-        """What the rows of some threads say by themselves, overlapping."""
+    def _recorded(self, threads: list[int]) -> dict[Activity, Spans]:
+        """Returns the time of each activity that the rows of some threads record; the sets may overlap."""
         events, calls = self._trace.events, self._trace.calls
         among = np.zeros(len(self._trace.threads), np.bool_)
         among[threads] = True
-        own = among[calls.thread]
-        mine, reads = calls.take(own), self._trace.reads[own]
-        blocking = mine.end - mine.start > BLOCKING_CALL_NS
+        is_own = among[calls.thread]
+        own, reads = calls.take(is_own), self._trace.reads[is_own]
+        is_blocking = own.end - own.start > BLOCKING_CALL_NS
         rows = self._rows_of(among)
-        recorded = _RECORDED[events.kind[rows]] & ~self._is_mark[events.name[rows]]
-        dispatch = rows[recorded | self._is_optimizer[events.name[rows]]]
+        is_dispatch = _DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]
+        dispatch = rows[is_dispatch | self._is_optimizer[events.name[rows]]]
         return {
-            Activity.LOAD_BATCH: self._told(rows, "load_batch"),
-            Activity.INTERRUPT: self._told(rows, "interrupt"),
-            Activity.ALLOCATE: _spans(mine.take(mine.role == Role.ALLOCATE)),
-            Activity.SYNCHRONIZE: _spans(mine.take((mine.role == Role.WAIT) | ((mine.role == Role.COPY) & reads))),
-            Activity.COPY: _spans(mine.take((mine.role == Role.COPY) & blocking & ~reads)),
+            Activity.LOAD_BATCH: self._named(rows, "load_batch"),
+            Activity.INTERRUPT: self._named(rows, "interrupt"),
+            Activity.ALLOCATE: _spans(own.take(own.role == Role.ALLOCATE)),
+            Activity.SYNCHRONIZE: _spans(own.take((own.role == Role.WAIT) | ((own.role == Role.COPY) & reads))),
+            Activity.COPY: _spans(own.take((own.role == Role.COPY) & is_blocking & ~reads)),
             Activity.INITIALIZE: merge(
-                self._told(rows, "initialize"),
-                _spans(mine.take((mine.role == Role.INITIALIZE) & blocking)),
-                _spans(mine.take(self._loads_code[own])),
+                self._named(rows, "initialize"),
+                _spans(own.take((own.role == Role.INITIALIZE) & is_blocking)),
+                _spans(own.take(self._loads_code[is_own])),
             ),
             Activity.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
         }
 
     def _rows_of(self, among: Bools) -> Rows:
+        """Returns the host rows of the threads in the mask, and all overhead rows."""
         events = self._trace.events
         return np.flatnonzero((_ON_HOST[events.kind] & among[events.thread]) | (events.kind == Kind.OVERHEAD))
 
-    def _told(self, rows: Rows, word: str) -> Spans:
+    def _named(self, rows: Rows, activity: str) -> Spans:
+        """Returns the time of the rows with names of an activity."""
         events = self._trace.events
-        says = rows[self._says[word][events.kind[rows], events.name[rows]]]
-        return union(events.start[says], events.end[says])
+        rows = rows[self._has_name_of[activity][events.kind[rows], events.name[rows]]]
+        return union(events.start[rows], events.end[rows])
 
     @cached_property
     def _loads_code(self) -> Bools:
-        """Calls that launch a kernel for the first time in the recording, and take as long as loading its code does."""
+        """Calls that launch a kernel for the first time in the recording and take long enough to load its code."""
         calls, ops = self._trace.calls, self._trace.all_device_ops
         loads = np.zeros(len(calls), np.bool_)
         launched = np.flatnonzero(ops.launched)
@@ -171,17 +173,17 @@ class HostTimeline:
 
     @cached_property
     def _is_mark(self) -> Bools:
-        """Names that torch before 1.12 wrote as operators though they mark a phase."""
+        """Names of phases that torch before 1.12 recorded as operators."""
         marks = ("ProfilerStep", "enumerate(Data")
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
     def _is_optimizer(self) -> Bools:
-        """Names of the optimizer's own annotations: between their operators torch is at work, not the user's Python."""
+        """Names of the optimizer's annotations: between their operators torch runs, not the user's Python."""
         return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property
-    def _says(self) -> dict[str, Bools]:
+    def _has_name_of(self) -> dict[str, Bools]:
         """Masks by activity in knowledge/host_activities.toml, of shape (kinds of row, names)."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
@@ -190,26 +192,26 @@ class HostTimeline:
             Kind.PYTHON: ("python",),
             Kind.OVERHEAD: ("overhead",),
         }
-        found = {
-            word: np.zeros((len(Kind), len(trace.names)), np.bool_)
-            for word in ("load_batch", "interrupt", "initialize")
+        masks = {
+            activity: np.zeros((len(Kind), len(trace.names)), np.bool_)
+            for activity in ("load_batch", "interrupt", "initialize")
         }
         for kind, on in sources.items():
             patterns = tuple(entry for source in on for entry in activity_patterns(source, training))
             used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
             for name in np.flatnonzero(used).tolist():
-                word = first_match(patterns, trace.names[name])
-                if word is not None:
-                    found[word][kind, name] = True
-        return found
+                activity = first_match(patterns, trace.names[name])
+                if activity is not None:
+                    masks[activity][kind, name] = True
+        return masks
 
 
 def _spans(calls: Calls) -> Spans:
     return union(calls.start, calls.end)
 
 
-def _bridged(spans: Spans) -> Spans:
-    """The set with its short pauses closed: what lies between two operators belongs to dispatching them."""
+def _close_short_pauses(spans: Spans) -> Spans:
+    """Closes the short pauses of the set: time between two operators belongs to dispatching them."""
     if len(spans) < 2:
         return spans
     pause = spans.starts[1:] - spans.ends[:-1] > LONGEST_DISPATCH_PAUSE_NS

@@ -1,12 +1,12 @@
-"""Who owns the time in which the device is idle: each gap is followed to the launch that ends it, and to its thread.
+"""Splits the idle time of the device: each gap is assigned to the launch that ends it, and to the launching thread.
 
-For a gap [begin, end) that ends with an operation whose call returned at r:
-- r <= begin: the work was queued, the device itself was late: `queued`;
-- r > begin: the host was late. [begin, r) is split by what the launching thread did then
-  (attribution/host_activity.py), and [r, end) is the latency of a launch; if it is longer than launches take, the
-  device was kept by something else.
-A gap that no recorded launch ends (the last one of the window, or a launch API that the profiler does not know) is
-split by what the main launching thread did. Where nothing of the host was recorded, nothing says that it was late.
+If the call that launched the operation at the end of a gap [begin, end) returned at r:
+- r <= begin: the work was queued, and the device itself was late: `queued`.
+- r > begin: the host was late. [begin, r) is split by the activities of the launching thread
+  (attribution/host_activity.py). [r, end) is launch latency; the part that is longer than a launch takes is `stalled`:
+  something else occupied the device.
+A gap without a recorded launch (the last gap of the window, or a launch API that the profiler does not know) is split
+by the activities of the main thread. If nothing was recorded on the host, the gap counts as `queued`.
 """
 
 from dataclasses import dataclass, fields
@@ -18,65 +18,69 @@ from tb_bottleneck.attribution.sync_cost import NEVER, ChargeableGaps, SyncCosts
 from tb_bottleneck.attribution.sync_cost import RETURN_LAG_NS as RETURN_LAG_NS
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
 
-# From the return of the call to the begin of the operation lie 4.5 to 8 us at the 2nd percentile of public traces, V100
-# to H100; several times that is still a launch. Beyond it the device was given to somebody else, who left no record.
+# The 2nd percentile of the time from the return of the call to the begin of the operation is 4.5 to 8 us in public
+# traces, V100 to H100; several times that is still a launch. If it takes longer, something that was not recorded used
+# the device.
 LONGEST_LATENCY_NS = 30_000
-# What of such a delay a launch would have taken anyway.
+# The part of a longer delay that a launch takes anyway.
 USUAL_LATENCY_NS = 8_000
 # Between two queued operations the device itself needs a moment: 0.75 us (V100), 1.2 us (H100), 2 to 3 us (A100) at the
 # median of public traces. Shorter pauses belong to the device; no recorded event explains longer ones.
 LONGEST_DEVICE_PAUSE_NS = 10_000
-# Shorter synchronising calls found the work done. In a simulated training with a read per layer, waits from 15 us on
-# explain the idle time behind them; shorter ones add nothing.
+# When shorter synchronising calls are made, the work is already done. In a simulated training with a read per layer,
+# waits of 15 us or more explain the idle time after them; shorter ones add nothing.
 SHORTEST_WAIT_NS = 15_000
-# A call that finds its work done takes 4 to 8 us itself; in a simulated training, 4 us leaves no bias in what waits
-# cost.
+# A call takes 4 to 8 us itself if the work is already done; in a simulated training, 4 us gives an unbiased cost of
+# waits.
 USUAL_CALL_NS = 4_000
 
 
 @dataclass(frozen=True, eq=False)
 class IdleGaps:
-    """The idle gaps of a window, in ns per gap and owner: they sum to end - begin.
+    """The idle gaps of a window. `by_activity`, `latency`, `stalled` and `queued`, in ns, sum to end - begin.
 
-    `sync_bubble` is contained in the dispatching and the latency.
+    `sync_bubble` is a part of the dispatching and the latency.
     """
 
     begin: Ints
     end: Ints
-    thread: Ints  # row of the trace's threads whose launch ends the gap, else the main one; -1 where there is none
+    thread: Ints  # row of the trace's threads: the launching thread, or the main thread; -1 for none
     by_activity: Ints  # shape (gaps, Activity)
-    latency: Ints  # from the return of the launching call to the begin of the operation, as far as a launch takes
-    stalled: Ints  # what is longer than that
-    queued: Ints  # the operation had been launched before the gap began, or nothing of the host was recorded
-    sync_bubble: Ints  # the part of dispatching and latency that waits caused
+    latency: Ints  # from the return of the launching call to the begin of the operation, up to the time a launch takes
+    stalled: Ints  # the time beyond that
+    queued: Ints  # the operation was launched before the gap began, or nothing was recorded on the host
+    sync_bubble: Ints  # part of dispatching and latency that is charged to waits
     waits: SyncCosts
 
     def since(self, begin: int) -> "IdleGaps":
-        """The gaps from a time on; the waits stay whole."""
+        """Returns the gaps that begin at or after a time; the waits stay complete."""
         rows = self.begin >= begin
         arrays = {item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "waits"}
         return IdleGaps(**arrays, waits=self.waits)
 
 
 def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
-    """Splits the idle time of the trace's device. The spans need only be sorted and disjoint."""
+    """Splits the idle time of the trace's device. The spans must be sorted and disjoint; they may touch."""
     ops, calls = trace.device_ops, trace.calls
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
-    known = (ops.start[first] == idle.ends) & ops.launched[first]
-    returned = np.where(known, calls.end[ops.call[first]] if len(calls) else 0, idle.ends)
+    has_launch = (ops.start[first] == idle.ends) & ops.launched[first]
+    returned = np.where(has_launch, calls.end[ops.call[first]] if len(calls) else 0, idle.ends)
     fallback = -1 if host.main_thread is None else host.main_thread
-    thread = np.where(known, calls.thread[ops.call[first]] if len(calls) else 0, fallback)
-    queued = (known & (returned <= idle.starts)) | (thread < 0)
+    thread = np.where(has_launch, calls.thread[ops.call[first]] if len(calls) else 0, fallback)
+    queued = (has_launch & (returned <= idle.starts)) | (thread < 0)
     until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
     by_activity = _split(idle.starts, until, thread, host)
-    costing = ChargeableGaps(idle, until, thread, by_activity[:, Activity.DISPATCH] + latency, latency, _frees(trace))
-    waits, sync_bubble = charge(costing, host, *_waits(trace.all_device_ops, calls, trace.reads))
+    chargeable = ChargeableGaps(
+        idle, until, thread, by_activity[:, Activity.DISPATCH] + latency, latency, _frees(trace)
+    )
+    waits, sync_bubble = charge(chargeable, host, *_waits(trace.all_device_ops, calls, trace.reads))
     return IdleGaps(
         begin=idle.starts,
         end=idle.ends,
@@ -91,7 +95,7 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
 
 
 def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
-    """Time of each [begin, until) by what the gap's thread did."""
+    """Returns the time of each [begin, until) by the activities of the gap's thread."""
     parts = np.zeros((len(begin), len(Activity)), np.int64)
     for rows, activities in host.by_thread_group(thread):
         for activity, spans in activities.items():
@@ -101,11 +105,12 @@ def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
 
 
 def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints]:
-    """The calls that waited, when each was over, and how long it was. `reads` are those that copy to the host.
+    """Returns the rows of calls that waited, the end of each wait, and its length. `reads` marks copies to the host.
 
-    A synchronising call waited if an operation of any device ended inside it; that end may seem to lie a little behind
-    the return, as inexact as the device's clock and whole-microsecond stamps are. A copying call waited if its own copy
-    ran during the call: from pageable memory it returns when the last part is staged, up to 30 us before the copy ends.
+    A synchronising call waited if an operation of any device ended during the call. That end may appear slightly after
+    the return, because the device's clock is inexact and times may be whole microseconds. A copying call waited if its
+    own copy ran during the call: with pageable memory, the call returns when the last part is staged, up to 30 us
+    before the copy ends.
     """
     ends, own_start, own_end = np.sort(ops.end), np.full(len(calls), NEVER), np.zeros(len(calls), np.int64)
     np.minimum.at(own_start, ops.call[ops.launched], ops.start[ops.launched])
@@ -122,7 +127,9 @@ def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints
 
 
 def _frees(trace: Trace) -> Ints:
-    """Begins of the calls that give memory back, sorted: they wait for the device too, whatever waited before."""
+    """Returns the sorted begins of the calls that free memory: they always wait for the device themselves."""
     calls = trace.calls.of(Role.ALLOCATE)
-    frees = trace.names_where(lambda name: "Free" in name or "Unmap" in name or "Release" in name)
-    return calls.start[np.isin(calls.name, frees)]
+    frees = name_matches(
+        trace.names, calls.name, lambda name: any(word in name for word in ("Free", "Unmap", "Release"))
+    )
+    return calls.start[frees]

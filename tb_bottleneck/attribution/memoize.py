@@ -1,4 +1,4 @@
-"""Remembers what a function found in a recording for as long as the recording lives, and no longer."""
+"""Caches the results of functions of a recording, for the lifetime of the recording."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,17 +7,17 @@ from weakref import WeakKeyDictionary
 
 from tb_bottleneck.attribution.recording import Recording
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def memoized(function: Callable[[Recording], Found]) -> Callable[[Recording], Found]:
-    """The function, asked once per recording. What it returns must not be changed."""
-    found: WeakKeyDictionary[Recording, Found] = WeakKeyDictionary()
+def memoized(function: Callable[[Recording], Result]) -> Callable[[Recording], Result]:
+    """Decorator: calls the function once per recording. Callers must not modify the result."""
+    results: WeakKeyDictionary[Recording, Result] = WeakKeyDictionary()
 
     @wraps(function)
-    def ask(recording: Recording) -> Found:
-        if recording not in found:
-            found[recording] = function(recording)
-        return found[recording]
+    def cached(recording: Recording) -> Result:
+        if recording not in results:
+            results[recording] = function(recording)
+        return results[recording]
 
-    return ask
+    return cached

@@ -27,11 +27,6 @@ class OwnedSpans(Table):
     end: Ints = column("ns", "end")
     regime: Ints = column("row of REGIMES", "the owner")
 
-    @classmethod
-    def none(cls) -> "OwnedSpans":
-        """Returns an empty table."""
-        return cls(*(np.empty(0, np.int64) for _ in range(3)))
-
     def of(self, regime: Regime) -> Spans:
         """Returns the time of one regime."""
         rows = self.regime == REGIMES.index(regime)
@@ -39,8 +34,9 @@ class OwnedSpans(Table):
 
     def totals(self) -> dict[Regime, int]:
         """Returns the time of each regime, in ns."""
-        length = self.end - self.start
-        return {regime: int(length[self.regime == row].sum()) for row, regime in enumerate(REGIMES)}
+        ns = np.zeros(len(REGIMES), np.int64)
+        np.add.at(ns, self.regime, self.end - self.start)
+        return dict(zip(REGIMES, ns.tolist(), strict=True))
 
     def covered(self, begin: ArrayLike, end: ArrayLike) -> dict[Regime, Ints]:
         """Returns the time of each regime inside each interval [begin[i], end[i]), in ns."""
@@ -49,13 +45,13 @@ class OwnedSpans(Table):
 
 def owned_spans_of(trace: Trace, claims: Iterable[Claim]) -> OwnedSpans:
     """Builds the table from the claims on a window, and assigns host collectives to `communication`."""
-    rows = list(_with_collectives(trace, claims))
-    start = np.concatenate([begin for _, begin, _ in rows])
-    end = np.concatenate([end for _, _, end in rows])
-    regime = np.repeat([REGIMES.index(owner) for owner, _, _ in rows], [len(begin) for _, begin, _ in rows])
-    kept = np.flatnonzero(end > start)
-    kept = kept[np.argsort(start[kept], kind="stable")]
-    return OwnedSpans(start[kept], end[kept], regime[kept].astype(np.int64))
+    parts = list(_with_collectives(trace, claims))
+    start = np.concatenate([begin for _, begin, _ in parts])
+    end = np.concatenate([end for _, _, end in parts])
+    regime = np.repeat([REGIMES.index(owner) for owner, _, _ in parts], [len(begin) for _, begin, _ in parts])
+    rows = np.flatnonzero(end > start)
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    return OwnedSpans(start[rows], end[rows], regime[rows].astype(np.int64))
 
 
 def _with_collectives(trace: Trace, claims: Iterable[Claim]) -> Iterator[Claim]:

@@ -1,4 +1,4 @@
-"""What the measures are taken from: a trace, its steps, and the facts that several measures share."""
+"""A trace with its steps, and the derived data that several measures share."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,29 +22,29 @@ from tb_bottleneck.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One trace with a window to judge. Everything is computed on first use and kept."""
+    """One trace with a window to judge. Everything is computed on first use and cached."""
 
     trace: Trace
     steps: Steps
 
     @cached_property
     def on_device(self) -> bool:
-        """Whether an accelerator worked; else the CPU is the device."""
+        """True if an accelerator worked; otherwise, the CPU is the device."""
         return len(self.trace.device_ops) > 0
 
     @cached_property
     def host(self) -> HostTimeline:
-        """What the host threads did."""
+        """The activities of the host threads."""
         return HostTimeline(self.trace)
 
     @cached_property
     def kernel_bounds(self) -> KernelBounds:
-        """The roof of each device operation, where shapes tell it."""
+        """The bound of each device operation, if its shapes were recorded."""
         return kernel_bounds_of(self.trace)
 
     @cached_property
     def busy(self) -> dict[Regime, Spans]:
-        """The accelerator's busy time in the window, by owner."""
+        """The accelerator's busy time in the window, by regime."""
         trace, steps = self.trace, self.steps
         return busy_by_regime(trace.device_ops, self.kernel_bounds, trace.multiprocessors, steps.begin, steps.end)
 
@@ -55,8 +55,8 @@ class Recording:
 
     @cached_property
     def gaps(self) -> IdleGaps:
-        """The idle time of the window, split by owner."""
-        # What lies before the window is looked at too: a wait there may be why the window begins with idle time.
+        """The idle gaps of the window."""
+        # Gaps before the window are included at first: a wait there may be the reason for idle time at its begin.
         ops = self.trace.device_ops
         before = complement(union(ops.start, ops.end), min(int(ops.start[0]), self.steps.begin), self.steps.begin)
         starts, ends = (
@@ -77,5 +77,5 @@ class Recording:
         return account_of(self.steps.end - self.steps.begin, self.owned_spans.totals())
 
     def in_window(self, starts: Ints) -> Bools:
-        """Which of these times lie in the window."""
+        """Returns a mask of the times that are in the window."""
         return (starts >= self.steps.begin) & (starts < self.steps.end)

@@ -1,9 +1,10 @@
-"""Charges waits with the idle dispatching behind them.
+"""Attributes the idle launch time after a synchronisation to that synchronisation.
 
-When the host waits until the device has run dry, the device stays idle while the host dispatches again. Without the
-wait the host would have done the work behind it that much earlier, and no more: so the first idle time behind the
-return of the call, up to the length of the wait, is the wait's. Whatever the host does in that time uses the length up;
-only dispatching is charged to the wait, the rest keeps its owner.
+If the host waits until the device has finished all work, the device stays idle while the host dispatches again. Without
+the wait, the host would have done this work earlier, by at most the length of the wait. Therefore, the first idle time
+after the return of the call, up to the length of the wait, is the budget of the wait. All activities of the host in
+that time use up the budget, but only dispatching and latency are charged to the wait; other activities keep their
+owner.
 """
 
 from dataclasses import dataclass
@@ -14,104 +15,104 @@ from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.trace.table import Ints, Table, column
 
-# A wait and the end of what it waited for lie this close (the return of a synchronising call takes a few us).
+# Largest distance between the end of a wait and the end of the awaited work (the return of the call takes a few us).
 RETURN_LAG_NS = 20_000
-# Waits of one thread follow each other, so a training has few pairs; a hostile file may have a wait per thread for each
-# of a million gaps. What lies beyond is charged to nobody.
-MOST_PAIRS = 4_000_000
+# Waits of one thread follow each other, so a training has few pairs of waits and gaps; a malicious file may have a wait
+# per thread for each of a million gaps. Pairs beyond this limit are not charged.
+MAX_PAIRS = 4_000_000
 NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
 class SyncCosts(Table):
-    """Calls that blocked until a device had done something, in order of time."""
+    """Calls that blocked until work of a device was done, in order of time, with their cost."""
 
     call: Ints = column("row of calls", "the blocking call")
-    over: Ints = column("ns", "when the host could go on: the return, or the end of the call's own copy")
-    length: Ints = column("ns", "how long the call waited: its time, without what such a call takes anyway")
-    charged: Ints = column("ns", "idle dispatching behind the call that the wait caused")
+    over: Ints = column("ns", "when the host continued: the return, or the end of the call's own copy")
+    length: Ints = column("ns", "how long the call waited: its duration without the time that such a call takes anyway")
+    charged: Ints = column("ns", "idle launch time after the call that the wait caused")
 
 
 @dataclass(frozen=True, eq=False)
 class ChargeableGaps:
-    """What the gaps of a window can be charged with; arrays by gap, in ns, but for the last."""
+    """The gaps of a window, with the time in each that can be charged to waits; in ns, all but `frees` by gap."""
 
     idle: Spans
     until: Ints  # when the launching call returned; the rest of the gap is latency
-    thread: Ints  # row of the trace's threads that dispatched; -1 where there is none
-    room: Ints  # what may be charged: dispatching and latency
+    thread: Ints  # row of the trace's threads that dispatched; -1 for none
+    limit: Ints  # time that may be charged: dispatching and latency
     latency: Ints
-    frees: Ints  # begins of the calls that give memory back, sorted: they wait too, whatever waited before
+    frees: Ints  # sorted begins of the calls that free memory: these always wait themselves
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs(Table):
-    """A wait and a gap behind it, in order of waits, then gaps."""
+    """Pairs of a wait and a gap after it, in order of waits, then gaps."""
 
-    wait: Ints = column("row of waits", "who pays")
-    gap: Ints = column("row of gaps", "for what")
-    begin: Ints = column("ns", "from when on")
-    budget: Ints = column("ns", "how much of the wait's length is left then")
+    wait: Ints = column("row of waits", "the wait that is charged")
+    gap: Ints = column("row of gaps", "the gap")
+    begin: Ints = column("ns", "begin of the time in the gap that can be charged")
+    budget: Ints = column("ns", "remaining budget of the wait at that time")
 
 
 def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, length: Ints) -> tuple[SyncCosts, Ints]:
-    """The waits with what each is charged, and what each gap is charged. Waits are in order of time."""
+    """Returns the waits with their charged time, and the charged time of each gap. Waits are in order of time."""
     pairs = _pairs(gaps, over, length)
     amount = _amounts(gaps, host, pairs)
-    # What a gap has room for goes to its waits in their order.
+    # The chargeable time of a gap goes to its waits in their order.
     order = np.argsort(pairs.gap, kind="stable")
     gap, amount = pairs.gap[order], amount[order]
     total = np.cumsum(amount)
     first = np.searchsorted(gap, gap)
     reached = total - (total[first] - amount[first])
-    room = gaps.room[gap]
-    paid = np.minimum(reached, room) - np.minimum(reached - amount, room)
+    limit = gaps.limit[gap]
+    charged = np.minimum(reached, limit) - np.minimum(reached - amount, limit)
     by_wait, by_gap = np.zeros(len(over), np.int64), np.zeros(len(gaps.idle), np.int64)
-    np.add.at(by_wait, pairs.wait[order], paid)
-    np.add.at(by_gap, gap, paid)
+    np.add.at(by_wait, pairs.wait[order], charged)
+    np.add.at(by_gap, gap, charged)
     return SyncCosts(call=call, over=over, length=length, charged=by_wait), by_gap
 
 
 def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
-    """Each wait with the gaps that its length reaches, up to the next call that waits whatever was before."""
+    """Pairs each wait with the gaps that its budget reaches, up to the next call that frees memory."""
     starts = gaps.idle.starts
     first = np.searchsorted(gaps.idle.ends, over, side="right")
     limits = np.append(gaps.frees, NEVER)[np.searchsorted(gaps.frees, over)]
-    behind = np.append(starts, NEVER)[first]
-    # Where the device was still busy when the host went on, the wait cost nothing.
-    wait = np.flatnonzero((behind <= over + RETURN_LAG_NS) & (behind < limits) & (length > 0))
+    next_gap = np.append(starts, NEVER)[first]
+    # If the device was still busy when the host continued, the wait cost nothing.
+    wait = np.flatnonzero((next_gap <= over + RETURN_LAG_NS) & (next_gap < limits) & (length > 0))
     first, limits, budget = first[wait], limits[wait], length[wait]
     begin = np.maximum(over[wait], starts[first])
     left = budget - _used(gaps, first, begin, budget)
-    # Behind the first gap whole ones follow. Those that take nothing of the budget are passed over.
-    takes = gaps.until - starts + gaps.latency
-    taking = np.flatnonzero(takes > 0)
-    before = np.concatenate(([0], np.cumsum(takes[taking])))
-    at = np.searchsorted(taking, first + 1)
-    reach = np.minimum(np.searchsorted(before[:-1], before[at] + left), np.searchsorted(starts[taking], limits))
-    count = np.clip(reach - at, 0, MOST_PAIRS // max(len(wait), 1))
-    each = np.repeat(np.arange(len(wait)), count)
-    place = at[each] + np.arange(len(each)) - np.repeat(np.cumsum(count) - count, count)
-    gap = np.concatenate((first, taking[place]))
-    rows = np.concatenate((np.arange(len(wait)), each))
+    # After the first gap, complete gaps follow; gaps that use none of the budget are skipped.
+    usage = gaps.until - starts + gaps.latency
+    using = np.flatnonzero(usage > 0)
+    before = np.concatenate(([0], np.cumsum(usage[using])))
+    at = np.searchsorted(using, first + 1)
+    reach = np.minimum(np.searchsorted(before[:-1], before[at] + left), np.searchsorted(starts[using], limits))
+    count = np.clip(reach - at, 0, MAX_PAIRS // max(len(wait), 1))
+    pair = np.repeat(np.arange(len(wait)), count)
+    place = at[pair] + np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
+    gap = np.concatenate((first, using[place]))
+    rows = np.concatenate((np.arange(len(wait)), pair))
     order = np.argsort(rows, kind="stable")
     return _Pairs(
         wait=wait[rows][order],
         gap=gap[order],
-        begin=np.concatenate((begin, starts[taking[place]]))[order],
-        budget=np.concatenate((budget, left[each] - (before[place] - before[at[each]])))[order],
+        begin=np.concatenate((begin, starts[using[place]]))[order],
+        budget=np.concatenate((budget, left[pair] - (before[place] - before[at[pair]])))[order],
     )
 
 
 def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
-    """How much of a budget a gap uses up from a time on."""
+    """Returns the part of each budget that its gap uses up from a time on."""
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])
     return host + latency
 
 
 def _amounts(gaps: ChargeableGaps, host: HostTimeline, pairs: _Pairs) -> Ints:
-    """What of each pair's budget goes into dispatching and latency."""
+    """Returns the part of each pair's budget that is used for dispatching and latency."""
     used: Ints = np.clip(gaps.until[pairs.gap] - pairs.begin, 0, pairs.budget)
     amount: Ints = np.minimum(pairs.budget - used, gaps.latency[pairs.gap])
     for rows, activities in host.by_thread_group(gaps.thread[pairs.gap]):

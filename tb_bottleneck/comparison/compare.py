@@ -182,4 +182,5 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     samples = (unit.a, unit.b) if unit.per == "sample" else None
     shortfall = shortfall_between((a, b), devices, (after, measured), unit.per, samples)
     expected.shortfall.extend(shortfall_parts(shortfall))
+    expected.remainder.extend(expected.shortfall)
     return devices.b.name

@@ -1,25 +1,30 @@
-"""The second witness on one page: an event file becomes telemetry, the telemetry a testimony, the testimony a report.
+"""Diagnosis of telemetry: read the event file, attribute time, check quality, judge, build the report.
 
-The counterpart of diagnosis.py: the same regimes are judged, while the training runs, from what its monitor wrote.
+The counterpart of diagnosis/trace.py. The same regimes are judged, also while the training runs, from the data of its
+monitor.
 """
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regimes.judge import Answer
+from tb_bottleneck.quality.telemetry_defects import telemetry_defects
+from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
-from tb_bottleneck.regimes.telemetry.judge import answer_of, judge_all
-from tb_bottleneck.report.builders import telemetry_report, trace_report
-from tb_bottleneck.report.builders.telemetry_phases import bands_of
-from tb_bottleneck.report.rendering import phases
+from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
+from tb_bottleneck.report.builders.report_builder import Diagnosis, Identity, build_report, unreadable_report
+from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
+from tb_bottleneck.report.builders.telemetry_phases import phases_of
+from tb_bottleneck.report.builders.texts_of_telemetry import TelemetryTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
+_TEXTS = TelemetryTexts()
 _log = logging.getLogger(__name__)
 
 
@@ -55,9 +60,9 @@ class Listener:
 
 
 def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> pb.Report:
-    """Reads the event file at `path` and judges what the monitor wrote into it. Only MemoryError is raised.
+    """Reads the event file at `path` and returns the report about the monitor's data in it. Raises only MemoryError.
 
-    `progress` is told bytes read and bytes in all.
+    `progress` is called with the bytes read and the bytes in total.
     """
     listener = Listener(path)
     return unheard(listener, run=run, progress=progress) or judge_telemetry(listener, run=run)
@@ -66,7 +71,7 @@ def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, in
 def unheard(
     listener: Listener, *, run: str = ".", progress: Callable[[int, int], None] | None = None
 ) -> pb.Report | None:
-    """Takes in all that the file holds now. The answer is None, or the report that says why it could not be taken in.
+    """Reads everything that the file contains now. Returns None, or a report with the reason if that fails.
 
     Only MemoryError is raised.
     """
@@ -78,31 +83,32 @@ def unheard(
         return unreadable(listener, run, "unreadable", f"{listener.source}: {error.strerror or error}")
     except MemoryError:
         raise
-    except Exception as error:  # the border of one recording: it costs its own report only
+    except Exception as error:  # an error in one recording must not affect the others
         return _broken(listener, run, error)
     return None
 
 
 def judge_telemetry(listener: Listener, *, run: str = ".", latest: bool = False) -> pb.Report:
-    """Judges what was heard so far, or (`latest`) the last stretch of it: what holds now, while the training runs.
+    """Returns the report about the data read so far. With `latest` it is about the last phase only: the state of a
+    training that is still running.
 
     Only MemoryError is raised.
     """
-    report = telemetry_report.empty_report(run, listener.source)
     try:
-        _judge(listener, report, latest)
+        return _diagnose(listener, _identity(listener, run), latest)
     except MemoryError:
         raise
-    except Exception as error:  # the border of one recording: it costs its own report only
+    except Exception as error:  # an error in one recording must not affect the others
         return _broken(listener, run, error)
-    return report
 
 
 def unreadable(listener: Listener, run: str, code: str, because: str) -> pb.Report:
-    """The report of a file of which nothing can be told."""
-    report = telemetry_report.empty_report(run, listener.source)
-    trace_report.set_unreadable(report, code, because)
-    return report
+    """Returns the report of a file that could not be read or judged."""
+    return unreadable_report(_identity(listener, run), code, because)
+
+
+def _identity(listener: Listener, run: str) -> Identity:
+    return Identity(run, listener.source, "telemetry")
 
 
 def _broken(listener: Listener, run: str, error: Exception) -> pb.Report:
@@ -110,28 +116,35 @@ def _broken(listener: Listener, run: str, error: Exception) -> pb.Report:
     return unreadable(listener, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
-def _judge(listener: Listener, report: pb.Report, latest: bool) -> None:
-    testimony = TelemetryRecording(listener.telemetry)
-    telemetry_report.set_origin(report, testimony)
-    found = list(telemetry_report.defects(testimony, listener.dropped))
-    telemetry_report.set_health(report, found)
-    if any(defect.fatal for defect in found):
-        return
-    bands = bands_of(testimony)
-    telemetry_report.set_stretches(report, bands)
-    changed = latest and len(bands) > 1
-    if changed:
-        testimony = TelemetryRecording(listener.telemetry, since=bands[-1].begin)
-    telemetry_report.set_window(report, testimony)
-    telemetry_report.set_account(report, testimony)
-    measures = Measures(testimony)
+def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report:
+    recording = TelemetryRecording(listener.telemetry)
+    origin = telemetry_origin(recording)
+    defects = list(telemetry_defects(recording, listener.dropped))
+    if any(defect.fatal for defect in defects):
+        return build_report(identity, _TEXTS, origin, defects)
+    phases = phases_of(recording)
+    latest_phase_only = latest and len(phases) > 1
+    if latest_phase_only:
+        recording = TelemetryRecording(listener.telemetry, since=phases[-1].begin)
+    return build_report(
+        identity,
+        _TEXTS,
+        origin,
+        defects,
+        window=telemetry_window(recording),
+        account=recording.account,
+        diagnosis=_judge(recording, defects),
+        phases=phases,
+        latest_phase_only=latest_phase_only,
+    )
+
+
+def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:
+    measures = Measures(recording)
     verdicts = judge_all(measures)
-    answer = answer_of(verdicts)
-    unused = gpu_unused.verdict_of(measures) if testimony.on_device else None
+    answer = conclusion_of(verdicts)
+    unused = gpu_unused.verdict_of(measures) if recording.on_device else None
     if unused is not None:
-        # What the idle device's account says is beside the point until the work is on it.
-        verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
-    telemetry_report.set_verdicts(report, verdicts, answer)
-    telemetry_report.set_answer(report, answer, verdicts, telemetry_report.confidence_of(testimony, answer, found))
-    if changed:
-        phases.tell_that_it_is_the_latest(report)
+        # The account of the idle device is irrelevant until the work runs on it.
+        verdicts, answer = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
+    return Diagnosis(verdicts, answer, telemetry_confidence(recording, defects, answer))

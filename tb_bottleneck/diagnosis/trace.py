@@ -1,26 +1,39 @@
-"""The whole story on one page: a file becomes a trace, the trace a recording with steps, the recording a report."""
+"""Diagnosis of a trace: load, attribute time, check quality, judge, replay, build the report."""
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.quality.degradations import doubts
-from tb_bottleneck.quality.host_not_recorded import unseen_defect
-from tb_bottleneck.quality.trace_defects import damage, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.quality.degradations import degradations_of
+from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
+from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
-from tb_bottleneck.regimes.judge import Answer, answer_of, judge_all
-from tb_bottleneck.replay.plan import predict
-from tb_bottleneck.report.builders import predictions, provenance, trace_report
-from tb_bottleneck.report.builders.confidence import confidence_of, lowered
+from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
+from tb_bottleneck.replay.plan import Prediction, predict
+from tb_bottleneck.report.builders.confidence import trace_confidence
+from tb_bottleneck.report.builders.predictions import ReplayFailed
+from tb_bottleneck.report.builders.provenance import trace_origin, unused_device
+from tb_bottleneck.report.builders.report_builder import (
+    Diagnosis,
+    Identity,
+    build_report,
+    causes_by_cost,
+    unreadable_report,
+)
+from tb_bottleneck.report.builders.texts_of_traces import TraceTexts
+from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
+_TEXTS = TraceTexts()
 _log = logging.getLogger(__name__)
 
 
@@ -31,75 +44,73 @@ def diagnose(
     progress: Callable[[int, int], None] | None = None,
     keep: Callable[[Recording], None] | None = None,
 ) -> pb.Report:
-    """Reads the trace at `path` and judges it.
+    """Reads the trace at `path` and returns its report.
 
-    `progress` is told bytes read and bytes in all; `keep` is given the recording where it got a verdict. Whatever the
-    file holds, the answer is a report: one that cannot be read has the health `unreadable`, one that cannot be judged
-    `incomplete`, both with the reason and what mends it. Only MemoryError is raised.
+    `progress` is called with the bytes read and the bytes in total; `keep` is called with the recording if it gets a
+    verdict. Any content of the file gives a report: `unreadable` or `incomplete` health states the reason and the fix.
+    Only MemoryError is raised.
     """
-    source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file's name need not be Unicode
-    report = trace_report.empty_report(run, source)
+    source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
+    identity = Identity(run, source, "trace")
     try:
-        recording = _judge(load(path, progress), report)
+        report, recording = _diagnose(load(path, progress), identity)
         if recording is not None and keep is not None:
             keep(recording)
     except StillGrowing as error:
-        trace_report.set_unreadable(report, "growing", str(error))
+        return unreadable_report(identity, "growing", str(error))
     except BottleneckError as error:
-        trace_report.set_unreadable(report, "unreadable", str(error))
+        return unreadable_report(identity, "unreadable", str(error))
     except MemoryError:
-        raise  # whoever bounds our memory has the better words for it
-    except Exception as error:  # the border of one file: it costs its own report only
+        raise  # the caller limits the memory, and can explain it better
+    except Exception as error:  # an error in one file must not affect the others
         _log.exception("the diagnosis of one recording failed")
-        report = trace_report.empty_report(run, source)
-        trace_report.set_unreadable(report, "broken", f"{type(error).__name__}: {error}"[:300])
+        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300])
     return report
 
 
-def _judge(trace: Trace, report: pb.Report) -> Recording | None:
-    """Fills the report; returns the recording where it got a verdict."""
-    provenance.set_origin(report, trace)
+def _diagnose(trace: Trace, identity: Identity) -> tuple[pb.Report, Recording | None]:
+    """Returns the report, and the recording if it gets a verdict."""
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
+    origin = trace_origin(trace, fatal)
     if steps is None or fatal is not None:
-        trace_report.set_health(report, [*([fatal] if fatal is not None else []), *damage(trace)])
-        return None
+        return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     recording = Recording(trace, steps)
-    trace_report.set_window(report, recording)
-    trace_report.set_account(report, recording)
-    fatal = warmup_defect(recording) or unseen_defect(recording)
-    found = [fatal, *damage(trace)] if fatal is not None else list(doubts(recording))
-    trace_report.set_health(report, found)
+    build = partial(build_report, window=trace_window(recording), account=recording.account)
+    fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
-        return None
-    _give_verdict(recording, report, confidence_of(recording, found))
-    return recording
+        return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
+    defects = list(degradations_of(recording))
+    diagnosis = _judge(recording, defects)
+    if work_ran_on_cpu(trace):
+        origin = replace(origin, device=unused_device(trace))
+    simulated = origin.device.kind == "cpu" or recording.on_device
+    prediction = _replay(recording, diagnosis) if simulated else None
+    return build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction), recording
 
 
-def _give_verdict(recording: Recording, report: pb.Report, confidence: str) -> None:
+def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
+    return [*([fatal] if fatal is not None else []), *damage_of(trace)]
+
+
+def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
     measures = Measures(recording)
-    verdicts = judge_all(measures)
-    answer = answer_of(verdicts)
     if work_ran_on_cpu(recording.trace):
+        # The account of the CPU is irrelevant until the work runs on the device. The confidence is high because the
+        # absence of device work is a fact and not an inference.
         unused = gpu_unused.verdict_of(measures)
-        # What the CPU's own account says is beside the point until the work is on the device.
-        verdicts, answer = (unused,), Answer(unused.regime, unused.judgement.share, "critical")
-        provenance.set_unused_device(report, recording.trace)
-        confidence = "high"  # that nothing ran on the device is seen, not inferred
-    trace_report.set_verdicts(report, verdicts, answer)
-    trace_report.set_answer(report, answer, verdicts, lowered(confidence, answer, verdicts))
-    if report.device.kind == "cpu" or recording.on_device:
-        _replay(recording, report)
+        return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
+    verdicts = judge_all(measures)
+    answer = conclusion_of(verdicts)
+    return Diagnosis(verdicts, answer, trace_confidence(recording, defects, answer, verdicts))
 
 
-def _replay(recording: Recording, report: pb.Report) -> None:
-    """Simulates the cures; a replay that breaks is shown as broken and costs the report nothing else."""
+def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:
+    """Simulates the fixes. An error in the replay affects only the predictions of the report."""
     try:
-        prediction = predict(recording, [finding.cause for finding in report.findings])
+        return predict(recording, [cause.name for _, cause in causes_by_cost(diagnosis, _TEXTS)])
     except MemoryError:
         raise
     except Exception:
         _log.exception("the replay of one recording failed")
-        predictions.set_broken_replay(report)
-    else:
-        predictions.set_prediction(report, prediction)
+        return ReplayFailed()

@@ -1,4 +1,4 @@
-"""Rows of one name taken together: how many, how long, and the longest of them."""
+"""Groups rows by name: number, total time and longest row of each group."""
 
 from dataclasses import dataclass
 
@@ -10,32 +10,32 @@ from tb_bottleneck.trace.table import Floats, Ints, Rows
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """One entry per value. `total` is the sum of the weights; `longest` a row of what was grouped."""
+    """One entry per value."""
 
     value: Ints
     count: Ints
-    total: Ints
-    longest: Rows
+    total: Ints  # sum of the weights
+    longest: Rows  # among the grouped rows
     length: Ints  # of each row
-    member: Rows  # for each row its group
+    member: Rows  # the group of each row
 
     @property
     def order(self) -> Rows:
-        """The groups, the greatest total first."""
+        """The groups in descending order of their total."""
         return np.argsort(-self.total, kind="stable")
 
     def summed(self, weights: Ints | Floats) -> Floats:
-        """The sum of the weights of each group's rows."""
+        """Returns the sum of `weights`, one per row, for each group."""
         return np.bincount(self.member, weights=weights, minlength=len(self.value)).astype(np.float64)
 
     def left_out(self, shown: int) -> pb.LeftOut:
-        """What a table that shows the first `shown` groups does not list."""
+        """Returns the size of what a table omits that shows the first `shown` groups."""
         rest = self.total[self.order[shown:]]
         return pb.LeftOut(rows=len(rest), total_ns=float(rest.sum()))
 
 
 def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) -> Groups:
-    """Groups rows by value; `weight` is their length where it is left out."""
+    """Groups rows by value; the default `weight` of a row is its length."""
     length = end - start
     summed = length if weight is None else weight
     value, member, count = np.unique(values, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""One recording as the evidence is taken from it: the trace, its window, and what several answers share."""
+"""One recording with everything that several answers share."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,10 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.attribution.device_busy import ops_by_regime
-from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.drilldown.colour_keys import KEY
-from tb_bottleneck.drilldown.lanes import Lanes, lanes_of
+from tb_bottleneck.drilldown.lanes import KEY, Lanes, lanes_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.table import Ints
@@ -18,25 +16,20 @@ from tb_bottleneck.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class InspectedTrace:
-    """A trace under inspection. Everything is computed on first use and kept."""
+    """A trace with the data behind its details. Everything is computed on first use and cached."""
 
     trace: Trace
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The trace with its window; None where nothing happened in it."""
+        """The trace with its window; None if nothing happened in it."""
         steps = find_steps(self.trace)
         return Recording(self.trace, steps) if steps is not None else None
 
     @cached_property
-    def owned_spans(self) -> OwnedSpans:
-        """The time of the window, split by owner; empty if there is no window."""
-        return self.recording.owned_spans if self.recording is not None else OwnedSpans.none()
-
-    @cached_property
     def lanes(self) -> Lanes:
         """The rows of the timeline."""
-        return lanes_of(self.trace, self.recording, self.owned_spans, self.device_keys)
+        return lanes_of(self.trace, self.recording, self.device_keys)
 
     @cached_property
     def device_keys(self) -> Ints:
@@ -45,15 +38,17 @@ class InspectedTrace:
         keys = np.full(len(ops), KEY[Regime.UNEXPLAINED], np.int64)
         if self.recording is None or not len(ops):
             return keys
-        # Another device's kernels have no roofs of their own here: their names tell what they are.
-        mine = np.flatnonzero(ops.device == trace.device_index)
-        for owner, rows in ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors).items():
-            keys[mine[rows]] = KEY[owner]
+        # Kernel bounds exist for the trace's own device only; operations of other devices keep `unexplained`.
+        own_device = np.flatnonzero(ops.device == trace.device_index)
+        for regime, rows in ops_by_regime(
+            trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors
+        ).items():
+            keys[own_device[rows]] = KEY[regime]
         return keys
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """Begin and end of everything that was recorded, in ns; (0, 0) where nothing was."""
+        """Begin and end of all recorded events, in ns; (0, 0) if there are none."""
         events = self.trace.events
         if not len(events):
             return 0, 0

@@ -1,6 +1,6 @@
-"""The rows of the timeline: who owns the time, the steps, host threads with their nesting, the device's streams.
+"""The rows of the timeline: owners of the time, steps, host threads with their nesting, and the device's streams.
 
-A lane holds things that do not overlap (on a device's stream they hardly do). Each is sorted by begin.
+The events of a lane are sorted by begin and do not overlap (on a stream, they rarely do).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,6 @@ from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
-from tb_bottleneck.drilldown.colour_keys import KEY
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.device_ops import Work
@@ -23,17 +22,22 @@ from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-MOST_THREADS, MOST_PYTHON_THREADS, MOST_STREAMS = 6, 2, 12
-DEEPEST, DEEPEST_PYTHON = 8, 10  # how many rows of one thread are shown
-DEEPEST_FOLLOWED = 72  # frames nest deeper than operators; deeper ones than these are not shown
-# Frames that hardly ever change (the interpreter's start, main()) take a row each and tell nothing.
-FEWEST_FRAMES = 4
+KEYS = (*REGIMES, "op", "mark", "call", "python", "step")
+"""Types of events on the timeline; the tab chooses colours by them."""
+
+KEY = {word: row for row, word in enumerate(KEYS)}
+
+MAX_HOST_THREADS, MAX_PYTHON_THREADS, MAX_STREAMS = 6, 2, 12
+MAX_DEPTH, MAX_PYTHON_DEPTH = 8, 10  # number of rows shown per thread
+MAX_NESTING = 72  # frames nest deeper than operators; deeper events are not shown
+# Frames that rarely change (the interpreter's start, main()) take a row each without information.
+MIN_FRAMES = 4
 _ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: Regime.ALLOCATOR}
 
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """One row. `name` is a row of `names`, or -1 where the key says it all."""
+    """One row. `name` is a row of `names`, or -1 if the key suffices."""
 
     group: str
     title: str
@@ -47,39 +51,39 @@ class Lane:
 
     @cached_property
     def reach(self) -> Ints:
-        """The latest end up to each thing: never falls."""
+        """The latest end up to each event; never decreases."""
         return np.asarray(np.maximum.accumulate(self.end), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """All rows, and how many threads and streams were left out."""
+    """All rows, and the number of omitted threads and streams."""
 
     rows: tuple[Lane, ...]
     left_out: int
 
 
-def lanes_of(trace: Trace, recording: Recording | None, pieces: OwnedSpans, device_keys: Ints) -> Lanes:
-    """The rows of a trace's timeline. `device_keys` has a key for each of `trace.all_device_ops`."""
+def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> Lanes:
+    """Returns the rows of a trace's timeline. `device_keys` has a key for each of `trace.all_device_ops`."""
     rows: list[Lane] = []
     if recording is not None:
-        rows += [_owners(pieces), _steps(recording)]
+        rows += [_account(recording.owned_spans), _steps(recording)]
     threads = _busiest(trace, (Kind.ANNOTATION, Kind.CPU_OP, Kind.CALL))
     keys = _host_keys(trace)
-    for thread in threads[:MOST_THREADS]:
+    for thread in threads[:MAX_HOST_THREADS]:
         rows += _host(trace, thread, keys)
     pythons = _busiest(trace, (Kind.PYTHON,))
-    for thread in pythons[:MOST_PYTHON_THREADS]:
+    for thread in pythons[:MAX_PYTHON_THREADS]:
         rows += _python(trace, thread, keys)
     streams = len(np.unique(trace.all_device_ops.queue))
-    left_out = max(0, len(threads) - MOST_THREADS) + max(0, streams - MOST_STREAMS)
+    left_out = max(0, len(threads) - MAX_HOST_THREADS) + max(0, streams - MAX_STREAMS)
     return Lanes((*rows, *_streams(trace, device_keys)), left_out)
 
 
-def _owners(pieces: OwnedSpans) -> Lane:
+def _account(spans: OwnedSpans) -> Lane:
     regimes = np.array([KEY[regime] for regime in REGIMES])
-    unnamed = np.full(len(pieces), -1)
-    return Lane("account", "", "account", 0, pieces.start, pieces.end, regimes[pieces.regime], unnamed, ())
+    unnamed = np.full(len(spans), -1)
+    return Lane("account", "", "account", 0, spans.start, spans.end, regimes[spans.regime], unnamed, ())
 
 
 def _steps(recording: Recording) -> Lane:
@@ -90,7 +94,7 @@ def _steps(recording: Recording) -> Lane:
 
 
 def _busiest(trace: Trace, kinds: tuple[Kind, ...]) -> list[int]:
-    """Threads by the time of what they did, the longest first."""
+    """Returns the threads in descending order of the total time of their events."""
     rows = trace.rows(*kinds)
     time = np.bincount(trace.events.thread[rows], weights=trace.events.duration[rows], minlength=len(trace.threads))
     return [int(thread) for thread in np.argsort(-time, kind="stable") if time[thread] > 0]
@@ -100,7 +104,7 @@ def _host(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP, Kind.CALL)
     rows = rows[trace.events.thread[rows] == thread]
     depth = _depths(trace, rows)
-    for level in range(min(int(depth.max(initial=-1)) + 1, DEEPEST)):
+    for level in range(min(int(depth.max(initial=-1)) + 1, MAX_DEPTH)):
         yield _events_lane(trace, "host", thread, level, rows[depth == level], keys)
 
 
@@ -108,15 +112,15 @@ def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
     rows = trace.rows(Kind.PYTHON)
     rows = rows[trace.events.thread[rows] == thread]
     depth = _depths(trace, rows)
-    levels = min(int(depth.max(initial=-1)) + 1, DEEPEST_FOLLOWED)
-    telling = [level for level in range(levels) if (depth == level).sum() >= FEWEST_FRAMES]
-    for shown, level in enumerate(telling[:DEEPEST_PYTHON]):
+    levels = min(int(depth.max(initial=-1)) + 1, MAX_NESTING)
+    shown_levels = [level for level in range(levels) if (depth == level).sum() >= MIN_FRAMES]
+    for shown, level in enumerate(shown_levels[:MAX_PYTHON_DEPTH]):
         yield _events_lane(trace, "python", thread, shown, rows[depth == level], keys)
 
 
 def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, keys: Ints) -> Lane:
-    events, told = trace.events, trace.threads[thread]
-    title = told.name or f"thread {told.thread}"
+    events, labels = trace.events, trace.threads[thread]
+    title = labels.name or f"thread {labels.thread}"
     return Lane(
         group,
         title,
@@ -131,11 +135,11 @@ def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, 
 
 
 def _depths(trace: Trace, rows: Rows) -> Ints:
-    """How many rows each row is nested in, DEEPEST_FOLLOWED at the most."""
+    """Returns the number of rows that contain each row, at most MAX_NESTING."""
     parent = nest(trace.events.start[rows], trace.events.end[rows]).parent
     depth = np.zeros(len(rows), np.int64)
     inner = np.flatnonzero(parent != np.arange(len(rows)))
-    for level in range(1, DEEPEST_FOLLOWED + 1):
+    for level in range(1, MAX_NESTING + 1):
         if not len(inner):
             break
         depth[inner] = level
@@ -144,7 +148,7 @@ def _depths(trace: Trace, rows: Rows) -> Ints:
 
 
 def _host_keys(trace: Trace) -> Ints:
-    """A key for each row of the events; that of device work has no meaning here."""
+    """Returns a key for each row of the events; the keys of device work have no meaning."""
     events, training = trace.events, has_training(trace)
     base = {Kind.CPU_OP: "op", Kind.ANNOTATION: "mark", Kind.PYTHON: "python", Kind.CALL: "call"}
     by_kind = np.full(max(Kind) + 1, KEY["op"])
@@ -153,12 +157,12 @@ def _host_keys(trace: Trace) -> Ints:
     keys = np.asarray(by_kind[events.kind], np.int64)
     for kind, on in ((Kind.ANNOTATION, "annotation"), (Kind.CPU_OP, "annotation"), (Kind.PYTHON, "python")):
         rows, patterns = trace.rows(kind), activity_patterns(on, training)
-        told = np.full(len(trace.names), -1, np.int64)
+        key_of_name = np.full(len(trace.names), -1, np.int64)
         for name in np.unique(events.name[rows]).tolist():
-            does = first_match(patterns, trace.names[name])
-            if does is not None:
-                told[name] = KEY[REGIME_OF_ACTIVITY[Activity[does.upper()]]]
-        key = told[events.name[rows]]
+            activity = first_match(patterns, trace.names[name])
+            if activity is not None:
+                key_of_name[name] = KEY[REGIME_OF_ACTIVITY[Activity[activity.upper()]]]
+        key = key_of_name[events.name[rows]]
         keys[rows[key >= 0]] = key[key >= 0]
     calls = trace.rows(Kind.CALL)
     for role, word in _ROLE_KEY.items():
@@ -168,18 +172,18 @@ def _host_keys(trace: Trace) -> Ints:
 
 
 def _streams(trace: Trace, keys: Ints) -> Iterator[Lane]:
-    """The busiest streams."""
+    """Yields the busiest streams."""
     ops = trace.all_device_ops
     busy = np.bincount(ops.queue, weights=ops.end - ops.start, minlength=len(trace.threads))
     several = len(np.unique(ops.device)) > 1
-    for queue in np.argsort(-busy, kind="stable")[:MOST_STREAMS].tolist():
+    for queue in np.argsort(-busy, kind="stable")[:MAX_STREAMS].tolist():
         rows = np.flatnonzero(ops.queue == queue)
         if not len(rows):
             return
         device = f"device {int(ops.device[rows[0]])}, " if several else ""
         copies = np.isin(ops.work[rows], (Work.UPLOAD, Work.DOWNLOAD, Work.PEER_COPY)).all()
-        what = "copies" if copies else "stream"
-        title = f"{device}{what} {trace.threads[queue].thread}"
+        content = "copies" if copies else "stream"
+        title = f"{device}{content} {trace.threads[queue].thread}"
         yield Lane(
             "device",
             title,

@@ -1,4 +1,4 @@
-"""A lane, as dense as it can be seen: what is shorter than a pixel is merged with its neighbours."""
+"""Reduces a lane to the resolution of the screen: events shorter than a pixel are merged with their neighbours."""
 
 from dataclasses import dataclass
 
@@ -9,58 +9,58 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks(Table):
-    """What is drawn: single things, and runs of short ones merged. Sorted by begin."""
+class LaneBlocks(Table):
+    """The blocks to draw: single events, and groups of short ones. Sorted by begin."""
 
-    start: Ints = column("ns", "begin of the first")
-    end: Ints = column("ns", "end of the last")
-    key: Ints = column("row of KEYS", "of the longest")
-    name: Ints = column("row of the lane's names", "of the longest; -1 for none")
-    count: Ints = column("count", "how many were merged")
+    start: Ints = column("ns", "begin of the first event")
+    end: Ints = column("ns", "end of the last event")
+    key: Ints = column("row of KEYS", "of the longest event")
+    name: Ints = column("row of the lane's names", "of the longest event; -1 for none")
+    count: Ints = column("count", "number of merged events")
     busy: Ints = column("ns", "sum of their lengths")
 
 
-def condense(lane: Lane, begin: int, end: int, resolution: float) -> Blocks:
-    """What of the lane lies in [begin, end), things shorter than `resolution` ns merged with those next to them."""
-    things = _things(lane, begin, end)
-    short = things.busy < resolution
-    few, long = things.take(short), things.take(~short)
-    pixel = np.floor((few.start - begin) / resolution).astype(np.int64)
-    runs = _joined(few, pixel[1:] == pixel[:-1])
-    near = (runs.start[1:] - runs.end[:-1] < resolution) & (runs.key[1:] == runs.key[:-1])
-    # Neighbours must be neighbours among all: a long thing between two runs keeps them apart.
-    near &= np.searchsorted(long.start, runs.start[1:]) == np.searchsorted(long.start, runs.start[:-1])
-    both = [np.concatenate(pair) for pair in zip(_columns(_joined(runs, near)), _columns(long), strict=True)]
+def condense(lane: Lane, begin: int, end: int, resolution: float) -> LaneBlocks:
+    """Returns the blocks in [begin, end); events shorter than `resolution` ns are merged with their neighbours."""
+    blocks = _events_in(lane, begin, end)
+    is_short = blocks.busy < resolution
+    short, long = blocks.take(is_short), blocks.take(~is_short)
+    pixel = np.floor((short.start - begin) / resolution).astype(np.int64)
+    groups = _merge_runs(short, pixel[1:] == pixel[:-1])
+    near = (groups.start[1:] - groups.end[:-1] < resolution) & (groups.key[1:] == groups.key[:-1])
+    # A long event between two groups keeps them separate.
+    near &= np.searchsorted(long.start, groups.start[1:]) == np.searchsorted(long.start, groups.start[:-1])
+    both = [np.concatenate(pair) for pair in zip(_columns(_merge_runs(groups, near)), _columns(long), strict=True)]
     order = np.argsort(both[0], kind="stable")
-    return Blocks(*(values[order] for values in both))
+    return LaneBlocks(*(values[order] for values in both))
 
 
-def _things(lane: Lane, begin: int, end: int) -> Blocks:
-    """Everything that reaches into [begin, end), one by one."""
+def _events_in(lane: Lane, begin: int, end: int) -> LaneBlocks:
+    """Returns one block per event that reaches into [begin, end)."""
     low = int(np.searchsorted(lane.reach, begin, side="right"))
     high = int(np.searchsorted(lane.start, end, side="left"))
     rows = np.arange(low, max(low, high))
     rows = rows[lane.end[rows] > begin]
     starts, ends = lane.start[rows], lane.end[rows]
-    return Blocks(starts, ends, lane.key[rows], lane.name[rows], np.ones(len(rows), np.int64), ends - starts)
+    return LaneBlocks(starts, ends, lane.key[rows], lane.name[rows], np.ones(len(rows), np.int64), ends - starts)
 
 
-def _joined(blocks: Blocks, along: Bools) -> Blocks:
-    """Runs of blocks as one each, named after the one with most time; `along`: whether one goes with that before it."""
+def _merge_runs(blocks: LaneBlocks, with_previous: Bools) -> LaneBlocks:
+    """Merges runs of blocks; `with_previous[i]` joins block i + 1 to block i. The longest block gives key and name."""
     if not len(blocks):
         return blocks
-    first = np.append(True, ~along)
+    first = np.append(True, ~with_previous)
     at, run = np.flatnonzero(first), np.cumsum(first) - 1
-    most = np.lexsort((blocks.busy, run))[np.append(at[1:], len(blocks)) - 1]
-    return Blocks(
+    longest = np.lexsort((blocks.busy, run))[np.append(at[1:], len(blocks)) - 1]
+    return LaneBlocks(
         start=blocks.start[at],
         end=np.maximum.reduceat(blocks.end, at),
-        key=blocks.key[most],
-        name=blocks.name[most],
+        key=blocks.key[longest],
+        name=blocks.name[longest],
         count=np.add.reduceat(blocks.count, at),
         busy=np.add.reduceat(blocks.busy, at),
     )
 
 
-def _columns(blocks: Blocks) -> list[Ints]:
+def _columns(blocks: LaneBlocks) -> list[Ints]:
     return [blocks.start, blocks.end, blocks.key, blocks.name, blocks.count, blocks.busy]

@@ -1,4 +1,4 @@
-"""The roofline: what operators reach against what the device can do, where the recording tells their shapes."""
+"""The roofline chart: what operators reach, compared with the device's peaks. Needs recorded shapes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.units import NS_PER_S
 
-MOST_POINTS = 200
-LONGEST_NAME, LONGEST_SHAPES = 200, 200
+MAX_POINTS = 200
+MAX_POINT_NAME_LENGTH, MAX_SHAPES_LENGTH = 200, 200
 _NO_SHAPES = "The shapes of the operators' inputs were not recorded, so their work is not known."
 _NO_DEVICE = "The work ran on the CPU, whose peaks are not known."
 _NO_PEAKS = "The peaks of this device are not known."
@@ -27,30 +27,30 @@ _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 @dataclass(frozen=True)
 class _Use:
-    """One operator with one set of shapes, by one kernel."""
+    """All calls of one operator with one set of shapes that launched the same kernel."""
 
     operator: int  # row of names
     signature: int  # row of signatures
-    kernel: int  # row of names: the longest that it launched
+    kernel: int  # row of names: the longest kernel that it launched
     time: int  # ns
     calls: int
 
 
 def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
-    """The roofs and the points, or the sentence that says what is missing."""
+    """Returns the roofs and points, or the problem that prevents them."""
     trace = recording.trace
     if not recording.on_device:
         return pb.Roofline(problem=_NO_DEVICE)
     peaks = peaks_of(trace)
     if peaks is None:
         return pb.Roofline(problem=_NO_PEAKS)
-    if len(trace.signatures) < 2:  # the first one stands for none
+    if len(trace.signatures) < 2:  # the first signature is a placeholder for "none"
         return pb.Roofline(problem=_NO_SHAPES, fix=_RECORD_SHAPES)
     points = [point for use in _uses(recording) if (point := _point(recording, peaks, use, window_ns))]
     if not points:
         return pb.Roofline(problem=_NO_WORK)
     points.sort(key=lambda point: -point.total_ns)
-    shown = points[:MOST_POINTS]
+    shown = points[:MAX_POINTS]
     return pb.Roofline(
         bandwidth=peaks.bandwidth * GIGA,
         basis=peaks.basis,
@@ -60,38 +60,38 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
 
 
 def _roofs(peaks: Peaks, used: set[str]) -> list[pb.Roof]:
-    """The arithmetic roofs of the precisions that occur, the highest first."""
+    """Returns the arithmetic roofs of the used precisions, highest first."""
     rates = {f"{kind} tensor": rate for kind, rate in peaks.tensor.items()}
     if peaks.vector is not None:
         rates["fp32 vector"] = peaks.vector
-    found = [pb.Roof(precision=name, flops_per_s=rate * TERA) for name, rate in rates.items() if name in used]
-    return sorted(found, key=lambda roof: -roof.flops_per_s)
+    roofs = [pb.Roof(precision=name, flops_per_s=rate * TERA) for name, rate in rates.items() if name in used]
+    return sorted(roofs, key=lambda roof: -roof.flops_per_s)
 
 
 def _uses(recording: Recording) -> Iterator[_Use]:
-    """The operators that launched kernels in the window, those of one signature together."""
+    """Yields the operators that launched kernels in the window, grouped by signature and kernel."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
-    called, operator = trace.calling_operators
+    has_operator, operator = trace.calling_operators
     inside = (ops.start >= steps.begin) & (ops.start < steps.end)
-    rows = np.flatnonzero(ops.launched & called[ops.call] & inside) if len(trace.calls) else np.empty(0, np.intp)
+    rows = np.flatnonzero(ops.launched & has_operator[ops.call] & inside) if len(trace.calls) else np.empty(0, np.intp)
     if not len(rows):
         return
     length = ops.end[rows] - ops.start[rows]
-    operators, call = np.unique(operator[ops.call[rows]], return_inverse=True)
+    operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
     longest = np.full(len(operators), -1)
     by_length = np.argsort(length, kind="stable")
-    longest[call[by_length]] = rows[by_length]
-    taken = np.bincount(call, weights=length).astype(np.int64)
+    longest[group[by_length]] = rows[by_length]
+    device_time = np.bincount(group, weights=length).astype(np.int64)
     keys = np.stack([trace.events.name[operators], trace.events.signature[operators], ops.name[longest]], axis=1)
     distinct, which, calls = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    time = np.bincount(which.reshape(-1), weights=taken).astype(np.int64)
+    time = np.bincount(which.reshape(-1), weights=device_time).astype(np.int64)
     for key, ns, count in zip(distinct.tolist(), time.tolist(), calls.tolist(), strict=True):
         if key[1]:
             yield _Use(key[0], key[1], key[2], ns, count)
 
 
 def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> pb.RoofPoint | None:
-    """The point of a use; None where its work, its bytes or its precision are not known, or cannot be."""
+    """Returns the point of a use; None if its work, bytes or precision are unknown or implausible."""
     trace = recording.trace
     operands = operands_of(trace.signatures[use.signature])
     if operands is None or use.time <= 0:
@@ -107,8 +107,8 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
     if rate >= IMPLAUSIBLE_FROM * peak * TERA:
         return None
     return pb.RoofPoint(
-        name=name[:LONGEST_NAME],
-        shapes=", ".join(str(list(dims)) for dims in operands.dims if dims)[:LONGEST_SHAPES],
+        name=name[:MAX_POINT_NAME_LENGTH],
+        shapes=", ".join(str(list(dims)) for dims in operands.dims if dims)[:MAX_SHAPES_LENGTH],
         precision=_label(precision),
         intensity=work / moved,
         flops_per_s=rate,
@@ -119,7 +119,7 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
 
 
 def _label(precision: Precision) -> str:
-    """As the roofs are called: half types on ordinary units run against the fp32 roof."""
+    """Returns the name of the roof; half types on vector units are bounded by the fp32 roof."""
     if precision.unit == "vector":
         return "fp32 vector"
     return f"{'fp32_matrix' if precision.dtype == 'fp32' else precision.dtype} tensor"

@@ -1,4 +1,4 @@
-"""Tables of waits, by the place in the program, and of copies, by their kind."""
+"""Tables of waits, by their place in the program, and of copies, by their kind."""
 
 from collections import defaultdict
 
@@ -12,70 +12,70 @@ from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.units import NS_PER_S
 
-MOST_ROWS = 100
-LONGEST_NAME = 300
-MOST_THREADS = 16  # whose lines are looked up, those with most waits
+MAX_SYNC_ROWS = 100
+MAX_SYNC_NAME_LENGTH = 300
+MAX_FRAME_THREADS = 16  # look up Python lines for the threads with most waits
 _COPIES = (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY, Work.PEER_COPY)
 
-Place = tuple[str, str, str]  # kind, operator, line
+ProgramPlace = tuple[str, str, str]  # kind, operator, line
 
 
-def add_waits(recording: Recording, answer: pb.Tables) -> None:
-    """The waits behind which the device idled, those of one place together, the dearest first."""
+def add_waits(recording: Recording, tables: pb.Tables) -> None:
+    """Adds the waits that left the device idle, grouped by their place in the program, costliest first."""
     if not recording.on_device:
         return
-    at: defaultdict[Place, list[CostlyWait]] = defaultdict(list)
+    by_place: defaultdict[ProgramPlace, list[CostlyWait]] = defaultdict(list)
     waits = costly_waits_of(recording)
     for wait, line in zip(waits, _lines(recording, waits), strict=True):
-        at[wait.kind, wait.operator, line].append(wait)
-    dearest = sorted(at.items(), key=lambda item: -sum(wait.cost for wait in item[1]))
-    for (kind, operator, line), those in dearest[:MOST_ROWS]:
-        cost, worst = sum(wait.cost for wait in those), max(those, key=lambda wait: wait.cost)
-        answer.syncs.add(
+        by_place[wait.kind, wait.operator, line].append(wait)
+    costliest = sorted(by_place.items(), key=lambda item: -sum(wait.cost for wait in item[1]))
+    for (kind, operator, line), group in costliest[:MAX_SYNC_ROWS]:
+        cost, worst = sum(wait.cost for wait in group), max(group, key=lambda wait: wait.cost)
+        tables.syncs.add(
             kind=kind,
-            operator=operator[:LONGEST_NAME],
-            line=line[:LONGEST_NAME],
-            calls=len(those),
-            waited_ns=float(sum(wait.end - wait.begin for wait in those)),
+            operator=operator[:MAX_SYNC_NAME_LENGTH],
+            line=line[:MAX_SYNC_NAME_LENGTH],
+            calls=len(group),
+            waited_ns=float(sum(wait.end - wait.begin for wait in group)),
             cost_ns=float(cost),
-            share=cost / answer.window_ns,
+            share=cost / tables.window_ns,
             begin_ns=float(worst.begin),
             end_ns=float(worst.end),
         )
 
 
 def _lines(recording: Recording, waits: tuple[CostlyWait, ...]) -> list[str]:
-    """For each wait the user's line that it stands on; empty where no frames were recorded."""
+    """Returns the user's line of each wait; empty if no frames were recorded."""
     trace, lines = recording.trace, [""] * len(waits)
-    places: defaultdict[int, list[int]] = defaultdict(list)
-    for place, wait in enumerate(waits):
-        places[wait.thread].append(place)
-    for thread in sorted(places, key=lambda one: -len(places[one]))[:MOST_THREADS]:
-        mine = places[thread]
-        rows = frames_of(recording, thread).at(np.array([waits[place].begin for place in mine], np.int64))
-        for place, row in zip(mine, rows.tolist(), strict=True):
-            lines[place] = trace.names[trace.events.name[row]] if row >= 0 else ""
+    by_thread: defaultdict[int, list[int]] = defaultdict(list)
+    for index, wait in enumerate(waits):
+        by_thread[wait.thread].append(index)
+    for thread in sorted(by_thread, key=lambda row: -len(by_thread[row]))[:MAX_FRAME_THREADS]:
+        indices = by_thread[thread]
+        rows = frames_of(recording, thread).at(np.array([waits[index].begin for index in indices], np.int64))
+        for index, row in zip(indices, rows.tolist(), strict=True):
+            lines[index] = trace.names[trace.events.name[row]] if row >= 0 else ""
     return lines
 
 
-def add_copies(recording: Recording, answer: pb.Tables) -> None:
-    """Copies and fills in the window, by the profiler's own words for them, the longest first."""
+def add_copies(recording: Recording, tables: pb.Tables) -> None:
+    """Adds the copies and fills of the window, grouped by the profiler's names for them, longest first."""
     ops, steps = recording.trace.device_ops, recording.steps
     ops = ops.take(np.isin(ops.work, _COPIES) & (ops.end > steps.begin) & (ops.start < steps.end))
-    copied = np.array([name.lower().startswith("mem") for name in recording.trace.names], np.bool_)
-    ops = ops.take(copied[ops.name])
+    is_copy = np.array([name.lower().startswith("mem") for name in recording.trace.names], np.bool_)
+    ops = ops.take(is_copy[ops.name])
     groups = groups_of(ops.name, ops.start, ops.end)
     size = groups.summed(ops.bytes)
-    for place in groups.order[:MOST_ROWS].tolist():
-        longest = groups.longest[place]
-        row = answer.copies.add(
-            name=recording.trace.names[int(groups.value[place])][:LONGEST_NAME],
-            calls=int(groups.count[place]),
-            bytes=float(size[place]),
-            total_ns=float(groups.total[place]),
-            share=float(groups.total[place]) / answer.window_ns,
+    for group in groups.order[:MAX_SYNC_ROWS].tolist():
+        longest = groups.longest[group]
+        row = tables.copies.add(
+            name=recording.trace.names[int(groups.value[group])][:MAX_SYNC_NAME_LENGTH],
+            calls=int(groups.count[group]),
+            bytes=float(size[group]),
+            total_ns=float(groups.total[group]),
+            share=float(groups.total[group]) / tables.window_ns,
             begin_ns=float(ops.start[longest]),
             end_ns=float(ops.end[longest]),
         )
-        if size[place] > 0 and groups.total[place] > 0:
-            row.bytes_per_s = float(size[place]) / float(groups.total[place]) * NS_PER_S
+        if size[group] > 0 and groups.total[group] > 0:
+            row.bytes_per_s = float(size[group]) / float(groups.total[group]) * NS_PER_S

@@ -1,6 +1,6 @@
-"""A stretch of a recording as a small trace of its own, for another viewer: Chrome's trace JSON, gzipped.
+"""Exports a time range of a recording as a small trace for other viewers: Chrome's trace JSON, gzipped.
 
-Written anew from the tables, so it carries none of what stood in the file's head (hosts, users, environment).
+It is written from the tables, so it contains none of the file's metadata (hosts, users, environment).
 """
 
 import gzip
@@ -15,7 +15,7 @@ from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 from tb_bottleneck.units import NS_PER_US
 
-MOST_EVENTS = 200_000  # some 40 MB of JSON, 4 MB gzipped
+MAX_SLICE_EVENTS = 200_000  # some 40 MB of JSON, 4 MB gzipped
 _CATEGORY = {
     Kind.CPU_OP: "cpu_op",
     Kind.ANNOTATION: "user_annotation",
@@ -29,30 +29,35 @@ _CATEGORY = {
 
 
 def slice_of(trace: Trace, begin: int, end: int) -> bytes:
-    """What reaches into [begin, end) ns. Where that is more than MOST_EVENTS, the shortest are left out and counted."""
+    """Returns the events that reach into [begin, end) ns; beyond MAX_SLICE_EVENTS, the shortest are omitted.
+
+    The number of omitted events is written to the slice.
+    """
     events = trace.events
     rows = np.flatnonzero((events.start < end) & (events.end > begin) & np.isin(events.kind, tuple(_CATEGORY)))
-    left_out = max(0, len(rows) - MOST_EVENTS)
+    left_out = max(0, len(rows) - MAX_SLICE_EVENTS)
     if left_out:
-        rows = np.sort(rows[np.argsort(-events.duration[rows], kind="stable")[:MOST_EVENTS]])
-    about = {"displayTimeUnit": "ns", "cut_by": "tb_bottleneck", "events_left_out": left_out}
-    content = {**about, "traceEvents": [*_names(trace, rows), *_whole(trace, rows), *_flows(trace, rows)]}
+        rows = np.sort(rows[np.argsort(-events.duration[rows], kind="stable")[:MAX_SLICE_EVENTS]])
+    metadata = {"displayTimeUnit": "ns", "cut_by": "tb_bottleneck", "events_left_out": left_out}
+    content = {**metadata, "traceEvents": [*_names(trace, rows), *_complete_events(trace, rows), *_flows(trace, rows)]}
     return gzip.compress(json.dumps(content, separators=(",", ":")).encode(), compresslevel=3, mtime=0)
 
 
 def _names(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
+    """Yields the events that name the threads."""
     for row in np.unique(trace.events.thread[rows]).tolist():
-        told = trace.threads[row]
-        pid, tid = _number(told.process), _number(told.thread)
-        if told.name:
-            yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": told.name}}
+        thread = trace.threads[row]
+        pid, tid = _number(thread.process), _number(thread.thread)
+        if thread.name:
+            yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": thread.name}}
 
 
-def _whole(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
+def _complete_events(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
+    """Yields the events with begin and duration."""
     events = trace.events.take(rows)
     on_device = np.isin(events.kind, DEVICE_KINDS)
     for row in range(len(rows)):
-        told = trace.threads[int(events.thread[row])]
+        thread = trace.threads[int(events.thread[row])]
         args: dict[str, Any] = {}
         if events.correlation[row]:
             args["correlation"] = int(events.correlation[row])
@@ -64,8 +69,8 @@ def _whole(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
             "ph": "X",
             "cat": _CATEGORY[Kind(int(events.kind[row]))],
             "name": trace.names[int(events.name[row])],
-            "pid": _number(told.process),
-            "tid": _number(told.thread),
+            "pid": _number(thread.process),
+            "tid": _number(thread.thread),
             "ts": int(events.start[row]) / NS_PER_US,
             "dur": int(events.duration[row]) / NS_PER_US,
             "args": args,
@@ -73,7 +78,7 @@ def _whole(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
 
 
 def _flows(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
-    """Arrows from launching calls to their work on the device."""
+    """Yields the arrows from launching calls to their work on the device."""
     events = trace.events.take(rows)
     calls = {
         int(events.correlation[row]): row
@@ -83,14 +88,14 @@ def _flows(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
         call = calls.get(int(events.correlation[row]))
         if call is not None:
             for phase, at in (("s", call), ("f", row)):
-                told = trace.threads[int(events.thread[at])]
+                thread = trace.threads[int(events.thread[at])]
                 yield {
                     "ph": phase,
                     "id": int(events.correlation[row]),
                     "cat": "ac2g",
                     "name": "ac2g",
-                    "pid": _number(told.process),
-                    "tid": _number(told.thread),
+                    "pid": _number(thread.process),
+                    "tid": _number(thread.thread),
                     "ts": int(events.start[at]) / NS_PER_US,
                     **({"bp": "e"} if phase == "f" else {}),
                 }

@@ -10,7 +10,7 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 
 @dataclass(frozen=True)
-class Line:
+class EvidenceLine:
     """A line of evidence: which measure it shows, under which label, and what the number is held against.
 
     `optional` ones are left out where their measure is missing: that they are is no news to whoever reads them.
@@ -30,7 +30,7 @@ class CauseAdvice:
     summary: str
     code: Template  # may use the figures of the evidence, as $measure
     confirm: str
-    evidence: tuple[Line, ...]
+    evidence: tuple[EvidenceLine, ...]
     headline: Template | None  # where the cause says it better than the regime; may use its evidence, as $measure
 
 
@@ -80,7 +80,7 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
         code=Template(raw["code"].strip()),
         confirm=raw["confirm"],
         evidence=tuple(
-            Line(e["measure"], e["label"], e.get("compared_with", ""), e.get("optional", False))
+            EvidenceLine(e["measure"], e["label"], e.get("compared_with", ""), e.get("optional", False))
             for e in raw.get("evidence", ())
         ),
         headline=Template(raw["headline"]) if "headline" in raw else None,

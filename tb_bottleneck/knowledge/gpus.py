@@ -111,6 +111,17 @@ def known_names() -> tuple[str, ...]:
     return tuple(raw["name"] for raw in load("gpus.toml")["gpu"])
 
 
+def multiprocessors_of(name: str) -> int | None:
+    """Returns the number of multiprocessors or compute units of the device with this name in gpus.toml, if known."""
+    return _multiprocessor_counts().get(name)
+
+
+@cache
+def _multiprocessor_counts() -> Mapping[str, int]:
+    counts = load("gpus.toml")["multiprocessors"]
+    return {name: number for entry in counts for name, number in entry["of"].items()}
+
+
 @cache
 def rates() -> tuple[Mapping[str, Any], ...]:
     """The factors of the formula, by compute capability and line."""

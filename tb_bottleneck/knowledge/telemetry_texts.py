@@ -6,7 +6,7 @@ from functools import cache
 from string import Template
 from typing import Any
 
-from tb_bottleneck.knowledge.advice_texts import CauseAdvice, Line, regime_advice
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 _FILE = "advice/telemetry.toml"
@@ -19,9 +19,9 @@ class TelemetryAdvice:
     headline: Mapping[str, Template]
     because: Mapping[str, Template]
     causes: Mapping[str, CauseAdvice]
-    lines: Mapping[str, Line]
-    stretch: Mapping[str, Template]
-    joined: Mapping[str, Template]
+    lines: Mapping[str, EvidenceLine]
+    phase: Mapping[str, Template]
+    cross_check: Mapping[str, Template]
     """Sentences about a trace and the telemetry of one process."""
 
 
@@ -33,14 +33,14 @@ def telemetry_advice() -> TelemetryAdvice:
         headline={regime: Template(text) for regime, text in raw["headline"].items()},
         because={status: Template(text) for status, text in raw["because"].items()},
         causes={name: _cause(name, entry) for name, entry in raw["cause"].items()},
-        stretch={name: Template(text) for name, text in raw["stretch"].items()},
-        joined={name: Template(text) for name, text in raw["joined"].items()},
-        lines={name: _line(name, entry) for name, entry in raw["line"].items()},
+        phase={name: Template(text) for name, text in raw["phase"].items()},
+        cross_check={name: Template(text) for name, text in raw["cross_check"].items()},
+        lines={name: _line(name, entry) for name, entry in raw["evidence"].items()},
     )
 
 
-def _line(name: str, raw: Mapping[str, Any]) -> Line:
-    return Line(name, raw["label"], raw.get("compared_with", ""), optional=bool(raw.get("optional", False)))
+def _line(name: str, raw: Mapping[str, Any]) -> EvidenceLine:
+    return EvidenceLine(name, raw["label"], raw.get("compared_with", ""), optional=bool(raw.get("optional", False)))
 
 
 def _cause(name: str, raw: Mapping[str, Any]) -> CauseAdvice:

@@ -1,17 +1,18 @@
-"""What the rules are given: the account, and every other measure for the asking. A rule never sees a trace."""
+"""The measures of one recording: what rules judge by. A rule never sees the recording itself."""
 
 from collections.abc import Callable, Sized
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from tb_bottleneck.attribution.account import Account
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
 
-# Takes the Recording of a trace or the TelemetryRecording of a process: a rule uses one of them, never both.
-MeasureFunction = Callable[[Any], Measure | Missing]
+__all__ = ["EvidenceSource", "MeasureFunction", "Measures", "Recording", "Source", "TelemetryRecording"]
 
 
-class Witness(Protocol):
-    """What measures are taken of."""
+class EvidenceSource(Protocol):
+    """What measures are taken from: the recording of a trace, or the telemetry of one process."""
 
     @property
     def account(self) -> Account:
@@ -20,7 +21,7 @@ class Witness(Protocol):
 
     @property
     def on_device(self) -> bool:
-        """Whether an accelerator worked; else the CPU is the device."""
+        """True if an accelerator worked; otherwise the CPU is the device."""
         ...
 
     @property
@@ -29,41 +30,51 @@ class Witness(Protocol):
         ...
 
 
-class Measures:
-    """Measures of one recording. A measure is asked for by its function, taken once, and kept."""
+Source = TypeVar("Source", bound=EvidenceSource)
+"""The evidence source of measures, rules and verdicts: `Recording` (a trace) or `TelemetryRecording`.
 
-    def __init__(self, recording: Witness) -> None:
-        self._recording = recording
+It keeps the two apart: a telemetry rule that names a measure of traces is a type error.
+"""
+
+MeasureFunction = Callable[[Source], Measure | Missing]
+"""Takes one measure. Its name is the key of the measure in verdicts and in the advice texts."""
+
+
+class Measures(Generic[Source]):
+    """The measures of one recording. Each is taken on first use and cached by its key."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._taken: dict[str, Measure | Missing] = {}
 
-    def __call__(self, measure: MeasureFunction) -> Measure | Missing:
-        """The measure that this function takes; its name is its key."""
+    def __call__(self, measure: MeasureFunction[Source]) -> Measure | Missing:
+        """Return the measure that this function takes."""
         key = measure.__name__
         if key not in self._taken:
-            self._taken[key] = measure(self._recording)
+            self._taken[key] = measure(self._source)
         return self._taken[key]
 
-    def value(self, measure: MeasureFunction, otherwise: float) -> float:
-        """The number of a measure; where it is missing, what the caller states to be true of a run without it."""
-        found = self(measure)
-        return otherwise if isinstance(found, Missing) else found.value
+    def value(self, measure: MeasureFunction[Source], otherwise: float) -> float:
+        """Return the number of a measure, or `otherwise` if the measure is missing."""
+        result = self(measure)
+        return otherwise if isinstance(result, Missing) else result.value
 
     @property
     def account(self) -> Account:
         """Every nanosecond of the window with its owner."""
-        return self._recording.account
+        return self._source.account
 
     @property
     def on_device(self) -> bool:
-        """Whether an accelerator worked; else the CPU is the device."""
-        return self._recording.on_device
+        """True if an accelerator worked; otherwise the CPU is the device."""
+        return self._source.on_device
 
     @property
     def steps(self) -> int:
-        """Steps in the window."""
-        return len(self._recording.steps)
+        """The number of steps in the window."""
+        return len(self._source.steps)
 
     @property
     def taken(self) -> dict[str, Measure | Missing]:
-        """Everything that was asked for so far, by key."""
+        """Every measure taken so far, by key."""
         return dict(self._taken)

@@ -1,1 +1,1 @@
-"""The HTTP edge: what TensorBoard loads, its routes, and the processes that read traces for it."""
+"""The TensorBoard plugin: its HTTP routes, and the worker processes that read traces for it."""

@@ -1,6 +1,6 @@
-"""The module that TensorBoard's entry point names: an import error here would keep TensorBoard from starting.
+"""The module of TensorBoard's entry point. An import error here would prevent TensorBoard from starting.
 
-So it imports the standard library and TensorBoard's own base class; the rest of the plugin is imported in `load`.
+It therefore imports only the standard library and TensorBoard's own base class; `load` imports the rest of the plugin.
 """
 
 import logging
@@ -12,20 +12,20 @@ logger = logging.getLogger(__name__)
 
 
 class BottleneckLoader(base_plugin.TBLoader):
-    """Loads the Bottlenecks tab, or tells in the log why it cannot and lets TensorBoard run without it."""
+    """Loads the Bottlenecks tab. If that fails, logs the reason and lets TensorBoard run without it."""
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin | None:
-        """The plugin, or None where it could not be loaded."""
+        """Returns the plugin, or None if it cannot be loaded."""
         try:
             from tb_bottleneck.plugin.plugin import BottleneckPlugin
 
             return BottleneckPlugin(context)
-        except ValueError as error:  # of an environment variable of ours: its message says what to give
+        except ValueError as error:  # an environment variable of ours is invalid; the message says what to set
             logger.error("The Bottlenecks tab is off: %s.", error)
-        except Exception as error:  # whatever is wrong with this installation, TensorBoard's other tabs must live
+        except Exception as error:  # whatever is wrong with this installation, TensorBoard's other tabs must work
             logger.error(
-                "The Bottlenecks tab is off: %s: %s. Look at `%s -m pip check`; `pip install --upgrade tb_bottleneck` "
-                "in the same environment mends most installations.",
+                "The Bottlenecks tab is off: %s: %s. Run `%s -m pip check`; `pip install --upgrade tb_bottleneck` "
+                "in the same environment fixes most installations.",
                 type(error).__name__,
                 error,
                 sys.executable,

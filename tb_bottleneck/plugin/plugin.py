@@ -1,4 +1,4 @@
-"""The plugin as TensorBoard sees it: its name, its tab, its routes, and whether it has anything to show."""
+"""The plugin class that TensorBoard uses: its name, its tab, its routes, and its threads."""
 
 import os
 
@@ -6,63 +6,66 @@ from tensorboard.plugins import base_plugin
 
 from tb_bottleneck.plugin.http.responses import App
 from tb_bottleneck.plugin.http.routes import Routes
-from tb_bottleneck.plugin.state.run_index import Runs
-from tb_bottleneck.plugin.state.telemetry_registry import Telemetries
-from tb_bottleneck.plugin.workers.analysis_queue import Analyses
-from tb_bottleneck.plugin.workers.limits import Limits
-from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.plugin.state.run_index import RunIndex
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.signals import PLUGIN_NAME
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 
 TAB_NAME = "Bottlenecks"
 ANALYSE = "tb_bottleneck.diagnosis.trace:diagnose"
-"""What a worker process calls for each recording, by its dotted name."""
+"""Dotted name of the function that a worker process calls for each recording."""
 ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
-"""What the process for questions calls for each of them."""
+"""Dotted name of the function that a worker process calls for each question."""
 
 
 class BottleneckPlugin(base_plugin.TBPlugin):
-    """One instance serves many threads; what changes lives in `Runs`, `Analyses`, `Questions`, behind their locks."""
+    """One instance serves many threads; all mutable state is behind the locks of its four parts."""
 
     plugin_name = PLUGIN_NAME
 
-    def __init__(self, context: base_plugin.TBContext, analyse: str = ANALYSE, limits: Limits | None = None) -> None:
-        self._runs = Runs(roots_of(context))
-        self._analyses = Analyses(analyse, limits or Limits.from_environment(os.environ))
-        self._questions = Questions(ANSWER, limits or Limits.from_environment(os.environ))
-        self._telemetries = Telemetries()
-        self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetries)
+    def __init__(
+        self, context: base_plugin.TBContext, analyse: str = ANALYSE, limits: WorkerLimits | None = None
+    ) -> None:
+        self._runs = RunIndex(roots_of(context))
+        self._analyses = AnalysisQueue(analyse, limits or WorkerLimits.from_environment(os.environ))
+        self._questions = QuestionQueue(ANSWER, limits or WorkerLimits.from_environment(os.environ))
+        self._telemetry = TelemetryRegistry()
+        self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetry)
 
     def get_plugin_apps(self) -> dict[str, App]:
-        """The routes of http_api.md."""
+        """Returns the routes of http_api.md."""
         return self._routes.apps()
 
     def is_active(self) -> bool:
-        """Always: where there is no recording, the tab tells how to make one.
+        """Returns True always: without a recording, the tab explains how to make one.
 
-        TensorBoard asks on each page load, so asking also starts the next look at the logdir, which nobody waits for.
+        TensorBoard calls this on each page load, so it also starts the next scan of the logdir, without waiting for it.
         """
         self._runs.latest()
         return True
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """The tab: an ES module whose `render()` draws the page; TensorBoard's reload button stays enabled."""
+        """Returns the tab: an ES module with a `render()` that draws the page. TensorBoard's reload button stays
+        enabled."""
         return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False)
 
     def close(self) -> None:
-        """Ends the threads and processes that belong to this plugin. TensorBoard never calls it; tests do."""
+        """Ends the threads and processes of this plugin. TensorBoard never calls it; tests do."""
         self._questions.close()
         self._analyses.close()
-        self._telemetries.close()
+        self._telemetry.close()
         self._runs.close()
 
 
 def logdir_of(context: base_plugin.TBContext) -> str:
-    """The logdir as the user gave it: `--logdir`, or `--logdir_spec`, or nothing."""
+    """Returns the logdir as the user specified it: `--logdir`, or `--logdir_spec`, or nothing."""
     return str(context.logdir or getattr(context.flags, "logdir_spec", "") or "")
 
 
 def roots_of(context: base_plugin.TBContext) -> tuple[Root, ...]:
-    """Where to look for recordings. Relative paths are resolved now: the working directory may change later."""
-    given = (Root(str(context.logdir)),) if context.logdir else parse_logdir_spec(logdir_of(context))
-    return tuple(root.resolved() for root in given)
+    """Returns the directories to scan. Relative paths are resolved now, because the working directory may change."""
+    roots = (Root(str(context.logdir)),) if context.logdir else parse_logdir_spec(logdir_of(context))
+    return tuple(root.resolved() for root in roots)

@@ -1,96 +1,100 @@
-"""communication: a collective runs that no compute hides.
+"""communication: a collective runs that is not hidden by compute.
 
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
 Formula: that time / the window.
 Threshold: fires at 10 % of the window.
-Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages count
-as small below 1 MB: DistributedDataParallel's own first bucket is of that size, the others are of 25 MB. A link counts
-as slow below half of what the device's own PCIe slot carries: within one machine there is none slower.
+Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
+small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
+half of the rate of the device's own PCIe slot: no link within one machine is slower.
 """
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.collectives import (
+    all_to_all_collectives,
     backend,
     bus_bandwidth,
-    bytes_exchanged,
+    collective_bytes,
     collectives,
-    dearest_collective,
-    devices_driven,
+    collectives_after_backward,
+    costliest_collective,
+    data_parallel_devices,
     hidden_collectives,
-    late_collectives,
     message_size,
-    paired_collectives,
-    peer_link,
+    point_to_point_collectives,
     ranks,
     shard_collectives,
-    staged_collectives,
+    slot_bandwidth,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
-SMALL_BYTES, MANY = 1_000_000, 20
+SMALL_BYTES, MANY_COLLECTIVES = 1_000_000, 20
 HIDDEN, LATE = 0.20, 0.50
-# What takes most of the time is what to change.
-MOSTLY = 0.5
-SLOW_LINK = 0.5
+# The kind of collective that takes most of the time is the one to fix.
+MAIN_COLLECTIVE_SHARE = 0.5
+SLOW_INTERCONNECT_SHARE = 0.5
 HOST_BACKENDS = ("gloo", "mpi")
 
 
-def judge(measures: Measures) -> Judgement:
-    """One rank alone cannot tell a slow peer from a slow link, unless even its best message was slow."""
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Return the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
     return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.COMMUNICATION)
-    sizes = (collectives, message_size, bytes_exchanged, ranks)
-    evidence = (dearest_collective, hidden_collectives, bus_bandwidth, *sizes)
-    if measures.value(staged_collectives, otherwise=0.0) >= MOSTLY:
-        # A stage that waits for another looks like a slow link, and its messages are small besides.
+    sizes = (collectives, message_size, collective_bytes, ranks)
+    evidence = (costliest_collective, hidden_collectives, bus_bandwidth, *sizes)
+    if measures.value(point_to_point_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
+        # A pipeline stage that waits for another looks like a slow link with small messages.
         return (Cause("pipeline_bubble", share, evidence),)
     causes = []
-    if measures.value(devices_driven, otherwise=0.0) > 1:
-        causes.append(Cause("data_parallel", share, (devices_driven, collectives, dearest_collective)))
+    if measures.value(data_parallel_devices, otherwise=0.0) > 1:
+        causes.append(Cause("data_parallel", share, (data_parallel_devices, collectives, costliest_collective)))
     if _on_the_host(measures):
         causes.append(Cause("slow_backend", share, (backend, *sizes)))
     if _slow_link(measures):
-        causes.append(Cause("slow_interconnect", share, (bus_bandwidth, peer_link, *sizes)))
+        causes.append(Cause("slow_interconnect", share, (bus_bandwidth, slot_bandwidth, *sizes)))
     if _after_backward(measures):
-        causes.append(Cause("no_overlap", share, (hidden_collectives, late_collectives, *sizes)))
+        causes.append(Cause("no_overlap", share, (hidden_collectives, collectives_after_backward, *sizes)))
     if _small(measures):
         causes.append(Cause("small_messages", share, sizes))
     return tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
 
 
-def _by_kind(measures: Measures) -> str:
-    """What there is to do about exposed collectives depends on who needs them: shards, tables, experts, gradients."""
-    if measures.value(paired_collectives, otherwise=0.0) >= MOSTLY:
+def _by_kind(measures: Measures[Recording]) -> str:
+    """Return the cause. The fix for exposed collectives depends on their use: shards, tables, experts, gradients."""
+    if measures.value(all_to_all_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_all_to_all"
-    if measures.value(shard_collectives, otherwise=0.0) >= MOSTLY:
+    if measures.value(shard_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_shards"
     return "exposed_collectives"
 
 
-def _on_the_host(measures: Measures) -> bool:
-    told = measures(backend)
-    return measures.on_device and isinstance(told, Measure) and told.text in HOST_BACKENDS
+def _on_the_host(measures: Measures[Recording]) -> bool:
+    name = measures(backend)
+    return measures.on_device and isinstance(name, Measure) and name.text in HOST_BACKENDS
 
 
-def _slow_link(measures: Measures) -> bool:
-    reached, given = measures(bus_bandwidth), measures(peer_link)
-    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
+def _slow_link(measures: Measures[Recording]) -> bool:
+    reached, given = measures(bus_bandwidth), measures(slot_bandwidth)
+    return (
+        isinstance(reached, Measure)
+        and isinstance(given, Measure)
+        and reached.value < SLOW_INTERCONNECT_SHARE * given.value
+    )
 
 
-def _after_backward(measures: Measures) -> bool:
-    late = measures.value(late_collectives, otherwise=0.0) >= LATE
+def _after_backward(measures: Measures[Recording]) -> bool:
+    late = measures.value(collectives_after_backward, otherwise=0.0) >= LATE
     return late and measures.value(hidden_collectives, otherwise=1.0) < HIDDEN
 
 
-def _small(measures: Measures) -> bool:
+def _small(measures: Measures[Recording]) -> bool:
     size = measures.value(message_size, otherwise=float(SMALL_BYTES))
-    return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY
+    return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY_COLLECTIVES
 
 
 RULE = Rule(Regime.COMMUNICATION, judge, FIRES_AT)

@@ -1,40 +1,41 @@
-"""compute: kernels run that the arithmetic units bound; on a CPU run, operators that do many operations per byte.
+"""compute: kernels run that are limited by arithmetic; on a CPU run, operators with many operations per byte.
 
 Signal: device time of matrix products, convolutions and attention, by their names.
-Formula: that time / the window; where shapes were recorded, a kernel counts here if its arithmetic takes longer at the
-device's peak than its traffic at the device's bandwidth. Of what faster units or aligned shapes could save, half counts
-as recoverable: casts and the smaller kernels around keep the rest (an estimate, until replays measure it).
+Formula: that time / the window; if shapes were recorded, a kernel counts here if its arithmetic takes longer at the
+device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
+half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
+it).
 Threshold: fires at 50 % of the window.
-Source: more than half of the window is where a device regime bounds the run; which kernels contract is in
-knowledge/kernels.toml. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
+Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
+that contract. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
     misaligned_kernel,
     misaligned_products,
-    peaks_from,
+    peak_source,
     reached_by_type,
     roofs_known,
-    tf32_offered,
+    tf32_available,
     types_multiplied,
 )
-from tb_bottleneck.measures.trace.kernels import cores, dearest_kernel, threads_per_core, torch_threads
+from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.
 OVERSUBSCRIBED = 1.0
-# A tenth of the window in such kernels is worth a sentence: traceml's warning level for overheads.
-WORTH_NAMING = 0.10
-RECOVERABLE = 0.5
+# A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
+MIN_PRODUCT_SHARE = 0.10
+RECOVERABLE_OF_PRODUCTS = 0.5
 
 
-def judge(measures: Measures) -> Judgement:
-    """On the CPU, threads beyond the cores slow every operator: then the operators' own time is what is at stake."""
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Return the judgement. On the CPU, more threads than cores slow every operator: all operator time is at stake."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:
@@ -42,26 +43,25 @@ def judge(measures: Measures) -> Judgement:
         cause = Cause("oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores), bounded=False)
         return Judgement(FIRES, share, at_stake, (cause,))
     causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
-    recoverable = RECOVERABLE * sum(cause.cost_share for cause in causes)
+    recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(status, share, min(recoverable, share), causes, (dearest_kernel, compute_reached, roofs_known))
+    return Judgement(status, share, min(recoverable, share), causes, (costliest_kernel, compute_reached, roofs_known))
 
 
-def _full_precision(measures: Measures) -> Cause | None:
+def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
     share = measures.value(full_precision_products, otherwise=0.0)
-    if share < WORTH_NAMING:
+    if share < MIN_PRODUCT_SHARE:
         return None
-    name = "fp32_matmul" if measures.value(tf32_offered, otherwise=0.0) else "fp32_without_tf32"
-    return Cause(name, share, (full_precision_products, types_multiplied, dearest_kernel), bounded=False)
+    name = "fp32_matmul" if measures.value(tf32_available, otherwise=0.0) else "fp32_without_tf32"
+    return Cause(name, share, (full_precision_products, types_multiplied, costliest_kernel), bounded=False)
 
 
-def _misaligned(measures: Measures) -> Cause | None:
+def _misaligned(measures: Measures[Recording]) -> Cause[Recording] | None:
     share = measures.value(misaligned_products, otherwise=0.0)
-    if share < WORTH_NAMING:
+    if share < MIN_PRODUCT_SHARE:
         return None
-    return Cause(
-        "misaligned_shapes", share, (misaligned_products, misaligned_kernel, reached_by_type, peaks_from), bounded=False
-    )
+    evidence = (misaligned_products, misaligned_kernel, reached_by_type, peak_source)
+    return Cause("misaligned_shapes", share, evidence, bounded=False)
 
 
 RULE = Rule(Regime.COMPUTE, judge, FIRES_AT)

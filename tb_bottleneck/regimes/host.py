@@ -6,7 +6,7 @@ Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.host_dispatch import host_lines, longest_host_pause, steps_between_pauses
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -14,12 +14,12 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 FIRES_AT = 0.10
 
 
-def judge(measures: Measures) -> Judgement:
-    """Which Python it was, only recorded stacks can tell."""
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Return the judgement. Only recorded stacks show the Python code that ran."""
     return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     evidence = (longest_host_pause, host_lines, steps_between_pauses)
     return (Cause("host_python", measures.account.share(Regime.HOST), evidence),)
 

@@ -1,30 +1,28 @@
-"""input: the device is idle while the host waits for, or makes, the next batch.
+"""input: the device is idle while the host waits for the next batch or creates it.
 
 Signal: idle device time while the training thread is inside DataLoader.__next__.
 Formula: that time / the window.
-Threshold: fires at 5 % of the window; abstains below it where no DataLoader was recorded, since a loader of another
-kind shows as Python.
-Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is named
-where frames that read take half of the loader's time, or fetches of three times the median and more (the method's rule
-for outliers) a third of it: then more of the same workers would wait for the same storage.
+Threshold: fires at 5 % of the window; abstains below it if no DataLoader was recorded, since a loader of another kind
+appears as Python.
+Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
+cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
+rule for outliers) take a third of it: more workers would wait for the same storage.
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.loader import (
     cores_available,
     loader_fetch,
     loader_idle,
     loader_iterator,
-    workers_factor,
-    workers_needed,
-)
-from tb_bottleneck.measures.trace.loader_fetches import (
+    loader_reads,
     preparing_lines,
-    reading,
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+    workers_factor,
+    workers_needed,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -33,20 +31,20 @@ FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
 
 
-def judge(measures: Measures) -> Judgement:
-    """Names the cause by what fetches do, then by the iterator: one process loads in the training thread."""
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Return the judgement. Fetches determine the cause first, then the kind of iterator."""
     return idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, seen_by=loader_fetch)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.INPUT)
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
     if _waits_for_storage(measures):
-        evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, reading, loader_iterator)
+        evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator)
         return (Cause("slow_storage", share, evidence),)
     if kind == "_SingleProcessDataLoaderIter":
-        evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, reading)
+        evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
         evidence = (loader_idle, usual_fetch, slowest_fetch, loader_iterator, workers_factor, cores_available)
@@ -56,8 +54,8 @@ def _causes(measures: Measures) -> tuple[Cause, ...]:
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
 
 
-def _waits_for_storage(measures: Measures) -> bool:
-    reads = measures.value(reading, otherwise=0.0)
+def _waits_for_storage(measures: Measures[Recording]) -> bool:
+    reads = measures.value(loader_reads, otherwise=0.0)
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 
 

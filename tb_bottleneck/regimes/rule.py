@@ -1,80 +1,92 @@
-"""What a rule is: a value that pairs a regime with the function that judges it."""
+"""A rule: a value that pairs a regime with the function that judges it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Generic
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.regime import Regime
 
 FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 
 
 @dataclass(frozen=True)
-class Cause:
-    """Why a regime owns time. `cost_share` is the share of the window at stake; `evidence` are the measures that show
-    it.
+class Cause(Generic[Source]):
+    """A reason why a regime owns time, with its own fix.
 
-    `bounded` tells whether removing the cause can at best give back `cost_share`; else no gain is stated.
+    `cost_share` is the share of the window at stake. `evidence` are the measures that show the cause. `bounded` is True
+    if removing the cause recovers at most `cost_share`; otherwise no gain is stated.
     """
 
     name: str
     cost_share: float
-    evidence: tuple[MeasureFunction, ...]
+    evidence: tuple[MeasureFunction[Source], ...]
     bounded: bool = True
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """The answer of a rule. `recoverable` is the share of the window that curing the regime could give back at most.
+class Judgement(Generic[Source]):
+    """The result of a rule.
 
-    `missing` names the signals without which the rule abstains.
+    `recoverable` is the largest share of the window that fixing the regime could recover. `missing` names the signals
+    that the rule lacks when it abstains.
     """
 
     status: str
     share: float
     recoverable: float = 0.0
-    causes: tuple[Cause, ...] = ()
-    evidence: tuple[MeasureFunction, ...] = ()
+    causes: tuple[Cause[Source], ...] = ()
+    evidence: tuple[MeasureFunction[Source], ...] = ()
     missing: str = ""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A regime, how it is judged, and from which share of the window on it fires."""
+class Rule(Generic[Source]):
+    """A regime, the function that judges it, and the share of the window from which it fires."""
 
     regime: Regime
-    judge: Callable[[Measures], Judgement]
+    judge: Callable[[Measures[Source]], Judgement[Source]]
     fires_at: float
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A judged regime with the measures it rests on, by key."""
+class Verdict(Generic[Source]):
+    """A judged regime with the measures that the judgement rests on, by key."""
 
     regime: Regime
-    judgement: Judgement
+    judgement: Judgement[Source]
     facts: dict[str, Measure | Missing] = field(default_factory=dict)
 
 
+AnyCause = Cause[Any]
+AnyVerdict = Verdict[Any]
+"""For report builders: they take no measures, so the evidence source does not matter."""
+
+
 def idle_judgement(
-    measures: Measures,
+    measures: Measures[Source],
     regime: Regime,
     fires_at: float,
-    causes: Callable[[Measures], tuple[Cause, ...]],
+    causes: Callable[[Measures[Source]], tuple[Cause[Source], ...]],
     recoverable: float = 1.0,
-    seen_by: MeasureFunction | None = None,
-) -> Judgement:
-    """The judgement of a regime that keeps the device from working: it fires by its share of the account.
+    seen_by: MeasureFunction[Source] | None = None,
+) -> Judgement[Source]:
+    """Return the judgement of a regime in which the device does not compute. It fires by its share of the account.
 
-    `causes` is asked for them only where it fires.
-    `seen_by` is the measure without which the regime's time would not have been seen: where it is missing, a low share
-    says nothing, and the rule abstains.
+    Args:
+        measures: the measures of the recording.
+        regime: the regime to judge.
+        fires_at: the share of the window from which the regime fires.
+        causes: names the causes; called only if the regime fires.
+        recoverable: the part of the regime's share that a fix could recover.
+        seen_by: the measure that the regime's time cannot be seen without. If it is missing, a low share proves
+            nothing, and the rule abstains.
     """
     share = measures.account.share(regime)
     if share < fires_at:
-        seen = measures(seen_by) if seen_by is not None else None
-        if isinstance(seen, Missing):
-            return Judgement(ABSTAINS, share, share * recoverable, missing=seen.because)
+        signal = measures(seen_by) if seen_by is not None else None
+        if isinstance(signal, Missing):
+            return Judgement(ABSTAINS, share, share * recoverable, missing=signal.because)
         return Judgement(CLEAR, share, share * recoverable)
     return Judgement(FIRES, share, share * recoverable, causes(measures))

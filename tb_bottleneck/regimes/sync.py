@@ -1,16 +1,16 @@
-"""sync: the device ran dry because the host waited for it, until the queue is full again.
+"""sync: the device is idle because the host waited for it, until the launch queue is filled again.
 
-Signal: idle device time inside blocking calls, and the idle dispatching time behind them.
-Formula: that time, behind each call at most as much idle time as the call waited / the window. A wait over a busy
-device costs nothing.
+Signal: idle device time inside blocking calls, and the idle dispatching time after them.
+Formula: that time / the window; the idle time counted after a call is at most as long as the call waited. A wait while
+the device is busy costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
-one line of code, and worth naming earlier. What waits is in measures/trace/costly_syncs.py;
-the kind that costs most is the cause.
+one line of code, and worth reporting earlier. The kinds of waits are in measures/trace/costly_syncs.py; the costliest
+kind is the cause.
 """
 
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.collectives import devices_driven, devices_used, others_turns
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
+from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
@@ -27,14 +27,14 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-# From here on one read of all values would do for what several reads in a step do now.
+# From this many reads per step on, one read of all values can replace them.
 SEVERAL_READS = 2.0
-# Another kind of wait is worth its own finding from a quarter of the cost on.
-WORTH_NAMING = 0.25
-# Where another device of the process works for most of this time, the host waits for that one.
-MOSTLY = 0.5
+# A further kind of wait is worth its own finding from a quarter of the cost on.
+MIN_WAIT_KIND_SHARE = 0.25
+# If another device of the process works for most of this time, the host waits for that device.
+OTHER_DEVICES_SHARE = 0.5
 
-KINDS: dict[str, MeasureFunction] = {
+KINDS: dict[str, MeasureFunction[Recording]] = {
     "scalar_reads": read_waits,
     "blocking_uploads": upload_waits,
     "data_dependent_shapes": shape_waits,
@@ -42,25 +42,25 @@ KINDS: dict[str, MeasureFunction] = {
 }
 
 
-def judge(measures: Measures) -> Judgement:
-    """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Return the judgement. The costliest kind of wait comes first; only recorded stacks show the line that waits."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.SYNC)
-    in_turns = measures.value(others_turns, otherwise=0.0) >= MOSTLY * share
-    if in_turns and not measures.value(devices_driven, otherwise=0.0):
-        return (Cause("devices_take_turns", share, (others_turns, devices_used), bounded=False),)
+    in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
+    if in_turns and not measures.value(data_parallel_devices, otherwise=0.0):
+        return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
-    named = sorted((name for name, part in parts.items() if part >= WORTH_NAMING), key=lambda name: -parts[name])
+    named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
     return causes or (_cause(measures, "blocking_waits", share),)
 
 
-def _cause(measures: Measures, name: str, share: float) -> Cause:
+def _cause(measures: Measures[Recording], name: str, share: float) -> Cause[Recording]:
     waits = costly_reads if name == "scalar_reads" else costly_waits
     if name == "scalar_reads" and measures.value(costly_reads, otherwise=0.0) >= SEVERAL_READS:
         name = "metric_reads"

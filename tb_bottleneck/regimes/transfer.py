@@ -1,20 +1,20 @@
-"""transfer: a copy between host and device runs, or is staged, and no kernel runs beside it.
+"""transfer: a copy between host and device runs, or is staged, with no kernel next to it.
 
 Signal: copies on the device outside all kernels, and idle device time inside a copy call that blocks.
 Formula: that time / the window.
 Threshold: fires at 5 % of the window.
-Source: TraceLens reports exposed copies from 5 % of the GPU's time on. A link is named where the best copies of 1 MB
-and more from pinned memory stay below 80 % of what such copies reach over the device's own slot (STAS, ml-engineering:
-80 to 88 % of a link's raw rate). Copies to the host are named where they take half of the exposed time: to pin what is
-copied to the device does not help them.
+Source: TraceLens reports exposed copies from 5 % of the GPU's time on. The link is a cause if the fastest copies of at
+least 1 MB from pinned memory stay below 80 % of the rate that such copies reach over the device's own slot (STAS,
+ml-engineering: 80 to 88 % of a link's raw rate). Copies to the host are the cause if they take half of the exposed
+time: pinning the memory that is copied to the device does not help them.
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, Recording
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
-    copied_back,
-    copies_made,
+    copies_to_device,
+    copy_back_share,
     host_copies,
     link_bandwidth,
     pageable_bandwidth,
@@ -25,37 +25,37 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-SLOW_LINK = 0.8
-# What takes most of the time, or a quarter of the bytes and more, is what to change: a few pageable bytes, such as
-# labels, are not why large pinned copies are exposed.
-MOSTLY, WORTH_NAMING = 0.5, 0.25
+SLOW_LINK_SHARE = 0.8
+# The cause must take half of the time, or a quarter of the bytes: a few pageable bytes, such as labels, are not the
+# reason that large pinned copies are exposed.
+MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 
-def judge(measures: Measures) -> Judgement:
-    """Pageable memory is the first suspect: its copies are staged by the host. ROCm does not tell it from pinned."""
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Return the judgement. Pageable memory is the first suspect: the host stages its copies. ROCm does not show it."""
     return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 
-def _causes(measures: Measures) -> tuple[Cause, ...]:
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.TRANSFER)
     pageable = measures(pageable_copies)
-    if measures.value(copied_back, otherwise=0.0) >= MOSTLY:
-        causes = [Cause("large_results", share, (copied_back, bytes_copied_back, host_copies))]
+    if measures.value(copy_back_share, otherwise=0.0) >= MAIN_COPY_SHARE:
+        causes = [Cause("large_results", share, (copy_back_share, bytes_copied_back, host_copies))]
     elif isinstance(pageable, Missing):
-        causes = [Cause("exposed_copies", share, (host_copies, copies_made, pageable_copies))]
-    elif pageable.value > WORTH_NAMING * measures.value(host_copies, otherwise=0.0):
+        causes = [Cause("exposed_copies", share, (host_copies, copies_to_device, pageable_copies))]
+    elif pageable.value > MIN_PAGEABLE_SHARE * measures.value(host_copies, otherwise=0.0):
         evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth)
         causes = [Cause("pageable_copies", share, evidence)]
     else:
-        causes = [Cause("blocking_copies", share, (host_copies, copies_made, pinned_bandwidth, link_bandwidth))]
+        causes = [Cause("blocking_copies", share, (host_copies, copies_to_device, pinned_bandwidth, link_bandwidth))]
     if _slow_link(measures):
         causes.insert(0, Cause("degraded_link", share, (pinned_bandwidth, link_bandwidth, host_copies)))
     return tuple(causes)
 
 
-def _slow_link(measures: Measures) -> bool:
+def _slow_link(measures: Measures[Recording]) -> bool:
     reached, given = measures(pinned_bandwidth), measures(link_bandwidth)
-    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK * given.value
+    return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK_SHARE * given.value
 
 
 RULE = Rule(Regime.TRANSFER, judge, FIRES_AT)

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_operators import quickest_share
+from tb_bottleneck.attribution.cpu_operators import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measures.trace.window import COMPUTING
 from tb_bottleneck.replay.check import Check, check
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
 from tb_bottleneck.replay.simulator import replay
-from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
@@ -68,7 +67,7 @@ class RecordedGraph:
         items, ops = self.graph.items, self.ops
         if not len(ops):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        rows = np.flatnonzero(np.isin(items.stream, self.graph.judged) & np.isin(ops.work[items.op], COMPUTING))
+        rows = np.flatnonzero(np.isin(items.stream, self.graph.judged) & np.isin(ops.work[items.op], COMPUTE_KERNELS))
         rows = rows[np.argsort(ops.start[items.op[rows]], kind="stable")]
         return rows, ops.start[items.op[rows]]
 
@@ -94,7 +93,7 @@ class RecordedGraph:
     @cached_property
     def quickest_share(self) -> float:
         """CPU runs: time of undisturbed operators / time of the recorded operators."""
-        return quickest_share(self.recording.trace, self.recording.host.main_thread)
+        return undisturbed_share(self.recording.trace, self.recording.host.main_thread)
 
     @cached_property
     def gap_length(self) -> Ints:
@@ -114,7 +113,7 @@ class RecordedGraph:
     def _find_spans(self, prefix: str) -> Spans:
         trace = self.recording.trace
         rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-        rows = rows[named(trace.names, trace.events.name[rows], lambda name: name.startswith(prefix))]
+        rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(prefix))]
         return union(trace.events.start[rows], trace.events.end[rows])
 
 

@@ -3,12 +3,10 @@
 import numpy as np
 
 from tb_bottleneck.knowledge.gpus import gpu_named
+from tb_bottleneck.knowledge.pcie import PINNED_LANES, pinned_rates
 from tb_bottleneck.replay.modified_graph import ModifiedGraph
-from tb_bottleneck.replay.scenario_texts import pinned_rates
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools
-
-FULL_LANES = 16
 
 
 def link_rate(graph: ModifiedGraph) -> float | None:
@@ -18,7 +16,7 @@ def link_rate(graph: ModifiedGraph) -> float | None:
     gpu = gpu_named(facts.name) if facts is not None else None
     if gpu is None or gpu.pcie_generation is None or gpu.pcie_generation not in pinned_rates():
         return None
-    return pinned_rates()[gpu.pcie_generation] * (gpu.pcie_lanes or FULL_LANES) / FULL_LANES
+    return pinned_rates()[gpu.pcie_generation] * (gpu.pcie_lanes or PINNED_LANES) / PINNED_LANES
 
 
 def named_copies(graph: ModifiedGraph, *words: str) -> Bools:
@@ -26,7 +24,7 @@ def named_copies(graph: ModifiedGraph, *words: str) -> Bools:
     trace, ops = graph.base.recording.trace, graph.base.ops
     if not len(ops):
         return graph.items.op >= 0
-    matches = named(
+    matches = name_matches(
         trace.names, ops.name, lambda name: name.startswith("Memcpy") and any(word in name for word in words)
     )
     return np.asarray((graph.items.op >= 0) & matches[graph.items.op], np.bool_)

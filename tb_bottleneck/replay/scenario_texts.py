@@ -1,4 +1,4 @@
-"""Texts and measured figures of scenarios, from knowledge/scenarios.toml, and the noise between runs."""
+"""Texts of scenarios, from knowledge/scenarios.toml, and the noise between runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,12 +38,6 @@ def assumptions() -> Mapping[str, Assumption]:
 def unsimulated() -> Mapping[str, str]:
     """Returns the reasons why a gain is not simulated, by cause; complete sentences."""
     return dict(load("scenarios.toml")["unsimulated"])
-
-
-@cache
-def pinned_rates() -> Mapping[int, float]:
-    """Returns the rate of pinned copies over 16 lanes, in bytes per ns (GB/s), by PCIe generation."""
-    return {entry["generation"]: float(entry["rate"]) for entry in load("scenarios.toml")["pinned"]}
 
 
 @cache

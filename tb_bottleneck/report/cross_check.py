@@ -1,7 +1,7 @@
-"""Lets the two witnesses of one process hear each other: the profiler's own cost, and where they disagree.
+"""Compares the trace and the telemetry of one process: the cost of the profiler, and regimes judged differently.
 
-A trace sees some steps closely and slows them; telemetry sees all of them from outside. Neither report changes its
-verdict; both say where the other one judges a regime differently.
+A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. No verdict changes; both
+reports state where the other one judges a regime differently.
 """
 
 import re
@@ -13,63 +13,78 @@ from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
-# Shares that differ by less are the same: steps differ by as much from one to the next.
-APART = 0.05
-# A profiler that costs less than this changes no share that is worth a sentence (method of calibrating replays).
-COSTS = 0.05
-ENOUGH_STEPS = 20
+# Shares that differ by less count as equal: steps differ by as much from one to the next.
+MIN_DIFFERENCE = 0.05
+# A profiler with a lower cost changes no share enough to mention it (calibration method of the replay).
+MIN_PROFILER_COST = 0.05
+MIN_UNPROFILED_STEPS = 20
 
-# A directory of the monitor (monitor/writer/run_directory.py) for one rank of several:
-# date, mark of the job, rank, process.
-_RANK = re.compile(r"\d{8}-\d{6}_([0-9a-f]{6})_rank\d+_\d+$", re.ASCII)
+# A directory of the monitor (monitor/writer/run_directory.py) for one rank of several: date, id of the job, rank,
+# process.
+_RANK_DIRECTORY = re.compile(r"\d{8}-\d{6}_([0-9a-f]{6})_rank\d+_\d+$", re.ASCII)
 _JUDGED = ("fires", "clear")
 
 
-def join(reports: Iterable[tuple[str, pb.Report]]) -> None:
-    """Joins in place the reports of traces and of telemetry that are about one process.
+def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
+    """Returns the reports in the same order; those of a trace and of telemetry about one process refer to each other.
 
-    Each comes with its directory: the monitor writes traces beside its telemetry, or beside rank 0's. A trace's report
-    that was joined has the witness `both`.
+    Each report comes with its directory: the monitor writes traces into the directory of its telemetry, or into that of
+    rank 0. The evidence source of a joined trace report is `both`.
     """
-    told = [(_job_of(place), report) for place, report in reports if report.HasField("verdict")]
-    telemetry = [(place, report) for place, report in told if report.evidence_source == "telemetry"]
-    traces = [(place, report) for place, report in told if report.evidence_source == "trace"]
-    for place, heard in telemetry:
-        own = [trace for where, trace in traces if where == place and _same_rank(trace, heard)]
-        for trace in own:
-            join_two(trace, heard)
-        if own:
-            heard.disagreements.extend(own[-1].disagreements)
+    located = [(_job_of(directory), _copy(report)) for directory, report in reports]
+    judged = [(job, report) for job, report in located if report.HasField("verdict")]
+    traces = [(job, report) for job, report in judged if report.evidence_source == "trace"]
+    for job, telemetry in judged:
+        if telemetry.evidence_source != "telemetry":
+            continue
+        same_process = [trace for other, trace in traces if other == job and _same_rank(trace, telemetry)]
+        for trace in same_process:
+            _add_telemetry(trace, telemetry)
+        if same_process:
+            telemetry.disagreements.extend(same_process[-1].disagreements)
+    return [report for _, report in located]
 
 
-def join_two(trace: pb.Report, telemetry: pb.Report) -> None:
-    """Tells the trace's report what telemetry knows."""
-    trace.witness = trace.evidence_source = "both"
-    trace.disagreements.extend(_disagreements(trace, telemetry))
-    steps = telemetry.window.steps
-    if trace.window.basis == "whole" or steps < ENOUGH_STEPS or telemetry.window.step_ns.median <= 0:
-        return
-    bare, recorded = telemetry.window.step_ns.median, trace.window.step_ns.median
-    ratio = recorded / bare
-    words = telemetry_advice().joined["costs" if ratio - 1 >= COSTS else "faster" if 1 - ratio >= COSTS else "free"]
-    sentence = words.safe_substitute(
-        bare=duration_text(bare), recorded=duration_text(recorded), ratio=f"{ratio:.2f}", steps=f"{steps:,}"
-    )
-    trace.unprofiled.MergeFrom(pb.Unprofiled(step_ns=bare, steps=steps, ratio=ratio, sentence=sentence))
-
-
-def lines_of(report: pb.Report) -> Iterator[str]:
-    """What the other witness adds, as sentences."""
+def sentences_of(report: pb.Report) -> Iterator[str]:
+    """Yields the sentences that the other evidence source adds."""
     if report.HasField("unprofiled"):
         yield report.unprofiled.sentence
     yield from (disagreement.sentence for disagreement in report.disagreements)
 
 
-def _job_of(place: str) -> str:
-    """The directory; of a rank's own one the job's mark, since the ranks' traces lie together in rank 0's."""
-    parent, _, name = place.replace("\\", "/").rpartition("/")
-    rank = _RANK.match(name)
-    return f"{parent}/{rank[1]}" if rank else place
+def _copy(report: pb.Report) -> pb.Report:
+    copy = pb.Report()
+    copy.CopyFrom(report)
+    return copy
+
+
+def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
+    trace.witness = trace.evidence_source = "both"
+    trace.disagreements.extend(_disagreements(trace, telemetry))
+    steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
+    if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
+        return
+    recorded = trace.window.step_ns.median
+    ratio = recorded / unprofiled
+    sentence = _profiler_cost(ratio).safe_substitute(
+        unprofiled=duration_text(unprofiled), recorded=duration_text(recorded), ratio=f"{ratio:.2f}", steps=f"{steps:,}"
+    )
+    trace.unprofiled.MergeFrom(pb.Unprofiled(step_ns=unprofiled, steps=steps, ratio=ratio, sentence=sentence))
+
+
+def _profiler_cost(ratio: float) -> Template:
+    """The sentence about recorded steps that take `ratio` times as long as unprofiled ones."""
+    texts = telemetry_advice().cross_check
+    if ratio - 1 >= MIN_PROFILER_COST:
+        return texts["profiler_slows"]
+    return texts["recorded_steps_faster" if 1 - ratio >= MIN_PROFILER_COST else "profiler_cheap"]
+
+
+def _job_of(directory: str) -> str:
+    """The directory. For a directory of one rank, the id of the job: the ranks' traces are all in that of rank 0."""
+    parent, _, name = directory.replace("\\", "/").rpartition("/")
+    rank = _RANK_DIRECTORY.match(name)
+    return f"{parent}/{rank[1]}" if rank else directory
 
 
 def _same_rank(one: pb.Report, other: pb.Report) -> bool:
@@ -77,27 +92,34 @@ def _same_rank(one: pb.Report, other: pb.Report) -> bool:
 
 
 def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagreement]:
-    heard = {verdict.regime: verdict for verdict in telemetry.regimes}
-    for seen in trace.regimes:
-        # What telemetry cannot explain is no judgement that a trace could contradict.
-        other = heard.get(seen.regime) if seen.regime != Regime.UNEXPLAINED else None
-        if other is None or seen.status == other.status or not {seen.status, other.status} <= {*_JUDGED}:
+    by_telemetry = {verdict.regime: verdict for verdict in telemetry.regimes}
+    for verdict in trace.regimes:
+        # Time that telemetry cannot explain is not a judgement that a trace could contradict.
+        other = by_telemetry.get(verdict.regime) if verdict.regime != Regime.UNEXPLAINED else None
+        if other is None or verdict.status == other.status or not {verdict.status, other.status} <= {*_JUDGED}:
             continue
-        if seen.regime in DEVICE_REGIMES and telemetry.device.kind == "cpu":
-            continue  # a CPU has no counters that tell what bounds it: the share of 0 was not measured
-        if abs(seen.share - other.share) < APART:
+        if verdict.regime in DEVICE_REGIMES and telemetry.device.kind == "cpu":
+            continue  # a CPU has no counters for the limit of its work: the share of 0 was not measured
+        if abs(verdict.share - other.share) < MIN_DIFFERENCE:
             continue
         yield pb.Disagreement(
-            regime=seen.regime, trace=seen.status, telemetry=other.status, sentence=_sentence(seen, other, telemetry)
+            regime=verdict.regime,
+            trace=verdict.status,
+            telemetry=other.status,
+            sentence=_sentence(verdict, other, telemetry),
         )
 
 
-def _sentence(seen: pb.RegimeVerdict, heard: pb.RegimeVerdict, telemetry: pb.Report) -> str:
-    words = telemetry_advice().joined
-    template: Template = words["differ_on_device" if seen.regime in DEVICE_REGIMES else "differ_on_host"]
-    return template.safe_substitute(
-        title=seen.title,
-        seen=share_text(seen.share),
-        heard=share_text(heard.share),
-        steps=f"{telemetry.window.steps:,}",
+def _sentence(trace: pb.RegimeVerdict, telemetry: pb.RegimeVerdict, report: pb.Report) -> str:
+    """The sentence about a disagreement; `report` is that of the telemetry."""
+    where = "differ_on_device" if trace.regime in DEVICE_REGIMES else "differ_on_host"
+    return (
+        telemetry_advice()
+        .cross_check[where]
+        .safe_substitute(
+            title=trace.title,
+            trace=share_text(trace.share),
+            telemetry=share_text(telemetry.share),
+            steps=f"{report.window.steps:,}",
+        )
     )

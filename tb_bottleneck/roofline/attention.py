@@ -1,4 +1,4 @@
-"""Fused attention: which operators it is, and its sizes."""
+"""Fused attention operators and their sizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 from tb_bottleneck.roofline.operator_args import flags_at, numbers_at, shape_at
 
-# sdp_utils.h CustomMaskType: of the memory-efficient kernels.
+# sdp_utils.h, CustomMaskType of the memory-efficient kernels.
 _NO_MASK, _CAUSAL_MASKS = 0, (1, 2)
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Queries of `width` against keys of the same and values of `value_width`; `query` is where the queries stand."""
+    """Sizes of one attention. Queries and keys have `width`, values `value_width`; `query` is the queries' argument."""
 
     batch: int
     heads: int
@@ -27,10 +27,10 @@ class Attention:
 
     @property
     def flops(self) -> int:
-        """Forward two products (scores, values), backward five (scores again, and four gradients).
+        """Operations of two products forward (scores, values), five backward (scores again, and four gradients).
 
-        2 b h sq sk (d + dv) forward, 2 b h sq sk (3 d + 2 dv) backward; half where causal, since kernels skip the other
-        half of the scores. torch.utils.flop_counter counts the same without the discount. Softmax is not counted.
+        2 b h sq sk (d + dv) forward, 2 b h sq sk (3 d + 2 dv) backward; half of it if causal, because kernels skip half
+        of the scores. torch.utils.flop_counter counts the same without this discount. Softmax is not counted.
         """
         depth = 3 * self.width + 2 * self.value_width if self.backward else self.width + self.value_width
         whole = 2 * self.batch * self.heads * self.queries * self.keys * depth
@@ -38,7 +38,7 @@ class Attention:
 
     @property
     def elements(self) -> int:
-        """Elements moved at least: forward q, k, v, out; backward these, the output's gradient, and three gradients."""
+        """Minimum of moved elements: q, k, v and out forward; backward also their four gradients."""
         q = self.batch * self.heads * self.queries * self.width
         out = self.batch * self.heads * self.queries * self.value_width
         kv = self.batch * self.key_heads * self.keys * (self.width + self.value_width)
@@ -46,34 +46,34 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where the arguments stand (native_functions.yaml). Shapes are batch, heads, length, width by default."""
+class _AttentionArgs:
+    """Positions of the arguments (native_functions.yaml). Shapes are batch, heads, length, width by default."""
 
     query: int
     causal: int
     length_first: bool = False
-    lengths: int | None = None  # two tensors of sequence offsets: with them the shapes do not tell the work
+    lengths: int | None = None  # two tensors of sequence offsets; with them, shapes do not determine the work
     window: int | None = None  # two sizes of a sliding window
 
 
 _SDPA = "aten::_scaled_dot_product_"
 _OPERATORS = {
-    _SDPA + "flash_attention": _Places(0, 4),
-    _SDPA + "flash_attention_for_cpu": _Places(0, 4),
-    _SDPA + "efficient_attention": _Places(0, 6),
-    _SDPA + "cudnn_attention": _Places(0, 6),
-    _SDPA + "flash_attention_backward": _Places(1, 11),
-    _SDPA + "efficient_attention_backward": _Places(1, 11),
-    _SDPA + "cudnn_attention_backward": _Places(1, 14),
-    "aten::_flash_attention_forward": _Places(0, 8, True, 3, 11),
-    "aten::_flash_attention_backward": _Places(1, 11, True, 6, 15),
-    "aten::_efficient_attention_forward": _Places(0, 9, True, 4),
-    "aten::_efficient_attention_backward": _Places(1, 14, True, 6),
+    _SDPA + "flash_attention": _AttentionArgs(0, 4),
+    _SDPA + "flash_attention_for_cpu": _AttentionArgs(0, 4),
+    _SDPA + "efficient_attention": _AttentionArgs(0, 6),
+    _SDPA + "cudnn_attention": _AttentionArgs(0, 6),
+    _SDPA + "flash_attention_backward": _AttentionArgs(1, 11),
+    _SDPA + "efficient_attention_backward": _AttentionArgs(1, 11),
+    _SDPA + "cudnn_attention_backward": _AttentionArgs(1, 14),
+    "aten::_flash_attention_forward": _AttentionArgs(0, 8, True, 3, 11),
+    "aten::_flash_attention_backward": _AttentionArgs(1, 11, True, 6, 15),
+    "aten::_efficient_attention_forward": _AttentionArgs(0, 9, True, 4),
+    "aten::_efficient_attention_backward": _AttentionArgs(1, 14, True, 6),
 }
 
 
 def attention_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Attention | None:
-    """The attention that an operator is; None where it is none, or where shapes, lengths or the mask leave it open."""
+    """Returns the sizes of an attention operator; None for others, or if shapes, lengths or mask are unknown."""
     places = _OPERATORS.get(operator)
     if places is None or _is_ragged(places, dims, concrete):
         return None
@@ -85,23 +85,23 @@ def attention_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) ->
     causal = _is_causal(operator, places, concrete)
     fits = q[0] == k[0] == v[0] and q[3] == k[3] and k[1:3] == v[1:3] and q[1] % k[1] == 0
     if causal is None or not fits or (causal and q[2] != k[2]):
-        return None  # where lengths differ, operators disagree on which corner the mask is aligned to
+        return None  # with different lengths, operators disagree on the corner to which the mask is aligned
     return Attention(q[0], q[1], k[1], q[2], k[2], q[3], v[3], causal, "backward" in operator, places.query)
 
 
-def _is_ragged(places: _Places, dims: Sequence[Any], concrete: Sequence[Any]) -> bool:
+def _is_ragged(places: _AttentionArgs, dims: Sequence[Any], concrete: Sequence[Any]) -> bool:
     if places.lengths is not None and any(shape_at(dims, places.lengths + side) for side in (0, 1)):
         return True
     sizes = [numbers_at(concrete, places.window + side) for side in (0, 1)] if places.window is not None else []
     return any(size is not None and size[0] >= 0 for size in sizes if size != ())
 
 
-def _is_causal(operator: str, places: _Places, concrete: Sequence[Any]) -> bool | None:
+def _is_causal(operator: str, places: _AttentionArgs, concrete: Sequence[Any]) -> bool | None:
     if operator.startswith("aten::_efficient_attention"):
-        # torch before 2.3 had one argument less in front of the forward operator's mask, and a flag behind it.
-        moved = operator.endswith("forward") and flags_at(concrete, places.causal) is not None
-        kind = numbers_at(concrete, places.causal - 1 if moved else places.causal)
-        known = kind is not None and len(kind) == 1 and kind[0] in (_NO_MASK, *_CAUSAL_MASKS)
-        return kind[0] != _NO_MASK if known and kind is not None else None
+        # torch before 2.3 had one argument less before the forward operator's mask, and a flag after it.
+        is_shifted = operator.endswith("forward") and flags_at(concrete, places.causal) is not None
+        kind = numbers_at(concrete, places.causal - 1 if is_shifted else places.causal)
+        is_known = kind is not None and len(kind) == 1 and kind[0] in (_NO_MASK, *_CAUSAL_MASKS)
+        return kind[0] != _NO_MASK if is_known and kind is not None else None
     flag = flags_at(concrete, places.causal)
     return None if flag is None else flag[0]

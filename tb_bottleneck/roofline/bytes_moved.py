@@ -1,4 +1,4 @@
-"""How many bytes an operator must move through device memory at least, from shapes and types that a trace records."""
+"""Minimum number of bytes that an operator moves through device memory, from recorded shapes and types."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from tb_bottleneck.roofline.foreach import list_bytes
 from tb_bottleneck.roofline.matmul import Product, product_of
 from tb_bottleneck.roofline.operator_args import (
     DTYPE_ITEMSIZES,
-    Arguments,
+    OperatorArguments,
     flags_at,
     itemsize,
     numbers_at,
@@ -19,8 +19,8 @@ from tb_bottleneck.roofline.operator_args import (
 from tb_bottleneck.roofline.pointwise import pointwise_bytes
 from tb_bottleneck.roofline.reductions import reduction_bytes
 
-# Passes over whole arguments: (argument, times read or written). What is written counts through an argument of the
-# same size. The passes are those of torch's own kernels, which hold a row but not a whole tensor on the chip.
+# Passes over complete arguments: (argument, times read or written). A result counts through an argument of the same
+# size. The passes are those of torch's own kernels, which keep a row but not a whole tensor on the chip.
 _PASSES: dict[str, tuple[tuple[int, int], ...]] = {
     "aten::copy_": ((0, 1), (1, 1)),
     **dict.fromkeys(
@@ -41,11 +41,11 @@ _PASSES: dict[str, tuple[tuple[int, int], ...]] = {
     "aten::_log_softmax_backward_data": ((0, 2), (1, 1)),
     "aten::native_dropout_backward": ((0, 2), (1, 1)),
     "aten::_masked_scale": ((0, 2), (1, 1)),
-    # It sorts the look-ups and adds into rows that a fill_ of its own has cleared.
+    # Sorts the look-ups and adds to rows that a separate fill_ has cleared.
     "aten::embedding_dense_backward": ((0, 3), (1, 1)),
 }
-# Inductor's pointwise, reduction and persistent-reduction kernels, which record their buffers as arguments: each is
-# moved once at least, save where only a part of it is read.
+# Inductor's pointwise, reduction and persistent-reduction kernels record their buffers as arguments: each buffer is
+# moved at least once, unless only a part of it is read.
 _GENERATED = ("triton_poi_", "triton_red_", "triton_per_")
 _BATCH_NORMS = (
     "aten::cudnn_batch_norm",
@@ -53,7 +53,7 @@ _BATCH_NORMS = (
     "aten::native_batch_norm",
     "aten::_native_batch_norm_legit",
 )
-_TRAINING = 5  # where batch norms have the flag
+_TRAINING_ARGUMENT = 5  # position of the flag in batch norms
 
 
 def bytes_moved(
@@ -63,15 +63,15 @@ def bytes_moved(
     concrete: Sequence[Any],
     list_itemsize: int | None = None,
 ) -> int | None:
-    """Bytes read and written if everything is touched as rarely as possible; None where a shape or type is open.
+    """Returns the bytes read and written with minimal memory traffic; None if a shape or type is unknown.
 
-    The arguments are "Input Dims", "Input type" and "Concrete Inputs" of the innermost operator, one entry each.
-    Traces do not tell the type of tensors in lists: `list_itemsize` is the size of their elements in bytes, as
-    `list_itemsize_in` finds it in the kernel's name; operators on lists are unknown without it. The number is the
-    operator's: where it launches several kernels, hold it against the time of all. It can be exceeded (caches that were
-    missed, layouts changed in passing), and undercut only by data that still lies in the cache.
+    The arguments are "Input Dims", "Input type" and "Concrete Inputs" of the innermost operator, with one entry per
+    argument. Traces do not contain the type of tensors in lists: `list_itemsize` is the size of their elements in
+    bytes, as `list_itemsize_in` finds it in the kernel's name; without it, operators on lists are unknown. The number
+    belongs to the operator: if it launches several kernels, compare it with the time of all. The actual traffic can be
+    higher (cache misses, changed layouts), and lower only if data is still in the cache.
     """
-    arguments = Arguments(dims, types, concrete, list_itemsize)
+    arguments = OperatorArguments(dims, types, concrete, list_itemsize)
     if operator in _PASSES:
         return _passes(_PASSES[operator], arguments)
     if operator in _SPECIAL:
@@ -79,29 +79,29 @@ def bytes_moved(
     if operator.startswith(_GENERATED):
         return _sum(arguments.bytes(index) for index in range(len(dims))) or None
     for count in (_contraction_bytes, list_bytes, reduction_bytes, pointwise_bytes):
-        found = count(operator, arguments)
-        if found is not None:
-            return found
+        size = count(operator, arguments)
+        if size is not None:
+            return size
     return None
 
 
 def list_itemsize_in(kernel_name: str) -> int | None:
-    """Bytes of one element in the tensor lists of a kernel, from its name: of cat, foreach and fused optimizers."""
-    found = _LIST_TYPE.search(kernel_name[:2000])
-    if found is None:
+    """Returns the element size in bytes of a kernel's tensor lists, from its name: cat, foreach, fused optimizers."""
+    match = _LIST_TYPE.search(kernel_name[:2000])
+    if match is None:
         return None
-    return int(found["bytes"]) if found["bytes"] else itemsize(found["type"])
+    return int(match["bytes"]) if match["bytes"] else itemsize(match["type"])
 
 
-# at::native::CatArrayBatchedCopy<at::native::...OpaqueType<2u>, ...>, at::native::...AddFunctor<float, ...>. Functors
-# of foreach kernels name the tensors' type first.
+# at::native::CatArrayBatchedCopy<at::native::...OpaqueType<2u>, ...>, at::native::...AddFunctor<float, ...>. The
+# first template argument of a foreach functor is the type of the tensors.
 _LIST_TYPE = re.compile(
     r"(?:CatArrayBatched|multi_tensor_apply).*?<(?:[\w: ()]*OpaqueType<(?P<bytes>\d+)u?>"
     r"|(?P<type>float|double|c10::Half|c10::BFloat16|long|int|bool)\b)"
 )
 
 
-def _passes(passes: tuple[tuple[int, int], ...], arguments: Arguments) -> int | None:
+def _passes(passes: tuple[tuple[int, int], ...], arguments: OperatorArguments) -> int | None:
     sizes = [(arguments.bytes(index), times) for index, times in passes]
     return None if not sizes[0][0] else _sum(None if size is None else size * times for size, times in sizes)
 
@@ -111,57 +111,57 @@ def _sum(parts: Any) -> int | None:
     return None if None in whole else sum(whole)
 
 
-def _contraction_bytes(operator: str, arguments: Arguments) -> int | None:
-    """Factors, weights and results once each."""
+def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
+    """Returns the size of factors, weights and results, once each."""
     product = product_of(operator, arguments.dims)
     if product is not None:
         return _product_bytes(operator, product, arguments)
-    found = convolution_of(operator, arguments.dims, arguments.concrete)
+    convolution = convolution_of(operator, arguments.dims, arguments.concrete)
     attention = attention_of(operator, arguments.dims, arguments.concrete)
-    if found is not None:
+    if convolution is not None:
         size = itemsize(arguments.type_at(0))
-        return None if size is None else found.elements * size
+        return None if size is None else convolution.elements * size
     if attention is not None:
         size = itemsize(arguments.type_at(attention.query))
         return None if size is None else attention.elements * size
     return None
 
 
-def _product_bytes(operator: str, product: Product, arguments: Arguments) -> int | None:
-    """mk + kn + mn elements, each of its own type; and what is added to the product."""
+def _product_bytes(operator: str, product: Product, arguments: OperatorArguments) -> int | None:
+    """Returns the size of mk + kn + mn elements, each of its own type, and of the added tensor."""
     left, right = (arguments.bytes(index) for index in (product.left, product.right))
-    asked = numbers_at(arguments.concrete, {"aten::_scaled_mm": 6, "aten::mm": 2, "aten::bmm": 2}.get(operator))
+    dtype = numbers_at(arguments.concrete, {"aten::_scaled_mm": 6, "aten::mm": 2, "aten::bmm": 2}.get(operator))
     size = itemsize(arguments.type_at(product.left))
-    if asked is not None and len(asked) == 1:
-        size = DTYPE_ITEMSIZES.get(asked[0])
+    if dtype is not None and len(dtype) == 1:
+        size = DTYPE_ITEMSIZES.get(dtype[0])
     added = arguments.bytes(0) if product.left == 1 else 0
     if left is None or right is None or size is None or added is None:
         return None
     return left + right + added + product.batch * product.m * product.n * size
 
 
-def _softmax(arguments: Arguments) -> int | None:
-    """In and out; a third argument of True widens half precision to float on the way out."""
+def _softmax(arguments: OperatorArguments) -> int | None:
+    """Input and output; if the third argument is True, half precision is widened to float in the output."""
     size, elements, widened = arguments.bytes(0), arguments.elements(0), flags_at(arguments.concrete, 2)
     if not size or elements is None:
         return None
     return size + (4 * elements if widened == (True,) else size)
 
 
-def _dropout(arguments: Arguments) -> int | None:
-    """In, out, and a mask of one byte per element."""
+def _dropout(arguments: OperatorArguments) -> int | None:
+    """Input, output, and a mask of one byte per element."""
     size, elements = arguments.bytes(0), arguments.elements(0)
     return None if not size or elements is None else 2 * size + elements
 
 
-def _batch_norm(arguments: Arguments) -> int | None:
-    """Training reads the input for its statistics and again to apply them; evaluation reads it once."""
-    size, training = arguments.bytes(0), flags_at(arguments.concrete, _TRAINING)
+def _batch_norm(arguments: OperatorArguments) -> int | None:
+    """Training reads the input twice, for the statistics and to apply them; evaluation reads it once."""
+    size, training = arguments.bytes(0), flags_at(arguments.concrete, _TRAINING_ARGUMENT)
     return None if not size or training is None else size * (3 if training[0] else 2)
 
 
-def _embedding(arguments: Arguments) -> int | None:
-    """Rows of the table that are looked up, read and written, and the indices."""
+def _embedding(arguments: OperatorArguments) -> int | None:
+    """The table rows that are looked up, read and written, and the indices."""
     table, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
     count, indices = arguments.elements(1), arguments.bytes(1)
     if not table or len(table) != 2 or size is None or count is None or indices is None:
@@ -169,8 +169,8 @@ def _embedding(arguments: Arguments) -> int | None:
     return 2 * count * table[1] * size + indices
 
 
-def _index_select(arguments: Arguments) -> int | None:
-    """index_select(self, dim, index): the chosen slices, read and written, and the indices."""
+def _index_select(arguments: OperatorArguments) -> int | None:
+    """index_select(self, dim, index): the selected slices, read and written, and the indices."""
     shape, whole, dim = shape_at(arguments.dims, 0), arguments.bytes(0), numbers_at(arguments.concrete, 1)
     count, indices = arguments.elements(2), arguments.bytes(2)
     if not shape or not whole or not dim or count is None or indices is None or not -len(shape) <= dim[0] < len(shape):
@@ -178,16 +178,16 @@ def _index_select(arguments: Arguments) -> int | None:
     return 2 * (whole // shape[dim[0]]) * count + indices
 
 
-def _gather(arguments: Arguments) -> int | None:
+def _gather(arguments: OperatorArguments) -> int | None:
     """gather(self, dim, index): one element per index, read and written, and the indices."""
     count, indices, size = arguments.elements(2), arguments.bytes(2), itemsize(arguments.type_at(0))
     return None if count is None or not indices or size is None else 2 * count * size + indices
 
 
-def _nll_loss(target: int) -> Callable[[Arguments], int | None]:
-    """One element per target, and the targets; the log-softmax beside it moves the whole tensor."""
+def _nll_loss(target: int) -> Callable[[OperatorArguments], int | None]:
+    """One element per target, and the targets; the separate log-softmax moves the whole tensor."""
 
-    def count(arguments: Arguments) -> int | None:
+    def count(arguments: OperatorArguments) -> int | None:
         elements, targets = arguments.elements(target), arguments.bytes(target)
         size = itemsize(arguments.type_at(target - 1))
         return None if elements is None or not targets or size is None else elements * size + targets
@@ -195,7 +195,7 @@ def _nll_loss(target: int) -> Callable[[Arguments], int | None]:
     return count
 
 
-_SPECIAL: dict[str, Callable[[Arguments], int | None]] = {
+_SPECIAL: dict[str, Callable[[OperatorArguments], int | None]] = {
     "aten::_softmax": _softmax,
     "aten::_log_softmax": _softmax,
     "aten::native_dropout": _dropout,

@@ -1,4 +1,4 @@
-"""Convolutions: which operators they are, and the shapes of what goes in and comes out."""
+"""Convolution operators with the shapes of their inputs and outputs."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, sh
 
 @dataclass(frozen=True)
 class Convolution:
-    """One convolution, or the gradients of one: `passes` counts the gradients, and is 1 for the forward pass.
+    """One convolution, or its gradients: `passes` is the number of gradients, or 1 for the forward pass.
 
-    `source`, `kernel` and `result` are the shapes of input, weight and output. The weight's own channels make groups
-    come out right. For a transposed convolution every input element, not every output element, meets the whole kernel.
+    `source`, `kernel` and `result` are the shapes of input, weight and output. The channels of the weight account for
+    groups. In a transposed convolution, each input element is combined with the whole kernel, not each output element.
     """
 
     source: Shape
@@ -24,50 +24,50 @@ class Convolution:
 
     @property
     def flops(self) -> int:
-        """2 N prod(places) prod(weight) per pass, as if computed directly: Winograd and Fourier kernels do less."""
+        """2 N prod(places) prod(weight) per pass, for direct computation: Winograd and Fourier kernels need less."""
         places = self.source[2:] if self.transposed else self.result[2:]
         return self.passes * 2 * self.source[0] * math.prod(places) * math.prod(self.kernel)
 
     @property
     def elements(self) -> int:
-        """Elements that each pass has to move at least: input, weight and output, whichever of them it writes."""
+        """Minimum of moved elements: input, weight and output in each pass."""
         return self.passes * (math.prod(self.source) + math.prod(self.kernel) + math.prod(self.result))
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where the plain arguments of a forward operator stand (native_functions.yaml)."""
+class _ConvolutionArgs:
+    """Positions of the non-tensor arguments of a forward operator (native_functions.yaml)."""
 
     stride: int
     padding: int
     dilation: int | None
-    transposed: int | bool = False  # where the flag stands, or what it always is
+    transposed: int | bool = False  # position of the flag, or its fixed value
     output_padding: int | None = None
     groups: int | None = None
 
 
 _FORWARD = {
-    "aten::convolution": _Places(3, 4, 5, 6, 7, 8),
-    "aten::_convolution": _Places(3, 4, 5, 6, 7, 8),
-    "aten::cudnn_convolution": _Places(3, 2, 4),
-    "aten::cudnn_convolution_relu": _Places(3, 4, 5),
-    "aten::cudnn_convolution_add_relu": _Places(5, 6, 7),
-    "aten::miopen_convolution": _Places(4, 3, 5),
-    "aten::miopen_depthwise_convolution": _Places(4, 3, 5),
-    "aten::mkldnn_convolution": _Places(4, 3, 5),
-    "aten::_conv_depthwise2d": _Places(4, 5, 6),
-    "aten::conv_depthwise3d": _Places(4, 5, 6),
-    "aten::_slow_conv2d_forward": _Places(4, 5, None),
-    "aten::slow_conv_dilated2d": _Places(4, 5, 6),
-    "aten::cudnn_convolution_transpose": _Places(4, 2, 5, True, 3, 6),
-    "aten::miopen_convolution_transpose": _Places(5, 3, 6, True, 4, 7),
+    "aten::convolution": _ConvolutionArgs(3, 4, 5, 6, 7, 8),
+    "aten::_convolution": _ConvolutionArgs(3, 4, 5, 6, 7, 8),
+    "aten::cudnn_convolution": _ConvolutionArgs(3, 2, 4),
+    "aten::cudnn_convolution_relu": _ConvolutionArgs(3, 4, 5),
+    "aten::cudnn_convolution_add_relu": _ConvolutionArgs(5, 6, 7),
+    "aten::miopen_convolution": _ConvolutionArgs(4, 3, 5),
+    "aten::miopen_depthwise_convolution": _ConvolutionArgs(4, 3, 5),
+    "aten::mkldnn_convolution": _ConvolutionArgs(4, 3, 5),
+    "aten::_conv_depthwise2d": _ConvolutionArgs(4, 5, 6),
+    "aten::conv_depthwise3d": _ConvolutionArgs(4, 5, 6),
+    "aten::_slow_conv2d_forward": _ConvolutionArgs(4, 5, None),
+    "aten::slow_conv_dilated2d": _ConvolutionArgs(4, 5, 6),
+    "aten::cudnn_convolution_transpose": _ConvolutionArgs(4, 2, 5, True, 3, 6),
+    "aten::miopen_convolution_transpose": _ConvolutionArgs(5, 3, 6, True, 4, 7),
 }
-# torch before 1.11: (sizes of the input, output's gradient, weight). The one for the weight does not record its shape.
+# torch before 1.11: (sizes of the input, gradient of the output, weight). The weight's gradient has no recorded shape.
 INPUT_GRADIENTS = ("aten::cudnn_convolution_backward_input", "aten::miopen_convolution_backward_input")
 
 
 def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
-    """The convolution that an operator is; None where it is none, or where a shape or a setting is not recorded."""
+    """Returns the convolution of an operator; None for other operators, or if a shape or setting is not recorded."""
     if operator == "aten::convolution_backward":
         return _backward(dims, concrete)
     places = _FORWARD.get(operator)
@@ -82,7 +82,7 @@ def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) 
 
 
 def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
-    """The work of an old input gradient, whose result's shape is not recorded and not needed."""
+    """Returns the operations of an old input gradient; the shape of its result is not recorded and not needed."""
     gradient, kernel = shape_at(dims, 1), shape_at(dims, 2)
     if operator not in INPUT_GRADIENTS or not gradient or not kernel or len(gradient) != len(kernel):
         return None
@@ -100,8 +100,10 @@ def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | Non
     return Convolution(source, kernel, result, transposed[0], passes=mask[0] + mask[1])
 
 
-def _result(source: Shape, kernel: Shape, places: _Places, concrete: Sequence[Any], transposed: bool) -> Shape | None:
-    """The output's shape, by the formulas in torch's documentation of Conv2d and ConvTranspose2d."""
+def _result(
+    source: Shape, kernel: Shape, places: _ConvolutionArgs, concrete: Sequence[Any], transposed: bool
+) -> Shape | None:
+    """Returns the output's shape, by the formulas in torch's documentation of Conv2d and ConvTranspose2d."""
     rank = len(source) - 2
     stride = _each(numbers_at(concrete, places.stride), rank)
     padding = _each(numbers_at(concrete, places.padding), rank)
@@ -119,8 +121,8 @@ def _result(source: Shape, kernel: Shape, places: _Places, concrete: Sequence[An
     return (source[0], kernel[1] * groups[0], *sizes) if all(size > 0 for size in sizes) else None
 
 
-def _each(given: Shape | None, rank: int) -> Shape | None:
-    """One number per dimension: a single one stands for all."""
-    if given is None or len(given) not in (1, rank):
+def _each(numbers: Shape | None, rank: int) -> Shape | None:
+    """Returns one number per dimension; a single number applies to all dimensions."""
+    if numbers is None or len(numbers) not in (1, rank):
         return None
-    return given * rank if len(given) == 1 else given
+    return numbers * rank if len(numbers) == 1 else numbers

@@ -1,8 +1,8 @@
-"""What the recording's device can reach: measured on it where that was recorded, else by its maker's data.
+"""Reachable rates of the recording's device: measured values if they were recorded, otherwise the data sheet.
 
-A calibration in the recording comes first; then the device table, its matrix units scaled to the share that the best
-product was ever seen to reach; then, for a device that nobody tabulated, the formula from its properties. All of it is
-a stranger's word: a figure that no device of this kind could have is not used.
+A calibration in the recording has priority. The next source is the device table, with the rates of the matrix units
+scaled to the share that the best known product reaches. For a device that is not in the table, the rates follow from
+its properties. All of these are untrusted: values that are impossible for the device are ignored.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ from tb_bottleneck.trace.header import DeviceFacts
 from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.trace import Trace
 
-# A measured rate outside of these shares of the maker's figure was measured on another device, or never. The best
-# products reach 51 to 87 % of the data sheet (MI300X to A100), boards with raised limits a little more than 100 %.
-LEAST_OF_PEAK, MOST_OF_PEAK = 0.2, 1.15
-# Copies reach 85 to 92 % of the data sheet, where both what is read and what is written count.
-LEAST_OF_BANDWIDTH, MOST_OF_BANDWIDTH = 0.5, 1.1
-# Where no data sheet is known: slower than a laptop's processor, or faster than anything that is built.
-LEAST_FLOPS, MOST_FLOPS = 1e11, 1e17
-LEAST_BYTES_PER_S, MOST_BYTES_PER_S = 1e10, 1e14
+# A measured rate outside of these shares of the data sheet was measured on another device, or never. The best products
+# reach 51 to 87 % of the data sheet (MI300X to A100), boards with raised limits slightly more than 100 %.
+MIN_OF_PEAK, MAX_OF_PEAK = 0.2, 1.15
+# Copies reach 85 to 92 % of the data sheet if both read and written bytes count.
+MIN_OF_BANDWIDTH, MAX_OF_BANDWIDTH = 0.5, 1.1
+# Limits without a data sheet: slower than a laptop's processor, or faster than any existing device.
+MIN_FLOPS, MAX_FLOPS = 1e11, 1e17
+MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1e10, 1e14
 # Tensor cores came with compute capability 7.0, and TF32 with 8.0 (CUDA C++ programming guide, compute capabilities).
 MATRIX_FROM, TF32_FROM = (7, 0), (8, 0)
 MATRIX_TYPES = {"tf32", "bf16", "fp16"}
@@ -40,9 +40,9 @@ _MEASURED_TYPES = {"bf16_flops": "bf16", "fp16_flops": "fp16", "tf32_flops": "tf
 
 @dataclass(frozen=True)
 class Peaks:
-    """Reachable rates of a device. `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
+    """Reachable rates of a device: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
 
-    `basis` says where they come from: calibration, data sheet or device properties.
+    `basis` is their source: calibration, data sheet or device properties.
     """
 
     tensor: Mapping[str, float]
@@ -51,9 +51,9 @@ class Peaks:
     basis: str
 
     def of(self, precision: Precision) -> float | None:
-        """The rate for kernels of this precision in TFLOP/s; None where the device has or tells none.
+        """Returns the rate for kernels of this precision in TFLOP/s; None if the device has none or it is unknown.
 
-        Half-precision types on ordinary units are held against fp32: these kernels widen them to multiply.
+        Half-precision types on vector units use the fp32 rate: these kernels convert them to fp32 to multiply.
         """
         if precision.unit == "vector":
             return self.vector if precision.dtype in ("fp32", "fp16", "bf16") else None
@@ -63,33 +63,33 @@ class Peaks:
 
 
 def peaks_of(trace: Trace) -> Peaks | None:
-    """The peaks of the trace's device, None where neither its name nor its properties tell them."""
+    """Returns the peaks of the trace's device; None if its name, properties and calibration do not give them."""
     gpu, basis = _device(trace)
     measured = calibration(trace)
     if gpu is None:
         return _measured_only(measured)
     tensor = {unit: rate * (gpu.achievable or 1.0) for unit, rate in gpu.tflops.items() if unit != "fp32"}
-    found = Peaks(tensor, gpu.tflops.get("fp32"), gpu.bandwidth, basis)
+    peaks = Peaks(tensor, gpu.tflops.get("fp32"), gpu.bandwidth, basis)
     rates = {
         kind: measured[key] / TERA
         for key, kind in _MEASURED_TYPES.items()
-        if key in measured and _plausible(measured[key] / TERA, gpu.tflops.get(kind), LEAST_OF_PEAK, MOST_OF_PEAK)
+        if key in measured and _is_plausible(measured[key] / TERA, gpu.tflops.get(kind), MIN_OF_PEAK, MAX_OF_PEAK)
     }
     if "bf16" in rates and "fp16" in gpu.tflops:
         rates.setdefault("fp16", rates["bf16"])  # the matrix units run both at one rate
     if rates:
-        found = replace(found, tensor=tensor | rates, basis=CALIBRATION)
+        peaks = replace(peaks, tensor=tensor | rates, basis=CALIBRATION)
     vector = measured.get("fp32_flops", 0.0) / TERA
-    if _plausible(vector, gpu.tflops.get("fp32"), LEAST_OF_PEAK, MOST_OF_PEAK):
-        found = replace(found, vector=vector, basis=CALIBRATION)
+    if _is_plausible(vector, gpu.tflops.get("fp32"), MIN_OF_PEAK, MAX_OF_PEAK):
+        peaks = replace(peaks, vector=vector, basis=CALIBRATION)
     bandwidth = measured.get("copy_bytes_per_s", 0.0) / GIGA
-    if _plausible(bandwidth, gpu.bandwidth, LEAST_OF_BANDWIDTH, MOST_OF_BANDWIDTH):
-        found = replace(found, bandwidth=bandwidth, basis=CALIBRATION)
-    return found
+    if _is_plausible(bandwidth, gpu.bandwidth, MIN_OF_BANDWIDTH, MAX_OF_BANDWIDTH):
+        peaks = replace(peaks, bandwidth=bandwidth, basis=CALIBRATION)
+    return peaks
 
 
 def calibration(trace: Trace) -> dict[str, float]:
-    """What was measured on the device and recorded with the trace, by name; only numbers that are rates or times."""
+    """Returns the recorded measurements of the device by name; only positive numbers."""
     raw = trace.header.context.get("calibration")
     if not isinstance(raw, Mapping):
         return {}
@@ -97,7 +97,7 @@ def calibration(trace: Trace) -> dict[str, float]:
 
 
 def has_matrix_units(trace: Trace) -> bool | None:
-    """Whether the device has units that multiply half precision or TF32 faster; None where that is not known."""
+    """Returns True if the device has matrix units for half precision or TF32; None if unknown."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     if gpu is not None:
@@ -108,13 +108,13 @@ def has_matrix_units(trace: Trace) -> bool | None:
 
 
 def has_tf32(trace: Trace) -> bool:
-    """Whether the device can multiply as TF32, as far as is known."""
+    """Returns True if the device is known to support TF32."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     if gpu is not None:
         return "tf32" in gpu.tflops
-    known = facts is not None and facts.capability is not None and not _is_amd(trace)
-    return known and facts is not None and facts.capability is not None and facts.capability >= TF32_FROM
+    is_cuda = facts is not None and facts.capability is not None and not _is_amd(trace)
+    return is_cuda and facts is not None and facts.capability is not None and facts.capability >= TF32_FROM
 
 
 def _device(trace: Trace) -> tuple[Gpu | None, str]:
@@ -126,7 +126,7 @@ def _device(trace: Trace) -> tuple[Gpu | None, str]:
 
 
 def _from_properties(trace: Trace, facts: DeviceFacts) -> Gpu | None:
-    """A device by formula; its clocks and its bus are in no trace, only in the run's context."""
+    """Computes a device from its properties; its clocks and bus width are in the run's context, never in the trace."""
     context, processors = trace.header.context, trace.multiprocessors
     clock, memory_clock = positive(context.get("sm_clock_hz")), positive(context.get("memory_clock_hz"))
     bus = positive(context.get("memory_bus_bits"))
@@ -141,27 +141,27 @@ def _computed(
 ) -> Gpu | None:
     tflops = peak_from_properties(name, *capability, processors, clock)
     bandwidth = bandwidth_from_properties(memory_clock, int(bus))
-    if not tflops or not LEAST_BYTES_PER_S <= bandwidth * GIGA <= MOST_BYTES_PER_S:
+    if not tflops or not MIN_BYTES_PER_S <= bandwidth * GIGA <= MAX_BYTES_PER_S:
         return None
     return Gpu(name, tflops, bandwidth, None, None, None, 0.0, None, True, "", "")
 
 
 def _measured_only(measured: Mapping[str, float]) -> Peaks | None:
-    """Peaks of a device of which only a calibration is known."""
+    """Returns the peaks of a device with a calibration only."""
     bandwidth, vector = measured.get("copy_bytes_per_s", 0.0), measured.get("fp32_flops", 0.0)
-    if not LEAST_BYTES_PER_S <= bandwidth <= MOST_BYTES_PER_S:
+    if not MIN_BYTES_PER_S <= bandwidth <= MAX_BYTES_PER_S:
         return None
     tensor = {
         kind: measured[key] / TERA
         for key, kind in _MEASURED_TYPES.items()
-        if LEAST_FLOPS <= measured.get(key, 0.0) <= MOST_FLOPS
+        if MIN_FLOPS <= measured.get(key, 0.0) <= MAX_FLOPS
     }
-    known = LEAST_FLOPS <= vector <= MOST_FLOPS
-    return Peaks(tensor, vector / TERA if known else None, bandwidth / GIGA, CALIBRATION)
+    has_vector = MIN_FLOPS <= vector <= MAX_FLOPS
+    return Peaks(tensor, vector / TERA if has_vector else None, bandwidth / GIGA, CALIBRATION)
 
 
-def _plausible(value: float, told: float | None, least: float, most: float) -> bool:
-    return told is not None and least * told <= value <= most * told
+def _is_plausible(value: float, data_sheet: float | None, low: float, high: float) -> bool:
+    return data_sheet is not None and low * data_sheet <= value <= high * data_sheet
 
 
 def _is_amd(trace: Trace) -> bool:

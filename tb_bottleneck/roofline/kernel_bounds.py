@@ -1,9 +1,9 @@
-"""Which roof each kernel works nearer to, and how near, from the shapes of the operator that launched it.
+"""Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
 
-An operator's floating-point operations at the device's peak take one time, its bytes at the device's bandwidth another;
-the longer of the two is the roof that bounds it, and that time over the time its kernels took is how near they come.
-Work and bytes belong to the operator, so all its kernels share one roof. Where shapes, device or type are not known, or
-a recording ties kernels to operators that cannot have launched them, nothing is said of a kernel.
+An operator has a minimum time for its floating-point operations at the device's peak, and one for its bytes at the
+device's bandwidth. The longer one bounds the operator; divided by the time of its kernels, it is the share of the roof
+that they reach. Work and bytes belong to the operator, so all its kernels share one bound. The bound is unknown if
+shapes, device or type are unknown, or if a recording ties kernels to operators that cannot have launched them.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
+from tb_bottleneck.units import NS_PER_S
 
-NS_PER_S = 1e9
-MIN_SIGNATURES = 2  # the first one stands for none
+MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 
 
 class BoundBy(IntEnum):
-    """What bounds a kernel."""
+    """Resource that limits the speed of a kernel."""
 
     UNKNOWN = 0
     COMPUTE = 1
@@ -38,23 +38,23 @@ class BoundBy(IntEnum):
 class KernelBounds(Table):
     """One row per device operation of the trace's device."""
 
-    bound_by: Ints = column("BoundBy", "the roof that bounds the operation")
-    reached: Floats = column("share", "time at that roof / time taken; 0 where the roof is unknown, may exceed 1")
-    other: Floats = column("share", "time at the other roof / time taken; 0 where the roof is unknown")
+    bound_by: Ints = column("BoundBy", "what bounds the operation")
+    reached: Floats = column("share", "time at that roof / time taken; 0 if the bound is unknown, may exceed 1")
+    other: Floats = column("share", "time at the other roof / time taken; 0 if the bound is unknown")
 
 
 def kernel_bounds_of(trace: Trace) -> KernelBounds:
-    """The roofs of the device operations."""
+    """Returns the bounds of the device operations."""
     ops = trace.device_ops
-    roof, reached, other = np.zeros(len(ops), np.int64), np.zeros(len(ops)), np.zeros(len(ops))
+    bound_by, reached, other = np.zeros(len(ops), np.int64), np.zeros(len(ops)), np.zeros(len(ops))
     peaks = peaks_of(trace)
     if peaks is None or not len(trace.calls) or len(trace.signatures) < MIN_SIGNATURES:
-        return KernelBounds(roof, reached, other)
-    called, operator = trace.calling_operators
+        return KernelBounds(bound_by, reached, other)
+    has_operator, operator = trace.calling_operators
     works = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
-    rows = np.flatnonzero(ops.launched & works & called[ops.call])
+    rows = np.flatnonzero(ops.launched & works & has_operator[ops.call])
     if not len(rows):
-        return KernelBounds(roof, reached, other)
+        return KernelBounds(bound_by, reached, other)
     length = ops.end[rows] - ops.start[rows]
     operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
     taken = np.bincount(group, weights=length)
@@ -67,16 +67,16 @@ def kernel_bounds_of(trace: Trace) -> KernelBounds:
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     times = np.array([_times(trace, peaks, *key) for key in distinct.tolist()])[which.reshape(-1)]
     at_roof = times.max(axis=1)
-    known = np.isfinite(at_roof) & (at_roof > 0) & (at_roof < IMPLAUSIBLE_FROM * taken)
+    is_known = np.isfinite(at_roof) & (at_roof > 0) & (at_roof < IMPLAUSIBLE_FROM * taken)
     nearer = np.where(times[:, 0] >= times[:, 1], BoundBy.COMPUTE, BoundBy.MEMORY)
-    roof[rows] = np.where(known, nearer, BoundBy.UNKNOWN)[group]
-    reached[rows] = np.where(known, at_roof / np.maximum(taken, 1), 0.0)[group]
-    other[rows] = np.where(known, times.min(axis=1) / np.maximum(taken, 1), 0.0)[group]
-    return KernelBounds(roof, reached, other)
+    bound_by[rows] = np.where(is_known, nearer, BoundBy.UNKNOWN)[group]
+    reached[rows] = np.where(is_known, at_roof / np.maximum(taken, 1), 0.0)[group]
+    other[rows] = np.where(is_known, times.min(axis=1) / np.maximum(taken, 1), 0.0)[group]
+    return KernelBounds(bound_by, reached, other)
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
-    """(ns at the peak, ns at the bandwidth) of an operator's call; NaN where not known."""
+    """Returns the minimum times of an operator's call, (ns at the peak, ns at the bandwidth); NaN if unknown."""
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:

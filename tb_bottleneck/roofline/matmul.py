@@ -1,4 +1,4 @@
-"""Matrix products: which operators they are, and their sizes."""
+"""Matrix product operators and their sizes."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Any
 
 from tb_bottleneck.roofline.operator_args import shape_at
 
-# Where the two factors stand among the arguments (aten/src/ATen/native/native_functions.yaml). Wrappers such as matmul
-# and einsum are left out: they never hold a kernel themselves.
+# Positions of the two factors (aten/src/ATen/native/native_functions.yaml). Wrappers such as matmul and einsum are
+# omitted: they never launch a kernel themselves.
 _FACTORS = {
     "aten::mm": (0, 1),
     "aten::bmm": (0, 1),
@@ -25,7 +25,7 @@ _FACTORS = {
 
 @dataclass(frozen=True)
 class Product:
-    """`batch` products of an m x k by a k x n matrix; `left` and `right` say where the factors stand."""
+    """`batch` products of an m x k by a k x n matrix; `left` and `right` are the factors' positions."""
 
     batch: int
     m: int
@@ -36,13 +36,13 @@ class Product:
 
     @property
     def flops(self) -> int:
-        """2 b m k n: a multiplication and an addition each. A bias and a scale are not counted."""
+        """2 b m k n: one multiplication and one addition each. Bias and scale are not counted."""
         return 2 * self.batch * self.m * self.k * self.n
 
 
 def product_of(operator: str, dims: Sequence[Any]) -> Product | None:
-    """The product that an operator is, None where it is none or its shapes do not fit together."""
-    operator = operator.removesuffix("_")  # addmm_ and its kin write into self
+    """Returns the product of an operator; None for other operators, or if the shapes do not match."""
+    operator = operator.removesuffix("_")  # addmm_ and similar operators write to self
     if operator == "aten::linear":
         return _linear(dims)
     if operator not in _FACTORS:
@@ -61,7 +61,7 @@ def product_of(operator: str, dims: Sequence[Any]) -> Product | None:
 
 
 def _linear(dims: Sequence[Any]) -> Product | None:
-    """linear(input, weight): every row of the input by the transposed weight. Often a wrapper around addmm."""
+    """linear(input, weight): each row of the input times the transposed weight. Often a wrapper around addmm."""
     a, b = shape_at(dims, 0), shape_at(dims, 1)
     if not a or not b or len(b) != 2 or a[-1] != b[1]:
         return None

@@ -1,4 +1,4 @@
-"""The arguments of an operator as a trace records them: shapes, type names, and the texts of plain values."""
+"""The recorded arguments of an operator: shapes, type names, and the texts of non-tensor values."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 Shape = tuple[int, ...]
 
-# c10/util/typeid and torch's scalar types: bytes of one element, by the name that "Input type" shows.
+# c10/util/typeid and torch's scalar types: bytes per element, by the name in "Input type".
 ITEMSIZES = {
     "float": 4,
     "double": 8,
@@ -42,7 +42,7 @@ ITEMSIZES = {
     "c10::quint8": 1,
     "c10::qint32": 4,
 }
-# c10/core/ScalarType.h: bytes of one element, by the number that a dtype argument is recorded as.
+# c10/core/ScalarType.h: bytes per element, by the recorded number of a dtype argument.
 DTYPE_ITEMSIZES = {
     0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 8: 4, 9: 8, 10: 16, 11: 1, 15: 2, 23: 1, 24: 1, 25: 1, 26: 1,
 }  # fmt: skip
@@ -51,17 +51,17 @@ _WHOLE = re.compile(r"-?\d{1,18}")
 
 
 def itemsize(type_name: str) -> int | None:
-    """Bytes of one element of a type as traces name it; None for lists, plain values and unknown types."""
+    """Returns the bytes per element of a type by its name in traces; None for lists, other values and unknown types."""
     return ITEMSIZES.get(type_name)
 
 
 def shape_at(dims: Sequence[Any], index: int) -> Shape | None:
-    """The shape of one input; None where there is none, or where it is a list of tensors. A scalar's is ()."""
+    """Returns the shape of one input, () for scalars; None if it is missing or a list of tensors."""
     return as_shape(dims[index]) if 0 <= index < len(dims) else None
 
 
 def as_shape(raw: object) -> Shape | None:
-    """A recorded shape as a tuple, None where it is anything but a list of sizes."""
+    """Returns a recorded shape as a tuple; None if it is not a list of sizes."""
     if not isinstance(raw, list | tuple):
         return None
     sizes = tuple(raw)
@@ -69,7 +69,7 @@ def as_shape(raw: object) -> Shape | None:
 
 
 def numbers_at(concrete: Sequence[Any], index: int | None) -> Shape | None:
-    """The whole numbers of a plain argument: of "[1, 2]" and of "3"; None where it is missing or anything else."""
+    """Returns the integers of an argument like "[1, 2]" or "3"; None if it is missing or something else."""
     text = concrete[index] if index is not None and 0 <= index < len(concrete) else None
     if not isinstance(text, str):
         return None
@@ -81,12 +81,12 @@ def numbers_at(concrete: Sequence[Any], index: int | None) -> Shape | None:
 
 
 def is_list(text: str) -> bool:
-    """Whether a plain argument is a list."""
+    """Returns True if the text of an argument is a list."""
     return text.startswith("[") and text.endswith("]")
 
 
 def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | None:
-    """The truth values of a plain argument: of "True" and of "[True, False]"; None where it is anything else."""
+    """Returns the booleans of an argument like "True" or "[True, False]"; None if it is something else."""
     text = concrete[index] if index is not None and 0 <= index < len(concrete) else None
     if not isinstance(text, str) or not text:
         return None
@@ -95,8 +95,8 @@ def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | N
 
 
 @dataclass(frozen=True)
-class Arguments:
-    """One operator's arguments. `list_itemsize` is the size of elements in lists of tensors, which no trace tells."""
+class OperatorArguments:
+    """One operator's arguments. `list_itemsize` is the element size in lists of tensors; traces do not contain it."""
 
     dims: Sequence[Any]
     types: Sequence[str]
@@ -104,26 +104,26 @@ class Arguments:
     list_itemsize: int | None = None
 
     def type_at(self, index: int) -> str:
-        """The type's name; empty where there is no such argument."""
+        """Returns the name of the type; empty if there is no such argument."""
         return self.types[index] if 0 <= index < len(self.types) else ""
 
     def elements(self, index: int) -> int | None:
-        """How many elements a tensor has; None where there is no shape."""
+        """Returns the number of elements of a tensor; None if there is no shape."""
         shape = shape_at(self.dims, index)
         return None if shape is None else math.prod(shape)
 
     def bytes(self, index: int) -> int | None:
-        """The size of a tensor; 0 where the argument is absent or a plain value, None where its type is unknown."""
+        """Returns the bytes of a tensor; 0 if the argument is absent or no tensor, None if its type is unknown."""
         shape, size = shape_at(self.dims, index), itemsize(self.type_at(index))
         if size is None or shape is None:
             return None if shape else 0
         return math.prod(shape) * size
 
     def list_bytes(self, index: int) -> int | None:
-        """The size of all tensors of a list together; None where shapes or the element's size are not known."""
+        """Returns the size of all tensors of a list in bytes; None if shapes or the element size are unknown."""
         raw = self.dims[index] if 0 <= index < len(self.dims) else None
         if self.list_itemsize is None or not isinstance(raw, list | tuple):
             return None
         shapes = [as_shape(entry) for entry in raw]
-        known = [math.prod(shape) for shape in shapes if shape is not None]
-        return self.list_itemsize * sum(known) if len(known) == len(shapes) else None
+        elements = [math.prod(shape) for shape in shapes if shape is not None]
+        return self.list_itemsize * sum(elements) if len(elements) == len(shapes) else None

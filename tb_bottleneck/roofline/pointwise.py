@@ -1,16 +1,16 @@
-"""Pointwise operators: they read every input once, broadcast or not, and write one output."""
+"""Pointwise operators: they read each input once, broadcast or not, and write one output."""
 
 import math
 from itertools import zip_longest
 
-from tb_bottleneck.roofline.operator_args import Arguments, Shape, itemsize, shape_at
+from tb_bottleneck.roofline.operator_args import OperatorArguments, Shape, itemsize, shape_at
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Operators by how many leading arguments may be tensors (native_functions.yaml); a tensor behind them is out=.
+# Operators by the number of leading arguments that may be tensors (native_functions.yaml); a further tensor is out=.
 _UNARY = _names(
     """abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan tanh sinh cosh asin acos
     atan erf erfc erfinv sigmoid logit relu relu6 gelu silu mish elu celu selu hardtanh hardsigmoid hardswish leaky_relu
@@ -27,7 +27,7 @@ _BINARY = _names(
 _TERNARY = _names("addcmul addcdiv lerp clamp where")
 _ARITY = {**dict.fromkeys(_UNARY, 1), **dict.fromkeys(_BINARY, 2), **dict.fromkeys(_TERNARY, 3)}
 _TO_BOOL = _names("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite")
-# These make floating point of whole numbers, in torch's default type.
+# These convert integers to floating point, in torch's default type.
 _TO_FLOAT = _names(
     """div exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan atan2 erf
     erfc erfinv sigmoid logit"""
@@ -35,17 +35,17 @@ _TO_FLOAT = _names(
 _DEFAULT_FLOAT = "float"
 
 
-def pointwise_bytes(operator: str, arguments: Arguments) -> int | None:
-    """Bytes that a pointwise operator moves at least; None where it is none, or where types or shapes are unknown.
+def pointwise_bytes(operator: str, arguments: OperatorArguments) -> int | None:
+    """Returns the minimum bytes moved by a pointwise operator; None for other operators or unknown types or shapes.
 
-    A tensor that was expanded in memory is recorded with its expanded shape and so counts in full.
+    An expanded tensor is recorded with its expanded shape, so it counts in full.
     """
     plain = operator.removeprefix("aten::")
     in_place = plain.endswith("_") and not plain.endswith("__")
     name = plain.removesuffix("_") if in_place else plain
     arity = _ARITY.get(name)
     if arity is None or (name in ("max", "min") and not shape_at(arguments.dims, 1)):
-        return None  # of one tensor, max and min are reductions
+        return None  # max and min of one tensor are reductions
     read = [_tensor(arguments, index) for index in range(min(arity, len(arguments.dims)))]
     tensors = [tensor for tensor in read if tensor is not None]
     if not tensors or any(itemsize(type_name) is None for _, type_name in tensors):
@@ -54,8 +54,8 @@ def pointwise_bytes(operator: str, arguments: Arguments) -> int | None:
     return None if written is None else sum(_bytes(*tensor) for tensor in [*tensors, written])
 
 
-def _tensor(arguments: Arguments, index: int) -> tuple[Shape, str] | None:
-    """Shape and type of a tensor argument; None for plain values, which have neither."""
+def _tensor(arguments: OperatorArguments, index: int) -> tuple[Shape, str] | None:
+    """Returns shape and type of a tensor argument; None for other values, which have neither."""
     shape, type_name = shape_at(arguments.dims, index), arguments.type_at(index)
     if shape is None or (shape == () and itemsize(type_name) is None):
         return None
@@ -78,7 +78,7 @@ def _result(name: str, tensors: list[tuple[Shape, str]]) -> tuple[Shape, str] | 
 
 
 def broadcast(shapes: list[Shape]) -> Shape | None:
-    """The common shape of shapes that are broadcast together, None where they do not fit."""
+    """Returns the common shape of shapes that are broadcast together; None if they do not match."""
     sizes = []
     for column in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         wide = {size for size in column if size != 1}
@@ -89,10 +89,10 @@ def broadcast(shapes: list[Shape]) -> Shape | None:
 
 
 def promote_types(tensors: list[tuple[Shape, str]]) -> str:
-    """The type that tensors of several types give together, by torch's rules of promotion.
+    """Returns the common type of tensors of several types, by torch's rules of promotion.
 
-    A tensor without dimensions counts only where it is of a higher category (bool, whole, floating, complex) than all
-    tensors with dimensions.
+    A tensor without dimensions counts only if its category (bool, integer, floating, complex) is higher than that of
+    all tensors with dimensions.
     """
     ranked = [type_name for shape, type_name in tensors if shape]
     scalars = [type_name for shape, type_name in tensors if not shape]

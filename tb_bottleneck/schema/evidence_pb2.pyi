@@ -7,6 +7,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Pending(_message.Message):
+    __slots__ = ("state", "progress")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    progress: float
+    def __init__(self, state: _Optional[str] = ..., progress: _Optional[float] = ...) -> None: ...
+
 class TimelineAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "problem", "timeline")
     ID_FIELD_NUMBER: _ClassVar[int]

@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass
-class Measured:
+class Calibration:
     """Figures by name (see `calibrations.NAMES`), and a sentence for each that could not be had."""
 
     device: str
@@ -35,7 +35,7 @@ class Measured:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-class Bench:
+class BenchmarkDevice:
     """One device to measure on. `synchronize` waits until it has done all that it was given."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Bench:
         return max((self._clock() - began) / 1e9, 1e-9)
 
 
-def calibrate(device: str | None = None, progress: Progress = lambda name, done, of: None) -> Measured:
+def calibrate(device: str | None = None, progress: Progress = lambda name, done, of: None) -> Calibration:
     """Measures `device`, as torch names it; without one the current GPU where there is one, else the CPU.
 
     `progress` is told the figure that comes, how many are done and how many there are. Raises NotFound where torch or
@@ -93,26 +93,30 @@ def calibrate(device: str | None = None, progress: Progress = lambda name, done,
     except RuntimeError as error:
         raise NotFound(f"torch knows no device {device!r}; name one as cuda, cuda:1 or cpu") from error
     if wanted.type == "cpu":
-        return _measure(Bench(torch, wanted, lambda: None, SECONDS_EACH), device_key.of_cpu(torch), ON_CPU, progress)
+        return _measure(
+            BenchmarkDevice(torch, wanted, lambda: None, SECONDS_EACH), device_key.of_cpu(torch), ON_CPU, progress
+        )
     if wanted.type != "cuda" or not torch.cuda.is_available() or (wanted.index or 0) >= torch.cuda.device_count():
         raise NotFound(f"torch has no device {device!r} that can be measured here; it sees {_seen(torch)}")
     if wanted.index is None:
         wanted = torch.device("cuda", torch.cuda.current_device())
     with torch.cuda.device(wanted):
         torch.zeros(1, device=wanted)  # begins to use it
-        bench = Bench(torch, wanted, torch.cuda.synchronize, SECONDS_EACH)
+        bench = BenchmarkDevice(torch, wanted, torch.cuda.synchronize, SECONDS_EACH)
         return _measure(bench, device_key.of_gpu(torch, wanted.index), ON_GPU, progress)
 
 
-Figure = Callable[[Bench], float]
+Figure = Callable[[BenchmarkDevice], float]
 
 
 class _CannotTell(Exception):
     """This device has no such figure; str() says why."""
 
 
-def _measure(bench: Bench, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress) -> Measured:
-    measured = Measured(*device)
+def _measure(
+    bench: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress
+) -> Calibration:
+    measured = Calibration(*device)
     for done, (name, figure) in enumerate(figures.items()):
         progress(name, done, len(figures))
         try:
@@ -126,7 +130,7 @@ def _measure(bench: Bench, device: tuple[str, str], figures: Mapping[str, Figure
 def _product(dtype: str, tf32: bool = False) -> Figure:
     """2 n³ operations for a product of two square matrices of side n."""
 
-    def figure(bench: Bench) -> float:
+    def figure(bench: BenchmarkDevice) -> float:
         torch = bench.torch
         if tf32 and (torch.version.hip or torch.cuda.get_device_capability(bench.device) < (8, 0)):
             raise _CannotTell("this device has no TF32: it came with compute capability 8.0")
@@ -144,7 +148,7 @@ def _product(dtype: str, tf32: bool = False) -> Figure:
     return figure
 
 
-def _copy(bench: Bench) -> float:
+def _copy(bench: BenchmarkDevice) -> float:
     """What is read and what is written both cross the memory's bus."""
     count = min(GPU_COPY_BYTES, _free_bytes(bench) // _PART_OF_FREE) if bench.device.type == "cuda" else CPU_COPY_BYTES
     source = bench.torch.ones(count, device=bench.device, dtype=bench.torch.uint8)
@@ -153,7 +157,7 @@ def _copy(bench: Bench) -> float:
 
 
 def _link(pinned: bool, to_device: bool) -> Figure:
-    def figure(bench: Bench) -> float:
+    def figure(bench: BenchmarkDevice) -> float:
         torch = bench.torch
         host = torch.ones(LINK_BYTES, dtype=torch.uint8, pin_memory=pinned)
         there = torch.ones(LINK_BYTES, dtype=torch.uint8, device=bench.device)
@@ -163,13 +167,13 @@ def _link(pinned: bool, to_device: bool) -> Figure:
     return figure
 
 
-def _launch(bench: Bench) -> float:
+def _launch(bench: BenchmarkDevice) -> float:
     """Nanoseconds of the host for one in-place addition of a single number, dispatch included."""
     number = bench.torch.zeros(1, device=bench.device)
     return bench.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
 
 
-def _side(bench: Bench, itemsize: int) -> int:
+def _side(bench: BenchmarkDevice, itemsize: int) -> int:
     if bench.device.type == "cpu":
         return CPU_SIDE
     side = GPU_SIDE
@@ -178,7 +182,7 @@ def _side(bench: Bench, itemsize: int) -> int:
     return side
 
 
-def _free_bytes(bench: Bench) -> int:
+def _free_bytes(bench: BenchmarkDevice) -> int:
     return int(bench.torch.cuda.mem_get_info(bench.device)[0])
 
 

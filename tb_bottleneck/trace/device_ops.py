@@ -29,6 +29,10 @@ class Work(IntEnum):
     PEER_COPY = 7  # between devices
 
 
+COMPUTE_KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
+"""The work of kernels that compute: all but collectives and copies."""
+
+
 @dataclass(frozen=True, eq=False)
 class DeviceOps(Table):
     """One row per kernel, copy or fill, sorted by start."""

@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.trace.table import Bools, Ints
 
 
-def named(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
+def name_matches(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
     """For each row of the column, whose values are rows of `names`, whether that name passes."""
     occurs, passes = np.zeros(len(names), np.bool_), np.zeros(len(names), np.bool_)
     occurs[column] = True

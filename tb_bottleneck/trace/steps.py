@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.period import find_period
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
@@ -70,9 +71,8 @@ def find_steps(trace: Trace) -> Steps | None:
 
 
 def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
-    wanted = trace.names_where(lambda name: bool(pattern.search(name)))
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    return rows[np.isin(trace.events.name[rows], wanted)]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(pattern.search(name)))]
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:

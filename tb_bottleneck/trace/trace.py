@@ -45,10 +45,6 @@ class Trace:
         """Cache of `rows`: most measures start from the same few kinds."""
         return {}
 
-    def names_where(self, test: Callable[[str], bool]) -> Rows:
-        """Returns the row numbers of the names that pass a test."""
-        return np.array([row for row, name in enumerate(self.names) if test(name)], np.intp)
-
     @cached_property
     def calls(self) -> Calls:
         """Runtime and driver calls, sorted by start."""

@@ -1,4 +1,4 @@
-"""Who owns the time: each test draws a training and says where its time went."""
+"""Attribution: each test draws a training and checks the owners of its time."""
 
 import pytest
 from draw import drawn_trace
@@ -23,45 +23,45 @@ def about(**expected: float):
 
 
 def test_loader_in_front_of_an_idle_device_is_input():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         loader  ####......####......
         gpu     ....######....######
     """)
-    assert found == about(input=0.4, compute=0.6)
+    assert account == about(input=0.4, compute=0.6)
 
 
 def test_loader_behind_a_busy_device_costs_nothing():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         loader  .####......####.....
         launch  |.........|.........
         gpu     .ccccccccccddddddddd
     """)
-    assert "input" not in found
-    assert found["compute"] > 0.9
+    assert "input" not in account
+    assert account["compute"] > 0.9
 
 
 def test_dispatching_in_front_of_an_idle_device_is_launch():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         op      #####.....#####.....
         launch  ....|.........|.....
         gpu     .....aaaaa.....bbbbb
     """)
-    assert found == about(launch=0.5, compute=0.5)
+    assert account == about(launch=0.5, compute=0.5)
 
 
 def test_python_without_any_operator_is_host():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         gpu     ......aaaa......bbbb
     """)
-    assert found == about(host=0.6, compute=0.4)
+    assert account == about(host=0.6, compute=0.4)
 
 
 def test_short_pauses_between_operators_belong_to_dispatching():
-    found = shares(
+    account = shares(
         """
         step    aaaaaaaaaabbbbbbbbbb
         op      #.#.#.....#.#.#.....
@@ -70,69 +70,69 @@ def test_short_pauses_between_operators_belong_to_dispatching():
     """,
         unit_us=100.0,
     )
-    assert found == about(launch=0.5, compute=0.5)
+    assert account == about(launch=0.5, compute=0.5)
 
 
 def test_a_checkpoint_is_an_interruption():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         save    .....#####..........
         launch  |.........|.........
         gpu     .aaaa......bbbbbbbbb
     """)
-    assert found["interruption"] == pytest.approx(0.25, abs=0.012)
+    assert account["interruption"] == pytest.approx(0.25, abs=0.012)
 
 
 def test_driver_allocations_in_front_of_an_idle_device_are_the_allocators():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         malloc  .###.......###......
         launch  ....|.........|.....
         gpu     .....aaaaa.....bbbbb
     """)
-    assert found["allocator"] == pytest.approx(0.3, abs=0.012)
+    assert account["allocator"] == pytest.approx(0.3, abs=0.012)
 
 
 def test_a_wait_over_a_busy_device_costs_nothing():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  ||........||........
         sync    ..#######...#######.
         gpu     .aaaabbbbbcccccddddd
     """)
-    assert "sync" not in found
-    assert found["compute"] > 0.9
+    assert "sync" not in account
+    assert account["compute"] > 0.9
 
 
 def test_a_wait_that_drains_the_queue_owns_the_dispatching_behind_it():
-    """Each wait of 6 ms returns with the queue empty; the host then needs 4 ms to launch again."""
-    found = shares("""
+    """After each wait of 6 ms the queue is empty; the host then needs 4 ms to launch again."""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  |.........|.........
         sync    .######....######...
         op      .......###.......###
         gpu     .aaaaaa....bbbbbb...
     """)
-    assert found["sync"] == pytest.approx(0.35, abs=0.012)  # 4 ms of the first step, 3 ms of the second
+    assert account["sync"] == pytest.approx(0.35, abs=0.012)  # 4 ms of the first step, 3 ms of the second
 
 
 def test_a_wait_costs_no_more_than_it_lasted():
-    """A wait of 1 ms cannot be blamed for 7 ms of dispatching: a launch-bound loop stays launch-bound."""
-    found = shares("""
+    """A wait of 1 ms cannot cause 7 ms of dispatching: a launch-bound loop stays launch-bound."""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         op      ..#######...#######.
         sync    .#.........#........
         launch  .........|.........|
         gpu     ##........##........
     """)
-    assert found["sync"] < 0.12
-    assert found["launch"] > 0.5
+    assert account["sync"] < 0.12
+    assert account["launch"] > 0.5
 
 
-def test_a_wait_in_front_of_an_interruption_is_not_to_blame_for_the_dispatching_behind_it():
-    """Without the wait of 1 ms the checkpoint would begin 1 ms earlier, and so would all that follows: nothing is won
-    by the dispatching, so it stays what it is."""
-    found = shares("""
+def test_a_wait_before_an_interruption_does_not_own_the_dispatching_after_it():
+    """Without the wait of 1 ms, the checkpoint and everything after it would begin 1 ms earlier: the dispatching gains
+    nothing, so it keeps its owner."""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  |.........|.........
         sync    .#.........#........
@@ -140,50 +140,50 @@ def test_a_wait_in_front_of_an_interruption_is_not_to_blame_for_the_dispatching_
         op      .......###.......###
         gpu     ##........##........
     """)
-    assert "sync" not in found
-    assert found["interruption"] == pytest.approx(0.4, abs=0.012)
+    assert "sync" not in account
+    assert account["interruption"] == pytest.approx(0.4, abs=0.012)
 
 
-def test_a_device_that_somebody_else_holds_is_not_launch_overhead():
+def test_a_device_that_is_used_by_others_is_not_launch_overhead():
     """The launches have returned after 1 ms; nothing recorded says why the kernels begin 4 ms later."""
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  ....|.........|.....
         op      #####.....#####.....
         gpu     .........a.........b
     """)
-    assert found == about(launch=0.5, unexplained=0.4, compute=0.1)
+    assert account == about(launch=0.5, unexplained=0.4, compute=0.1)
 
 
 def test_only_exposed_collectives_count():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         gpu     aaaaaaa...bbbbbbb...
         nccl    .....nnnnn.....mmmmm
     """)
-    assert found == about(communication=0.3, compute=0.7)
+    assert account == about(communication=0.3, compute=0.7)
 
 
 def test_copies_beside_kernels_are_free_and_exposed_ones_are_not():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         h2d     ##..##....##..##....
         gpu     ..aaaaaaaa..bbbbbbbb
     """)
-    assert found == about(transfer=0.2, compute=0.8)
+    assert account == about(transfer=0.2, compute=0.8)
 
 
 def test_kernels_of_one_block_are_underfilled_and_streaming_ones_memory():
-    found = shares("""
+    account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         small   ssss......tttt......
         stream  ....uuuuuu....vvvvvv
     """)
-    assert found == about(underfilled=0.4, memory=0.6)
+    assert account == about(underfilled=0.4, memory=0.6)
 
 
 def test_device_work_is_not_clipped_at_the_end_of_a_host_step():
-    """The host is done with both steps after 8 ms, the device works for 20: nothing of it is lost."""
+    """The host finishes both steps after 8 ms, the device works for 20 ms: all of its work counts."""
     trace = drawn_trace(
         """
         step    aaaabbbb............

@@ -1,10 +1,10 @@
-"""What bounds the operators of a run on the CPU: their kind, unless their shapes rule arithmetic out."""
+"""Regimes of operators on the CPU: decided by their type, unless their shapes show too little arithmetic."""
 
 import json
 
 import pytest
 
-from tb_bottleneck.attribution.cpu_operators import quickest_share
+from tb_bottleneck.attribution.cpu_operators import undisturbed_share
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 
@@ -14,7 +14,7 @@ DEPTHWISE = [IMAGES, [64, 1, 1, 1], [64], [], [], [], []]
 
 
 def account_of(tmp_path, operator, args):
-    """Four steps of 10 ms on the CPU, each filled with ten calls of one operator but for a tenth."""
+    """Four steps of 10 ms on the CPU; in each, ten calls of one operator take 90 % of the time."""
     events = []
     for step in range(4):
         row = {"ph": "X", "pid": 1, "tid": 1, "ts": step * 10_000}
@@ -56,8 +56,8 @@ def test_shapes_that_make_no_sense_leave_the_kind(tmp_path, dims):
     assert account["compute"] == pytest.approx(0.9, abs=0.01)
 
 
-def trained_beside(tmp_path, lengths, cause, dims):
-    """The trace of steps that each log for 20 ms and then work for so many ms."""
+def trained_with_logging(tmp_path, lengths, cause, dims):
+    """Writes a trace of steps that log for 20 ms and then work for the given lengths in ms; returns its path."""
     events, now = [], 0
     for number, length in enumerate(lengths):
         row = {"ph": "X", "pid": 1, "tid": 1}
@@ -78,20 +78,20 @@ LOGS = "torch/utils/tensorboard/writer.py(465): add_histogram"
 SQUARE = [[512, 512], [512, 512]]
 
 
-def test_what_disturbs_operators_is_seen_by_the_quickest_of_their_kind(tmp_path):
-    trace = load(str(trained_beside(tmp_path, (20, 30, 10, 20), LOGS, SQUARE)))
+def test_disturbance_of_operators_is_measured_against_the_fastest_of_their_kind(tmp_path):
+    trace = load(str(trained_with_logging(tmp_path, (20, 30, 10, 20), LOGS, SQUARE)))
     thread = int(trace.events.thread[0])
-    assert quickest_share(trace, thread) == pytest.approx(10 / 20, rel=0.05)
-    assert quickest_share(trace, None) == 1.0
-    without = load(str(trained_beside(tmp_path, (20, 30, 10, 20), LOGS, None)))
-    assert quickest_share(without, thread) == 1.0
+    assert undisturbed_share(trace, thread) == pytest.approx(10 / 20, rel=0.05)
+    assert undisturbed_share(trace, None) == 1.0
+    without = load(str(trained_with_logging(tmp_path, (20, 30, 10, 20), LOGS, None)))
+    assert undisturbed_share(without, thread) == 1.0
 
 
-def test_at_best_an_interruption_s_cure_gives_undisturbed_work(tmp_path):
+def test_at_best_the_fix_of_an_interruption_gives_undisturbed_work(tmp_path):
     gains = {}
     for lengths in ((20, 20, 20, 20), (30, 30, 10, 10)):
-        report = diagnose(str(trained_beside(tmp_path, lengths, LOGS, SQUARE)))
-        gains[lengths] = next(found.speedup for found in report.findings if found.cause == "logging")
+        report = diagnose(str(trained_with_logging(tmp_path, lengths, LOGS, SQUARE)))
+        gains[lengths] = next(finding.speedup for finding in report.findings if finding.cause == "logging")
     even, uneven = gains.values()
     assert even.high == pytest.approx(2.0, rel=0.05)
     assert uneven.expected == pytest.approx(even.expected, rel=0.05)

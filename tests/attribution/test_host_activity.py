@@ -1,4 +1,4 @@
-"""What a host thread does: a launch that loads its kernel's code is a start, and no launch overhead."""
+"""Host activities: a launch that loads its kernel's code counts as initialization, not as launch overhead."""
 
 import json
 
@@ -19,7 +19,7 @@ STEADY = """
 
 
 def account(tmp_path, slow, length_us):
-    """The account where the launch of one kernel takes longer, and everything behind it comes later."""
+    """The account if the launch of one kernel takes longer and everything after it is delayed."""
     whole = drawn(STEADY, 1000)
     calls = sorted((e for e in whole["traceEvents"] if e["cat"] == "cuda_runtime"), key=lambda e: e["ts"])
     late = calls[slow]["ts"]
@@ -39,8 +39,8 @@ def test_the_first_launch_of_a_kernel_that_takes_milliseconds_loads_its_code(tmp
     assert loading.ns["interruption"] == pytest.approx(9e6, rel=0.1)
 
 
-def test_a_start_up_is_told_but_is_not_what_bounds_the_run(tmp_path):
-    """It takes a fifth of the recording and is over: the device's work and the launches are what is left to judge."""
+def test_a_start_up_is_reported_but_does_not_bound_the_run(tmp_path):
+    """It takes a fifth of the recording and happens once: the device's work and the launches are judged."""
     account(tmp_path, 0, 9_000)
     report = diagnose(str(tmp_path / "slow.pt.trace.json"))
     assert "starting" in [reason.code for reason in report.health.reasons]

@@ -1,4 +1,4 @@
-"""What was found in a recording is remembered, and keeps nothing of it alive."""
+"""Results are cached per recording, and the cache does not keep the recording alive."""
 
 import gc
 import weakref
@@ -15,18 +15,18 @@ def recorded():
     return Recording(trace, find_steps(trace))
 
 
-def test_a_recording_is_looked_at_once_and_let_go_of():
-    asked = []
+def test_the_function_runs_once_per_recording_and_the_recording_is_freed():
+    calls = []
 
     @memoized
     def steps(recording):
-        asked.append(len(recording.steps))
+        calls.append(len(recording.steps))
         return len(recording.steps)
 
-    one, other = recorded(), recorded()
-    assert [steps(one), steps(one), steps(other), steps(one)] == [2, 2, 2, 2]
-    assert len(asked) == 2
-    gone = weakref.ref(one)
-    del one
+    first, second = recorded(), recorded()
+    assert [steps(first), steps(first), steps(second), steps(first)] == [2, 2, 2, 2]
+    assert len(calls) == 2
+    gone = weakref.ref(first)
+    del first
     gc.collect()
     assert gone() is None

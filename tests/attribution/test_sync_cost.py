@@ -1,4 +1,4 @@
-"""Waits are charged with idle dispatching as a loop over waits and gaps would do it, and in bounded time and memory."""
+"""Waits are charged like in a loop over waits and gaps, but in bounded time and memory."""
 
 import time
 
@@ -14,7 +14,7 @@ from tb_bottleneck.intervals import Spans, union
 
 
 class Dispatching:
-    """A host whose thread 0 dispatches at given times; thread -1 is none."""
+    """A host with one thread, 0, that dispatches at given times; thread -1 means none."""
 
     def __init__(self, spans):
         self.spans = spans
@@ -23,7 +23,7 @@ class Dispatching:
         yield threads == 0, {Activity.DISPATCH: self.spans}
 
 
-def costing(gaps, until, thread, latency, dispatching, frees=()):
+def chargeable_gaps(gaps, until, thread, latency, dispatching, frees=()):
     starts, ends = (np.array(side, np.int64) for side in zip(*gaps, strict=True))
     until, thread, latency = (np.array(column, np.int64) for column in (until, thread, latency))
     dispatched = np.where(thread == 0, dispatching.covered(starts, until), 0)
@@ -31,7 +31,7 @@ def costing(gaps, until, thread, latency, dispatching, frees=()):
 
 
 def slowly(gaps, dispatching, over, length):
-    """The oracle: wait by wait, gap by gap, as the module's docstring tells it."""
+    """Reference implementation: wait by wait, gap by gap, as the module's docstring describes it."""
     charged_gap = [0] * len(gaps.idle)
     charged_wait = [0] * len(over)
     for row, (end, budget) in enumerate(zip(over.tolist(), length.tolist(), strict=True)):
@@ -50,7 +50,7 @@ def slowly(gaps, dispatching, over, length):
             latency = min(budget, int(gaps.latency[gap]))
             budget -= latency
             before = charged_gap[gap]
-            charged_gap[gap] = min(before + dispatched + latency, int(gaps.room[gap]))
+            charged_gap[gap] = min(before + dispatched + latency, int(gaps.limit[gap]))
             charged_wait[row] += charged_gap[gap] - before
     return charged_wait, charged_gap
 
@@ -70,33 +70,33 @@ def test_as_a_loop_would_charge(data):
     latency = [data.draw(st.integers(0, end - at)) for (_, end), at in zip(idle, until, strict=True)]
     thread = [data.draw(st.sampled_from([0, 0, -1])) for _ in idle]
     frees = sorted(data.draw(st.lists(times, max_size=2)))
-    gaps = costing(idle, until, thread, latency, dispatching, frees)
+    gaps = chargeable_gaps(idle, until, thread, latency, dispatching, frees)
     waits = sorted(data.draw(st.lists(st.tuples(times, st.integers(0, 200_000)), max_size=6)))
     over, length = np.array([a for a, _ in waits], np.int64), np.array([n for _, n in waits], np.int64)
-    found, by_gap = charge(gaps, Dispatching(dispatching), np.arange(len(waits)), over, length)
-    assert (found.charged.tolist(), by_gap.tolist()) == slowly(gaps, dispatching, over, length)
+    costs, by_gap = charge(gaps, Dispatching(dispatching), np.arange(len(waits)), over, length)
+    assert (costs.charged.tolist(), by_gap.tolist()) == slowly(gaps, dispatching, over, length)
 
 
-def test_a_wait_pays_for_the_idle_dispatching_behind_it_up_to_its_length():
+def test_a_wait_is_charged_with_the_idle_dispatching_after_it_up_to_its_length():
     """
     wait  ####.................
-    host  ....dddddd..dddd.....     d dispatches
-    gpu   ....______kk____kk...     _ is idle       → 4 of the first gap, none of the second: the length is used up
+    host  ....dddddd..dddd.....     d: dispatching
+    gpu   ....______kk____kk...     _: idle       → 4 of the first gap, none of the second: the budget is used up
     """
     dispatching = Spans(np.array([4, 12]), np.array([10, 16]))
-    gaps = costing([(4, 10), (12, 16)], [10, 16], [0, 0], [0, 0], dispatching)
+    gaps = chargeable_gaps([(4, 10), (12, 16)], [10, 16], [0, 0], [0, 0], dispatching)
     waits, by_gap = charge(gaps, Dispatching(dispatching), np.array([7]), np.array([4]), np.array([4]))
     assert (waits.charged.tolist(), waits.call.tolist(), by_gap.tolist()) == ([4], [7], [4, 0])
 
 
 @pytest.mark.parametrize("most", [4_000_000, 100_000])
 def test_many_waits_that_reach_many_gaps_are_bounded(monkeypatch, most):
-    """A wait of each of thousands of threads ends at once, before thousands of gaps: a loop took their product."""
-    monkeypatch.setattr(sync_cost, "MOST_PAIRS", most)
+    """Thousands of waits end at the same time before thousands of gaps; a loop would visit all pairs."""
+    monkeypatch.setattr(sync_cost, "MAX_PAIRS", most)
     count = 5_000
     starts = np.arange(count) * 100 + 1_000
     dispatching, none = Spans(starts, starts + 50), [0] * count
-    gaps = costing(list(zip(starts, starts + 50, strict=True)), starts + 50, none, none, dispatching)
+    gaps = chargeable_gaps(list(zip(starts, starts + 50, strict=True)), starts + 50, none, none, dispatching)
     over, length = np.full(count, 1_000), np.full(count, 10**9)
     began = time.perf_counter()
     waits, by_gap = charge(gaps, Dispatching(dispatching), np.arange(count), over, length)

@@ -1,4 +1,4 @@
-"""An evaluation amid a training interrupts it; in a recording of nothing else it is the work itself."""
+"""An evaluation during a training interrupts it; in a recording of nothing else, it is the work itself."""
 
 import json
 
@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 
-# Kernels of 1 ms, each launched when the one before it is long over.
+# Kernels of 1 ms, each launched long after the previous one has finished.
 SPARSE = """
     step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
     op      ########################################
@@ -18,11 +18,13 @@ SPARSE = """
 
 
 def judged(tmp_path, name, others=(), kind="user_annotation"):
-    """The report of SPARSE within one more row of this name, and with operators of other names."""
+    """Returns the report of SPARSE inside a row with this name, with additional operators named `others`."""
     whole = drawn(SPARSE, 1000)
     row = {"ph": "X", "cat": kind, "name": name, "pid": 100, "tid": 100, "ts": -10, "dur": 40_020}
-    beside = [row | {"cat": "cpu_op", "name": other, "ts": 1000 + 10 * n, "dur": 5} for n, other in enumerate(others)]
-    whole["traceEvents"] = [*whole["traceEvents"], row, *beside]
+    operators = [
+        row | {"cat": "cpu_op", "name": other, "ts": 1000 + 10 * n, "dur": 5} for n, other in enumerate(others)
+    ]
+    whole["traceEvents"] = [*whole["traceEvents"], row, *operators]
     path = tmp_path / "evaluated.pt.trace.json"
     path.write_text(json.dumps(whole | {"with_stack": 1}))
     return diagnose(str(path))
@@ -48,7 +50,7 @@ def test_inference_is_not_interrupted_by_what_it_is(tmp_path, name, kind):
 
 
 @pytest.mark.parametrize("name", ["pydantic/main.py(7): validate", "train.py(9): train_epoch"])
-def test_what_only_sounds_alike_interrupts_nothing(tmp_path, name):
+def test_similar_names_interrupt_nothing(tmp_path, name):
     report = judged(tmp_path, name, ["autograd::engine::evaluate_function: AddmmBackward0"], "python_function")
     assert report.verdict.regime == "launch"
 
@@ -58,7 +60,7 @@ def test_a_checkpoint_interrupts_whatever_runs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "is_training"),
     [
         ("autograd::engine::evaluate_function: AddmmBackward0", True),
         ("CompiledFunctionBackward", True),
@@ -67,8 +69,8 @@ def test_a_checkpoint_interrupts_whatever_runs(tmp_path):
         ("torch/optim/optimizer.py(300): wrapper", False),
     ],
 )
-def test_a_training_is_known_by_its_backward_pass_or_its_optimizer(tmp_path, name, told):
+def test_a_training_is_known_by_its_backward_pass_or_its_optimizer(tmp_path, name, is_training):
     whole, path = drawn(SPARSE, 1000), tmp_path / "run.pt.trace.json"
     row = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 100, "tid": 100, "ts": 10, "dur": 5}
     path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
-    assert has_training(load(str(path))) == told
+    assert has_training(load(str(path))) == is_training

@@ -49,7 +49,7 @@ def main() -> None:
             numbers = f"{wall:.0f} µs | {largest:.0f} µs | {cpu:.0f} µs | {share:.3%}"
             print(f"| {type(sampler).__name__} | {sampler.every_s:g} s | {numbers} |")
             missing = sampler.missing()
-            if type(sampler).__name__ == "Gpus" and "power" in missing:
+            if type(sampler).__name__ == "GpuSampler" and "power" in missing:
                 print(f"| (GPU calls not measured: {missing['power']}) |")
             sampler.close()
         print(f"| all | | | | | {total:.3%} |")

@@ -25,8 +25,9 @@ sys.path.insert(0, str(CHECKOUT))
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 from tb_bottleneck.plugin.plugin import ANALYSE  # noqa: E402
 from tb_bottleneck.report.cache.file_identity import identity_of  # noqa: E402
-from tb_bottleneck.report.cache.report_store import VARIABLE, Store  # noqa: E402
+from tb_bottleneck.report.cache.report_store import Store  # noqa: E402
 from tb_bottleneck.sources.logdir import scan  # noqa: E402
+from tb_bottleneck.storage import CACHE_VARIABLE  # noqa: E402
 from tests.plugin.tenant import Tenant  # noqa: E402
 
 BROWSER = {"Accept-Encoding": "gzip"}
@@ -129,7 +130,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)  # TensorBoard's way to answer a 304
     with tempfile.TemporaryDirectory() as scratch:
-        os.environ[VARIABLE] = str(Path(scratch) / "cache")
+        os.environ[CACHE_VARIABLE] = str(Path(scratch) / "cache")
         logdir = Path(scratch) / "logdir"
         make_logdir(logdir, options.runs, options.ranks)
         keep_reports(logdir)

@@ -7,14 +7,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    Frame,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.stage import EVENTS, NAME, stage, telemetry
 
@@ -29,12 +38,13 @@ FLAGS = [
     "--disable-sync",
 ]
 PATIENCE = 60_000  # ms: a busy machine analyses slowly; nothing waits this long for its own sake
+VIEWPORT: ViewportSize = {"width": 1280, "height": 720}  # Playwright's own default
 VIEWS = {
     "timeline": "section.timeline canvas",
     "tables": "section.sortable table",
     "roofline": "#panel section",
     "ranks": "section.ranks table",
-    "live": "section.live",
+    "live": "section.telemetry",
 }
 START_SECONDS, END_SECONDS = 60, 10
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
@@ -93,11 +103,80 @@ def staged_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield start_tensorboard(stack, "--logdir", str(stage(tmp_path_factory.mktemp("stage"))))
 
 
+class IdlePages:
+    """Pages that show TensorBoard and that no test uses at the moment, at most one per address.
+
+    Loading TensorBoard takes ten times the CPU time of loading our tab in it, so a test reuses a page if it can. The
+    document of our tab is always a new one: an idle page has an empty one in its place.
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[str, tuple[Page, str]] = {}
+
+    def take(self, address: str) -> tuple[Page, str] | None:
+        """Returns an idle page of the address and what its iframe has to load, or None if there is none."""
+        return self._pages.pop(address, None)
+
+    def put(self, address: str, page: Page) -> None:
+        """Undoes what a test may have done to the page and keeps it; closes it where that fails or one is there."""
+        try:
+            page.unroute_all(behavior="ignoreErrors")
+            page.context.unroute_all(behavior="ignoreErrors")
+            if address in self._pages:
+                page.context.close()
+                return
+            source = str(page.evaluate(EMPTY_OUR_IFRAME))
+            for other in page.context.pages:
+                if other is not page:
+                    other.close()
+            page.context.clear_permissions()
+            page.mouse.move(0, 0)
+            self._pages[address] = page, source
+        except PlaywrightError:
+            page.context.close()
+
+    def close(self, address: str) -> None:
+        """Closes the page of a server that ends."""
+        idle = self._pages.pop(address, None)
+        if idle is not None:
+            idle[0].context.close()
+
+
+OUR_IFRAME = "iframe[src*='tb_bottleneck']"
+EMPTY_OUR_IFRAME = f"""async () => {{
+    const frame = document.querySelector("{OUR_IFRAME}");
+    const source = frame.src;
+    await new Promise(loaded => {{ frame.onload = loaded; frame.src = "about:blank"; }});
+    localStorage.clear();
+    sessionStorage.clear();
+    document.body.classList.remove("dark-mode");
+    return source;
+}}"""
+LOAD_OUR_IFRAME = """async ([fragment, source]) => {
+    location.hash = fragment;
+    const frame = document.querySelector("iframe[src='about:blank']");
+    await new Promise(loaded => { frame.onload = loaded; frame.src = source; });
+    frame.onload = null;
+}"""
+
+
+@pytest.fixture(scope="session")
+def idle_pages() -> IdlePages:
+    """The pages that tests have left."""
+    return IdlePages()
+
+
 @pytest.fixture
-def board() -> Iterator[Callable[..., str]]:
-    """Starts a TensorBoard of one's own; it ends with the test."""
+def board(idle_pages: IdlePages) -> Iterator[Callable[..., str]]:
+    """Starts a TensorBoard of the test's own, which ends with the test."""
     with ExitStack() as stack:
-        yield lambda *flags: start_tensorboard(stack, *flags)
+
+        def start(*flags: str) -> str:
+            address = start_tensorboard(stack, *flags)
+            stack.callback(idle_pages.close, address)
+            return address
+
+        yield start
 
 
 @dataclass
@@ -115,27 +194,55 @@ class Visit:
 
 
 @pytest.fixture
-def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
-    """Opens the tab: `visit(address, run=..., **context options)`; `before` may prepare the page."""
+def visit(chromium: Browser, idle_pages: IdlePages) -> Iterator[Callable[..., Visit]]:
+    """Opens the tab: `visit(address, run=..., **context options)`; `before` may prepare the page.
+
+    A test that changes TensorBoard's own page or the browser's clock asks for a `fresh` page, which is closed after it.
+    """
     with ExitStack() as stack:
 
         def open_tab(
-            address: str, run: str = "", before: Callable[[Page], None] | None = None, **options: object
+            address: str,
+            run: str = "",
+            before: Callable[[Page], None] | None = None,
+            fresh: bool = False,
+            viewport: ViewportSize = VIEWPORT,
+            permissions: Sequence[str] = (),
+            **options: object,
         ) -> Visit:
-            context = chromium.new_context(**options)  # type: ignore[arg-type]
-            stack.callback(context.close)
-            page = context.new_page()
-            # What a test still routes when it ends would fail in whichever test comes next.
-            stack.callback(page.unroute_all, behavior="ignoreErrors")
+            fresh = fresh or bool(options)
+            idle = None if fresh else idle_pages.take(address)
+            page = idle[0] if idle else chromium.new_context(**options).new_page()  # type: ignore[arg-type]
+            if fresh:
+                stack.callback(page.context.close)
+                # What a test still routes when it ends would fail in whichever test comes next.
+                stack.callback(page.unroute_all, behavior="ignoreErrors")
+            else:
+                stack.callback(idle_pages.put, address, page)
+            page.set_viewport_size(viewport)
+            if permissions:
+                page.context.grant_permissions(permissions)
             if before is not None:
                 before(page)
             requests: list[str] = []
             errors: list[str] = []
-            page.on("request", lambda request: requests.append(request.url))
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            chosen = f"&p.tb_bottleneck.run={run}" if run else ""
-            page.goto(f"{address}/#tb_bottleneck{chosen}")
-            element = page.wait_for_selector("iframe[src*='tb_bottleneck']", state="attached", timeout=30_000)
+
+            def note_request(request: Request) -> None:
+                requests.append(request.url)
+
+            def note_error(error: PlaywrightError) -> None:
+                errors.append(str(error))
+
+            page.on("request", note_request)
+            page.on("pageerror", note_error)
+            stack.callback(page.remove_listener, "request", note_request)
+            stack.callback(page.remove_listener, "pageerror", note_error)
+            fragment = "tb_bottleneck" + (f"&p.tb_bottleneck.run={run}" if run else "")
+            if idle:
+                page.evaluate(LOAD_OUR_IFRAME, [fragment, idle[1]])
+            else:
+                page.goto(f"{address}/#{fragment}")
+            element = page.wait_for_selector(OUR_IFRAME, state="attached", timeout=30_000)
             frame = element.content_frame()
             assert frame is not None
             return Visit(page, frame, requests, errors)
@@ -160,13 +267,14 @@ def look(staged_board: str, visit: Callable[..., Visit]) -> Callable[..., Visit]
 def watched(visit: Callable[..., Visit], staged_board: str) -> Callable[[dict[str, object]], Visit]:
     """The live view over a made-up answer, so that what is drawn does not hang on a clock."""
 
-    def open_live(answer: dict[str, object]) -> Visit:
+    def open_live(answer: dict[str, object], fresh: bool = False) -> Visit:
         def made_up(page: Page) -> None:
             page.route("**/telemetry?*", lambda route: route.fulfill(json=answer))
 
         address = quote(f"watched/{EVENTS}", safe="") + "&p.tb_bottleneck.view=live"
-        seen = visit(staged_board, address, before=made_up, viewport={"width": 1200, "height": 1400})
-        expect(seen.frame.locator("section.live")).to_be_visible(timeout=PATIENCE)
+        viewport = {"width": 1200, "height": 1400}
+        seen = visit(staged_board, address, before=made_up, fresh=fresh, viewport=viewport)
+        expect(seen.frame.locator("section.telemetry")).to_be_visible(timeout=PATIENCE)
         return seen
 
     return open_live

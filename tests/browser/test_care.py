@@ -68,7 +68,7 @@ def test_what_opens_over_the_page_closes_when_the_focus_leaves_it(look):
 
 
 def test_names_that_mean_harm_are_text_in_every_view(look):
-    seen = look("diagnosis", run=HOSTILE.replace("/", ""))
+    seen = look("diagnosis", run=HOSTILE.replace("/", ""), fresh=True)
     for name, drawn_once in (
         ("Diagnosis", "section.account"),
         ("Timeline", VIEWS["timeline"]),
@@ -77,7 +77,7 @@ def test_names_that_mean_harm_are_text_in_every_view(look):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(drawn_once).first).to_be_visible(timeout=PATIENCE)
         if name == "Timeline":
-            seen.frame.locator("details.seen summary").click()
+            seen.frame.locator("details.visible-blocks summary").click()
         expect(seen.frame.locator("body")).to_contain_text("onerror", timeout=PATIENCE)
         assert seen.frame.locator("img").count() == 0
     assert seen.errors == []
@@ -111,7 +111,7 @@ def test_a_row_says_what_it_is_about_when_its_figures_are_scrolled_to(look):
 
 
 def test_every_request_of_every_view_stays_on_the_origin(look, staged_board):
-    seen = look("diagnosis")
+    seen = look("diagnosis", fresh=True)
     for name, view in (("Timeline", "timeline"), ("What ran", "tables"), ("Roofline", "roofline")):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(VIEWS[view]).first).to_be_visible(timeout=PATIENCE)
@@ -124,9 +124,9 @@ def test_a_view_whose_server_is_gone_says_so_and_comes_back(look):
     seen = look("diagnosis")
     seen.page.route("**/tables?*", lambda route: route.abort())
     seen.frame.get_by_role("tab", name="What ran").click()
-    expect(seen.frame.get_by_role("button", name="Ask again")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.get_by_role("button", name="Try again")).to_be_visible(timeout=PATIENCE)
     seen.page.unroute("**/tables?*")
-    seen.frame.get_by_role("button", name="Ask again").click()
+    seen.frame.get_by_role("button", name="Try again").click()
     expect(seen.frame.locator("section.sortable table").first).to_be_visible(timeout=PATIENCE)
 
 

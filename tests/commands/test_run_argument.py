@@ -1,11 +1,11 @@
-"""What a path given to a command stands for: a file, or a directory that holds one run."""
+"""Tests of the argument RUN: a file, or a directory that holds one run."""
 
 import os
 
 import pytest
 from comparison.drawn_runs import recorded, repeated
 
-from tb_bottleneck.commands.run_argument import Run, recordings_of
+from tb_bottleneck.commands.run_argument import RunFiles, recordings_of
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.sources.logdir import Listing, Recording
 
@@ -14,13 +14,13 @@ DRAWING = repeated(9, op="##..", gpu="..##")
 
 def test_a_file_is_itself(tmp_path):
     path = recorded(tmp_path, DRAWING)
-    assert recordings_of(path) == Run((path,))
+    assert recordings_of(path) == RunFiles((path,))
 
 
 def test_a_directory_is_its_recordings_the_oldest_first(tmp_path):
     first, second = recorded(tmp_path, DRAWING), recorded(tmp_path, DRAWING)
     os.utime(second, (1, 1))
-    assert recordings_of(str(tmp_path)) == Run((second, first))
+    assert recordings_of(str(tmp_path)) == RunFiles((second, first))
 
 
 def test_a_directory_of_several_runs_names_them(tmp_path):
@@ -39,8 +39,8 @@ def test_a_directory_without_a_trace_says_what_was_looked_for(tmp_path):
 def test_telemetry_alone_is_said_to_be_no_trace(tmp_path, monkeypatch):
     events = tmp_path / "events.out.tfevents.1.2.0"
     events.write_bytes(b"")
-    found = Listing((Recording(str(events), ".", events.name, 0, 0),), ())
-    monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: found)
+    listing = Listing((Recording(str(events), ".", events.name, 0, 0),), ())
+    monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: listing)
     with pytest.raises(NotFound, match="its telemetry alone cannot be replayed"):
         recordings_of(str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""No half begins that would not end in time."""
+"""No variant starts that would exceed the time limit."""
 
 import pytest
 
@@ -9,11 +9,11 @@ def test_work_goes_on_while_the_longest_part_so_far_fits(monkeypatch: pytest.Mon
     now = [0.0]
     monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
     clock = deadline.Deadline(minutes=10)
-    asked = []
+    near = []
     for at in (0, 120, 240, 500):  # parts of 120, 120 and 260 s; after 500 s another 260 would end beyond 600
         now[0] = at
-        asked.append(clock.is_near())
-    assert asked == [False, False, False, True]
+        near.append(clock.is_near())
+    assert near == [False, False, False, True]
 
 
 def test_without_minutes_there_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,11 @@
-"""Which pairs a machine can run: told by what it has."""
+"""A pair runs on a machine that meets its requirement."""
 
 import shutil
 
 import pytest
 
 from demo.needs import missing_for
-from demo.pairs import CPU, GPU, HALVES, PAIRS, TWO_GPUS
+from demo.pairs import CPU, GPU, PAIRS, TWO_GPUS, VARIANTS
 
 
 @pytest.mark.parametrize(("gpus", "lacking"), [(0, {GPU, TWO_GPUS}), (1, {TWO_GPUS}), (2, set())])
@@ -21,7 +21,7 @@ def test_compiling_on_a_cpu_takes_a_compiler(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_pair_has_a_script_with_a_switch() -> None:
-    assert list(HALVES.values()) == [False, True]
+    assert list(VARIANTS.values()) == [False, True]
     for pair in PAIRS.values():
         assert pair.expected
         assert pair.needs == CPU or not pair.on_cpu

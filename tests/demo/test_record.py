@@ -1,4 +1,4 @@
-"""The recorder, end to end on one pair, and what it does with what is there already."""
+"""The recorder, end to end on one pair, and its handling of existing recordings."""
 
 import gzip
 import importlib.util
@@ -48,7 +48,7 @@ def test_one_pair_from_the_training_to_the_published_trace(
     assert pair["slow_over_fixed"] > 0
     assert "without a profiler" in capsys.readouterr().err
 
-    monkeypatch.setattr(record, "run_half", lambda *_: pytest.fail("it recorded what is recorded already"))
+    monkeypatch.setattr(record, "run_variant", lambda *_: pytest.fail("it recorded what is recorded already"))
     assert command.main(arguments) == 0
     assert path.exists()
 
@@ -70,12 +70,12 @@ def test_a_training_that_fails_leaves_the_older_recording(tmp_path: Path, monkey
 
 def test_a_new_recording_takes_the_place_of_the_older_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made_up(trace: str, ns: int) -> None:
-        def run_half(_name: str, _half: str, folder: Path, *_: float) -> list[dict[str, Any]]:
+        def run_variant(_name: str, _variant: str, folder: Path, *_: float) -> list[dict[str, Any]]:
             (folder / trace).write_bytes(gzip.compress(b'{"traceEvents": []}'))
-            told = {"trace": trace, "context": {"cores": 2, "omp_num_threads": 1}}
-            return [{"steps_ns": [ns, ns, 4 * ns]}, {"steps_ns": [9 * ns, 9 * ns, 9 * ns]}, told]
+            last = {"trace": trace, "context": {"cores": 2, "omp_num_threads": 1}}
+            return [{"steps_ns": [ns, ns, 4 * ns]}, {"steps_ns": [9 * ns, 9 * ns, 9 * ns]}, last]
 
-        monkeypatch.setattr(record, "run_half", run_half)
+        monkeypatch.setattr(record, "run_variant", run_variant)
 
     made_up("demo.1.pt.trace.json.gz", 100)
     record.record(tmp_path, "checkpointing", "slow", 3, 1)
@@ -118,9 +118,9 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
 def test_what_is_recorded_is_published_with_the_truth(name: str) -> None:
     pair = index.read_index(RECORDED)["pairs"][name]
     assert pair.get("slow_over_fixed", 0) > 0 or PAIRS[name].sweep
-    for half in PAIRS[name].halves:
-        path, trace = trace_of(RECORDED / name / half)
-        assert path.name == pair[half]["trace"]
+    for variant in PAIRS[name].variants:
+        path, trace = trace_of(RECORDED / name / variant)
+        assert path.name == pair[variant]["trace"]
         assert path.stat().st_size < 1_500_000
-        assert trace["tb_bottleneck"]["context"]["cores"] == pair[half]["cores"]
+        assert trace["tb_bottleneck"]["context"]["cores"] == pair[variant]["cores"]
         assert "host_name" not in trace

@@ -1,4 +1,4 @@
-"""What is published of a recording tells what the training did, but not where, by whom and in what environment."""
+"""A published recording shows the training, but not its host, user and environment."""
 
 import getpass
 import gzip

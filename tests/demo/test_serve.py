@@ -1,4 +1,4 @@
-"""`python -m demo` says in one line what keeps it from serving, and needs no torch for what it does."""
+"""`python -m demo` reports in one line why it cannot serve, and does not need torch."""
 
 import subprocess
 import sys
@@ -38,9 +38,9 @@ def test_a_logdir_that_is_not_there_is_named(
 ) -> None:
     monkeypatch.setattr(serve, "check_installation", lambda: None)
     assert command.main(["serve", "--logdir", str(tmp_path / "nowhere")]) == 2
-    told = capsys.readouterr().err
-    assert str(tmp_path / "nowhere") in told
-    assert "--logdir" in told
+    message = capsys.readouterr().err
+    assert str(tmp_path / "nowhere") in message
+    assert "--logdir" in message
 
 
 def test_an_empty_folder_of_recordings_is_no_reason_to_open_an_empty_tab(
@@ -65,8 +65,8 @@ def test_help_names_every_pair(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command.main(["--help"])
     assert ended.value.code == 0
-    told = capsys.readouterr().out
-    assert all(name in told for name in ("loader_in_main_process", "checkpointing", "oversubscribed_threads"))
+    text = capsys.readouterr().out
+    assert all(name in text for name in ("loader_in_main_process", "checkpointing", "oversubscribed_threads"))
 
 
 def test_serving_imports_neither_torch_nor_tensorboard_before_it_must() -> None:

@@ -1,4 +1,4 @@
-"""The table of a sweep holds what was expected from its first run against what the others measured."""
+"""The table of a sweep compares the times expected from its first run with the measured times."""
 
 import json
 from pathlib import Path
@@ -11,8 +11,8 @@ from tb_bottleneck.schema.comparison_pb2 import Prediction
 
 
 def test_an_expected_time_is_the_first_one_over_the_speedup() -> None:
-    first = sweeps.Run("loader_workers", 0, 90e6, 90e6, None)
-    second = sweeps.Run("loader_workers", 2, 50e6, 90e6, Prediction(speedup=2.0, low=1.5, high=2.5))
+    first = sweeps.SweepRun("loader_workers", 0, 90e6, 90e6, None)
+    second = sweeps.SweepRun("loader_workers", 2, 50e6, 90e6, Prediction(speedup=2.0, low=1.5, high=2.5))
     assert first.error is None
     assert second.error == pytest.approx(-0.1)
     lines = sweeps.lines_of([first, second])

@@ -1,4 +1,4 @@
-"""The table holds what was predicted from the slow half against what the fixed half measured."""
+"""The table compares the prediction from the slow variant with the measured time of the fixed variant."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ def report(cause: str, regime: str, speedup: float, basis: str) -> pb.Report:
     return made
 
 
-def row(speedup: float, basis: str = "replay", cause: str = "loader_in_main_process") -> table.Row:
-    return table.Row(
+def row(speedup: float, basis: str = "replay", cause: str = "loader_in_main_process") -> table.PairResult:
+    return table.PairResult(
         pair=PAIRS["loader_in_main_process"],
         device="a CPU",
         slow=report(cause, "input", speedup, basis),
@@ -39,7 +39,7 @@ def test_a_bound_is_no_prediction() -> None:
     assert one.error is None
 
 
-def test_what_another_cure_would_bring_is_no_prediction_of_this_one() -> None:
+def test_the_gain_of_another_fix_is_no_prediction_of_this_one() -> None:
     assert row(2.0, cause="too_few_workers").predicted_ns is None
 
 
@@ -66,9 +66,9 @@ def test_it_is_put_into_the_readme_in_place_of_the_older_one(tmp_path: Path, mon
     assert "older" not in text
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "| illness |" in text
+    assert "| problem |" in text
 
 
-def test_the_causes_that_pairs_cure_can_be_replayed() -> None:
-    causes = {cause for pair in PAIRS.values() for cause in pair.cures.split(" or ") if cause}
+def test_the_causes_that_pairs_fix_can_be_replayed() -> None:
+    causes = {cause for pair in PAIRS.values() for cause in pair.fixed_causes.split(" or ") if cause}
     assert causes <= set(SCENARIO_OF)

@@ -133,7 +133,7 @@ def test_without_counters_and_power_what_bounds_the_device_is_not_guessed():
     blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
     report = judged(stretch("healthy"), without=blind)
     assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
-    assert "does not tell what bounds it" in report.verdict.headline
+    assert "does not show what limits it" in report.verdict.headline
     for regime in ("memory", "compute", "underfilled"):
         assert status_of(report, regime).status == "abstains"
 

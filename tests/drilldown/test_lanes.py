@@ -1,17 +1,17 @@
-"""The rows of the timeline: things in one row do not overlap, however deep they nest."""
+"""The rows of the timeline: events of one row do not overlap, at any nesting depth."""
 
 import json
 
 import pytest
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
-from tb_bottleneck.drilldown.lanes import DEEPEST, DEEPEST_FOLLOWED, DEEPEST_PYTHON
+from tb_bottleneck.drilldown.lanes import MAX_DEPTH, MAX_NESTING, MAX_PYTHON_DEPTH
 from tb_bottleneck.trace.trace import load
 
 
 @pytest.fixture
 def nested(tmp_path):
-    """A stack of rows of one kind: the outer ones once, then so many times as many inner ones inside."""
+    """A stack of rows of one kind: `outer` rows once, and inside them `times` stacks of `inner` rows."""
 
     def made(category, outer, inner, times=5):
         def row(depth, begin, length):
@@ -35,8 +35,8 @@ def assert_apart(lanes):
 
 
 def test_operators_are_shown_as_deep_as_there_is_room(nested):
-    lanes = [lane for lane in nested("cpu_op", 0, DEEPEST + 3) if lane.group == "host"]
-    assert [lane.depth for lane in lanes] == list(range(DEEPEST))
+    lanes = [lane for lane in nested("cpu_op", 0, MAX_DEPTH + 3) if lane.group == "host"]
+    assert [lane.depth for lane in lanes] == list(range(MAX_DEPTH))
     assert_apart(lanes)
 
 
@@ -48,7 +48,7 @@ def test_frames_that_come_once_take_no_row(nested):
 
 
 def test_frames_deeper_than_are_followed_are_not_shown_in_one_row(nested):
-    """All that lay deeper was drawn at the last depth that is followed, one over the other."""
-    lanes = [lane for lane in nested("python_function", DEEPEST_FOLLOWED - 3, 10) if lane.group == "python"]
-    assert len(lanes) == 3 < DEEPEST_PYTHON
+    """Deeper rows were once drawn on top of each other at the last depth that is followed."""
+    lanes = [lane for lane in nested("python_function", MAX_NESTING - 3, 10) if lane.group == "python"]
+    assert len(lanes) == 3 < MAX_PYTHON_DEPTH
     assert_apart(lanes)

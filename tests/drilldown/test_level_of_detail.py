@@ -1,4 +1,4 @@
-"""A lane made as dense as it can be seen: nothing is lost, nothing is invented, and there are few blocks."""
+"""A lane reduced to the resolution of the screen: no event is lost, none is added, and there are few blocks."""
 
 import numpy as np
 import pytest
@@ -18,49 +18,51 @@ def lane(*things):
     return Lane("host", "", "host 1", 0, start, end, key, name, ("a", "b", "c"))
 
 
-def told(blocks):
+def rows_of(blocks):
     return list(
         zip(blocks.start.tolist(), blocks.end.tolist(), blocks.name.tolist(), blocks.count.tolist(), strict=True)
     )
 
 
 def test_what_is_longer_than_a_pixel_stays_as_it_is():
-    found = condense(lane((0, 40, 1, 0), (50, 90, 1, 1)), 0, 100, 10.0)
-    assert told(found) == [(0, 40, 0, 1), (50, 90, 1, 1)]
+    blocks = condense(lane((0, 40, 1, 0), (50, 90, 1, 1)), 0, 100, 10.0)
+    assert rows_of(blocks) == [(0, 40, 0, 1), (50, 90, 1, 1)]
 
 
 def test_short_neighbours_of_one_kind_are_merged_and_named_after_the_longest():
-    found = condense(lane((0, 2, 1, 0), (3, 8, 1, 1), (9, 12, 1, 2), (60, 63, 1, 0)), 0, 100, 10.0)
-    assert told(found) == [(0, 12, 1, 3), (60, 63, 0, 1)]
-    assert found.busy.tolist() == [10, 3]
+    blocks = condense(lane((0, 2, 1, 0), (3, 8, 1, 1), (9, 12, 1, 2), (60, 63, 1, 0)), 0, 100, 10.0)
+    assert rows_of(blocks) == [(0, 12, 1, 3), (60, 63, 0, 1)]
+    assert blocks.busy.tolist() == [10, 3]
 
 
 def test_a_long_thing_between_two_runs_keeps_them_apart():
-    found = condense(lane((0, 2, 1, 0), (3, 33, 2, 1), (34, 36, 1, 0)), 0, 100, 10.0)
-    assert told(found) == [(0, 2, 0, 1), (3, 33, 1, 1), (34, 36, 0, 1)]
+    blocks = condense(lane((0, 2, 1, 0), (3, 33, 2, 1), (34, 36, 1, 0)), 0, 100, 10.0)
+    assert rows_of(blocks) == [(0, 2, 0, 1), (3, 33, 1, 1), (34, 36, 0, 1)]
 
 
-def test_only_what_reaches_into_the_stretch_is_told():
+def test_only_what_reaches_into_the_range_is_returned():
     long_and_short = lane((0, 1000, 1, 0), (10, 20, 1, 1), (500, 510, 1, 2), (2000, 2010, 1, 0))
-    assert told(condense(long_and_short, 400, 600, 1.0)) == [(0, 1000, 0, 1), (500, 510, 2, 1)]
-    assert told(condense(long_and_short, 1500, 1600, 1.0)) == []
-    assert told(condense(lane(), 0, 100, 1.0)) == []
+    assert rows_of(condense(long_and_short, 400, 600, 1.0)) == [(0, 1000, 0, 1), (500, 510, 2, 1)]
+    assert rows_of(condense(long_and_short, 1500, 1600, 1.0)) == []
+    assert rows_of(condense(lane(), 0, 100, 1.0)) == []
 
 
-pieces = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30), st.integers(0, 2), st.integers(0, 2)), max_size=60)
+events_with_gaps = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 30), st.integers(0, 2), st.integers(0, 2)), max_size=60
+)
 
 
-@given(pieces, st.floats(0.5, 50))
+@given(events_with_gaps, st.floats(0.5, 50))
 def test_counts_and_busy_time_are_kept_and_blocks_do_not_overlap(gaps_and_lengths, resolution):
     things, at = [], 0
     for gap, length, key, name in gaps_and_lengths:
         things.append((at + gap, at + gap + length, key, name))
         at += gap + length
-    found = condense(lane(*things), 0, at + 1, resolution)
-    assert found.count.sum() == len(things)
-    assert found.busy.sum() == sum(end - begin for begin, end, _, _ in things)
-    assert (found.start[1:] >= found.end[:-1]).all()
-    assert (found.busy <= found.end - found.start).all()
+    blocks = condense(lane(*things), 0, at + 1, resolution)
+    assert blocks.count.sum() == len(things)
+    assert blocks.busy.sum() == sum(end - begin for begin, end, _, _ in things)
+    assert (blocks.start[1:] >= blocks.end[:-1]).all()
+    assert (blocks.busy <= blocks.end - blocks.start).all()
 
 
 def test_a_million_things_make_as_many_blocks_as_there_are_pixels_at_most():
@@ -73,5 +75,5 @@ def test_a_million_things_make_as_many_blocks_as_there_are_pixels_at_most():
 
 @pytest.mark.parametrize("resolution", [0.001, 1e12])
 def test_extreme_densities(resolution):
-    found = condense(lane((0, 2, 1, 0), (3, 8, 1, 1)), 0, 100, resolution)
-    assert found.count.sum() == 2
+    blocks = condense(lane((0, 2, 1, 0), (3, 8, 1, 1)), 0, 100, resolution)
+    assert blocks.count.sum() == 2

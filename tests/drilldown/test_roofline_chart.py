@@ -1,4 +1,4 @@
-"""Points under the roofs, worked out by hand from a drawn product of known shape, and what is said where none is."""
+"""Points below the roofs, computed by hand for a drawn product of known shape, and the problem if there are none."""
 
 import json
 
@@ -49,25 +49,25 @@ def test_an_operator_of_one_shape_is_one_point(roofline):
 
 
 def test_only_roofs_that_something_ran_under_are_drawn(roofline):
-    found = roofline()
-    assert [roof.precision for roof in found.roofs] == ["bf16 tensor"]
-    assert found.points[0].flops_per_s < found.roofs[0].flops_per_s < 312e12
-    assert (found.bandwidth, found.basis) == (2039e9, "data sheet")
+    chart = roofline()
+    assert [roof.precision for roof in chart.roofs] == ["bf16 tensor"]
+    assert chart.points[0].flops_per_s < chart.roofs[0].flops_per_s < 312e12
+    assert (chart.bandwidth, chart.basis) == (2039e9, "data sheet")
 
 
 def test_what_no_device_does_in_this_time_is_no_point(roofline):
     """Some recordings tie kernels to the wrong operators."""
-    found = roofline(rows=64 * ROWS)
-    assert not found.points
-    assert found.problem.startswith("No operator in the window")
+    chart = roofline(rows=64 * ROWS)
+    assert not chart.points
+    assert chart.problem.startswith("No operator in the window")
 
 
 def test_without_peaks_there_is_no_roof(roofline):
-    found = roofline(deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
-    assert not found.roofs
-    assert found.problem == "The peaks of this device are not known."
+    chart = roofline(deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
+    assert not chart.roofs
+    assert chart.problem == "The peaks of this device are not known."
 
 
 def test_a_run_on_the_cpu_has_no_roofline(roofline):
-    found = roofline("\n".join(PRODUCTS.splitlines()[:3]))
-    assert found.problem.startswith("The work ran on the CPU")
+    chart = roofline("\n".join(PRODUCTS.splitlines()[:3]))
+    assert chart.problem.startswith("The work ran on the CPU")

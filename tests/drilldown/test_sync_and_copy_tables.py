@@ -1,4 +1,4 @@
-"""The table of waits: those of one place in the program together, with the user's line where frames were recorded."""
+"""The table of waits, grouped by place in the program, with the user's line if frames were recorded."""
 
 import pytest
 from draw import drawn_trace
@@ -19,9 +19,9 @@ FRAMES = "python  #####..........#####.........."
 
 def waits(drawing):
     recording = InspectedTrace(drawn_trace(drawing)).recording
-    found = pb.Tables(window_ns=recording.steps.end - recording.steps.begin)
-    add_waits(recording, found)
-    return found.syncs
+    tables = pb.Tables(window_ns=recording.steps.end - recording.steps.begin)
+    add_waits(recording, tables)
+    return tables.syncs
 
 
 def test_waits_of_one_place_are_one_row():
@@ -31,7 +31,7 @@ def test_waits_of_one_place_are_one_row():
     assert row.share == pytest.approx(row.cost_ns / 3_000_000)
 
 
-def test_waits_on_different_lines_are_told_apart_the_dearest_first():
+def test_waits_on_different_lines_have_rows_of_their_own_costliest_first():
     first, second = waits(WAITS + FRAMES)
     assert {first.line, second.line} == {"train.py(10): augment", ""}
     assert (first.calls, second.calls) == (2, 2)

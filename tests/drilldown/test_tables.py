@@ -1,4 +1,4 @@
-"""The tables of a drawn run: names, times, shares, and what is said where nothing is known."""
+"""The tables of a drawn run: names, times, shares, and the problem if nothing is known."""
 
 import pytest
 from draw import drawn_trace

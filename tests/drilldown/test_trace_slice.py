@@ -1,4 +1,4 @@
-"""A slice: a trace that our own reader and any other can read, without what stood in the file's head."""
+"""A slice: a trace that our reader and any other can read, without the metadata of the file."""
 
 import gzip
 import json
@@ -30,10 +30,10 @@ def test_everything_is_in_a_slice_of_everything():
     assert len(events(cut(0, 2_000_000))) == len(drawn(RUN)["traceEvents"])
 
 
-def test_only_what_reaches_into_the_stretch():
-    found = {event["name"].split("#")[0] for event in events(cut(600_000, 700_000))}
-    assert len(found) == 2, found  # the step and the kernel
-    assert any("gemm" in name for name in found)
+def test_only_what_reaches_into_the_range():
+    names = {event["name"].split("#")[0] for event in events(cut(600_000, 700_000))}
+    assert len(names) == 2, names  # the step and the kernel
+    assert any("gemm" in name for name in names)
 
 
 def test_launches_are_tied_to_their_kernels_by_arrows():
@@ -55,8 +55,8 @@ def test_nothing_of_the_head_is_taken_along():
 
 
 def test_too_many_events_are_left_out_shortest_first_and_counted(monkeypatch):
-    monkeypatch.setattr(trace_slice, "MOST_EVENTS", 3)
-    found = cut(0, 2_000_000)
-    assert len(events(found)) == 3
-    assert found["events_left_out"] == len(drawn(RUN)["traceEvents"]) - 3
-    assert min(event["dur"] for event in events(found)) == pytest.approx(500)
+    monkeypatch.setattr(trace_slice, "MAX_SLICE_EVENTS", 3)
+    content = cut(0, 2_000_000)
+    assert len(events(content)) == 3
+    assert content["events_left_out"] == len(drawn(RUN)["traceEvents"]) - 3
+    assert min(event["dur"] for event in events(content)) == pytest.approx(500)

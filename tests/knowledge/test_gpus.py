@@ -1,10 +1,22 @@
 """Each device is found by the names that drivers report for it, and none is taken for another."""
 
+from collections import Counter
+
 import pytest
 
-from tb_bottleneck.knowledge.gpus import bandwidth_from_properties, entries, gpu_named, peak_from_properties, rates
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.gpus import (
+    bandwidth_from_properties,
+    entries,
+    gpu_named,
+    multiprocessors_of,
+    peak_from_properties,
+    rates,
+)
 from tb_bottleneck.knowledge.precisions import Precision
 
+COUNTS = load("gpus.toml")["multiprocessors"]
+NAMES = {entry.gpu.name: entry.gpu for entry in entries()}
 EXAMPLES = [(name, entry.gpu.name) for entry in entries() for name in entry.examples]
 
 
@@ -158,3 +170,21 @@ def test_bandwidth_from_clock_and_bus(clock_mhz, bits, name):
 )
 def test_the_roof_is_that_of_unit_and_type(name, precision, peak):
     assert gpu_named(name).peak_of(precision) == peak
+
+
+def test_each_counted_device_is_in_the_table_once():
+    counted = Counter(name for entry in COUNTS for name in entry["of"])
+    assert counted.keys() <= NAMES.keys()
+    assert set(counted.values()) == {1}
+
+
+@pytest.mark.parametrize("name", sorted(name for entry in COUNTS for name in entry["of"]))
+def test_a_count_is_one_that_a_device_with_such_a_peak_can_have(name):
+    """fp32 operations per clock and multiprocessor are 128 or 256: the clock that follows is one that is built."""
+    tflops, count = NAMES[name].tflops["fp32"], multiprocessors_of(name)
+    clocks = [tflops * 1e12 / count / per_clock / 1e9 for per_clock in (128, 256)]
+    assert any(0.8 <= clock <= 2.7 for clock in clocks), clocks
+
+
+def test_a_device_that_nobody_counted_has_none():
+    assert multiprocessors_of("ACME 1") is None

@@ -1,20 +1,25 @@
-"""Answers to questions that do what the question tells: the tests of the plugin run it in a real process."""
+"""Answers to questions that do what the question's id says: the tests of the plugin run it in a real process."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from tb_bottleneck.drilldown.trace_cache import TraceCache
+from tb_bottleneck.errors import NotFound
+from tb_bottleneck.plugin.workers.questions import RecordingQuestion, TablesQuestion
 
 
-def answer(question: Mapping[str, Any], progress: Callable[[int, int], None] | None = None) -> bytes:
-    """The id, the number of this process, and what was asked; worse things where that is what is asked."""
-    assert progress is not None
+def answer(question: RecordingQuestion, traces: TraceCache, progress: Callable[[int, int], None]) -> bytes:
+    """Returns the question's id and the number of this process, unless the id asks for a failure."""
+    assert isinstance(question, TablesQuestion)
+    assert isinstance(traces, TraceCache)
     progress(1, 4)
-    ask = question["ask"]
-    if ask == "raise":
+    if question.trace.id == "raise":
         raise RuntimeError("a defect")
-    if ask == "exit":
+    if question.trace.id == "refuse":
+        raise NotFound("no such device")
+    if question.trace.id == "exit":
         os._exit(3)
-    if ask == "gate":  # a named pipe: reading it ends when the test has opened and closed it
-        Path(question["path"]).read_bytes()
-    return f"{question['id']} {os.getpid()} {ask}".encode()
+    if question.trace.id == "gate":  # a named pipe: reading it ends when the test has opened and closed it
+        Path(question.trace.path).read_bytes()
+    return f"{question.trace.id} {os.getpid()}".encode()

@@ -6,7 +6,7 @@ from draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.quality.degradations import doubts
+from tb_bottleneck.quality.degradations import degradations_of
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -19,7 +19,7 @@ UNIT_US = 500
 
 
 def codes(trace):
-    return [defect.code for defect in doubts(Recording(trace, find_steps(trace)))]
+    return [defect.code for defect in degradations_of(Recording(trace, find_steps(trace)))]
 
 
 def written(tmp_path, events):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from draw import drawn
 
-from tb_bottleneck.quality.trace_defects import defects, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.quality.trace_defects import defects_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -69,7 +69,7 @@ def test_the_gpu_is_called_unused_only_where_its_calls_were_watched(tmp_path):
 
 
 def codes(trace):
-    return {defect.code for defect in defects(trace, find_steps(trace))}
+    return {defect.code for defect in defects_of(trace, find_steps(trace))}
 
 
 def test_launches_whose_kernels_were_lost_are_counted(tmp_path):

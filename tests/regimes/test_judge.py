@@ -40,10 +40,10 @@ def test_no_device_regime_is_named_where_most_kernels_are_unknown():
     facts = {"unknown_kernels": Measure(0.5, "share")}
     unknown = Verdict("unexplained", Judgement(CLEAR, 0.6), facts)
     verdicts = (verdict("compute", 0.1, 0.0), unknown, verdict("launch", 0.08, 0.04))
-    assert judge.answer_of(verdicts) == judge.Answer("unexplained", 0.6, "none")
+    assert judge.conclusion_of(verdicts) == judge.Conclusion("unexplained", 0.6, "none")
     idle = verdict("unexplained", 0.6, 0.0)
-    assert judge.answer_of((verdicts[0], idle)).regime == "compute", "time without work says nothing of the kernels"
-    assert judge.answer_of((*verdicts, verdict("input", 0.3, 0.3))).regime == "input"
+    assert judge.conclusion_of((verdicts[0], idle)).regime == "compute", "time without work says nothing of the kernels"
+    assert judge.conclusion_of((*verdicts, verdict("input", 0.3, 0.3))).regime == "input"
 
 
 def verdict(regime, share, recoverable):
@@ -51,10 +51,10 @@ def verdict(regime, share, recoverable):
 
 
 def test_the_answer_is_the_regime_with_most_to_recover():
-    found = judge.answer_of((verdict("launch", 0.3, 0.15), verdict("input", 0.2, 0.2), verdict("compute", 0.5, 0)))
+    found = judge.conclusion_of((verdict("launch", 0.3, 0.15), verdict("input", 0.2, 0.2), verdict("compute", 0.5, 0)))
     assert (found.regime, found.severity) == ("input", "critical")
 
 
 def test_where_nothing_is_worth_recovering_the_device_regime_that_bounds_the_run_is_named():
-    found = judge.answer_of((verdict("launch", 0.18, 0.09), verdict("memory", 0.5, 0), verdict("compute", 0.3, 0)))
+    found = judge.conclusion_of((verdict("launch", 0.18, 0.09), verdict("memory", 0.5, 0), verdict("compute", 0.3, 0)))
     assert (found.regime, found.share, found.severity) == ("memory", 0.5, "none")

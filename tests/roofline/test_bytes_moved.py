@@ -1,4 +1,4 @@
-"""Bytes worked out by hand, one operator after the other."""
+"""Bytes of operators, computed by hand."""
 
 import pytest
 
@@ -78,7 +78,7 @@ CASES = [
         ["", "", "", "", "", "16", "24", "0.", "False"],
         2 * 2 * 4 * 8 * (16 + 24 + 24 + 16),
     ),
-    # pointwise: every input as it is, the result broadcast
+    # pointwise: each input in its shape, the result broadcast
     ("add", [[4, 6], [4, 6], []], [F, F, "Scalar"], ["", "", "1"], 4 * 24 * 3),
     ("add", [[4, 6], [6], []], [F, F, "Scalar"], ["", "", "1"], 4 * (24 + 6 + 24)),
     ("add", [[4, 1], [1, 6], []], [F, F, "Scalar"], ["", "", "1"], 4 * (4 + 6 + 24)),
@@ -104,7 +104,7 @@ CASES = [
     ("copy_", [[4, 6], [1, 6], []], [F, F, "Scalar"], ["", "", "False"], 4 * (24 + 6)),
     ("fill_", [[4, 6], []], [H, "Scalar"], ["", "0"], 2 * 24),
     ("zero_", [[4, 6]], [F], [""], 4 * 24),
-    # reductions: all in, what is left out
+    # reductions: the input and the result
     ("sum", [[4, 6, 5], [], [], []], [F, "ScalarList", "Scalar", ""], ["", "[0, -1]", "True", ""], 4 * (120 + 6)),
     ("sum", [[4, 6], []], [F, "Scalar"], ["", "6"], 4 * (24 + 1)),  # the number is a dtype
     ("mean", [[4, 6], [], [], []], [B, "ScalarList", "Scalar", ""], ["", "[1]", "False", ""], 2 * (24 + 4)),
@@ -148,7 +148,7 @@ CASES = [
     ("gather", [[4, 6], [], [4, 3]], [F, "Scalar", L], ["", "1", ""], 12 * (4 + 4 + 8)),
     ("nll_loss_forward", [[32, 1000], [32], [], [], []], [F, L, "", "Scalar", "Scalar"], [], 32 * (4 + 8)),
     ("nll_loss_backward", [[], [32, 1000], [32]], [F, F, L], [], 32 * (4 + 8)),
-    # unknown, and what strangers may write
+    # unknown operators, and malformed recordings
     ("nonzero", [[4, 6]], [F], [""], None),
     ("copy_", [], [], [], None),
     ("copy_", "x", "y", "z", None),
@@ -205,5 +205,5 @@ def test_lists_of_older_recordings_have_no_shapes():
         ("", None),
     ],
 )
-def test_kernel_names_tell_the_size_of_list_elements(kernel, size):
+def test_kernel_names_contain_the_size_of_list_elements(kernel, size):
     assert list_itemsize_in(kernel) == size

@@ -1,4 +1,4 @@
-"""What the device can reach: measured on it, else its data sheet, else its properties; never what it cannot be."""
+"""Reachable rates of a device: measured, otherwise from its data sheet or properties; never impossible values."""
 
 import json
 
@@ -17,7 +17,7 @@ from tb_bottleneck.roofline.device_peaks import (
 from tb_bottleneck.trace.trace import load
 
 A100 = {"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108, "computeMajor": 8, "computeMinor": 0}
-UNHEARD_OF = {"id": 0, "name": "NVIDIA Unheard Of", "numSms": 100, "computeMajor": 9, "computeMinor": 0}
+UNLISTED = {"id": 0, "name": "NVIDIA Unheard Of", "numSms": 100, "computeMajor": 9, "computeMinor": 0}
 BF16, FP32 = Precision("tensor", "bf16"), Precision("vector", "fp32")
 CLOCKS = {"sm_clock_hz": 1.8e9, "memory_clock_hz": 2.6e9, "memory_bus_bits": 5120}
 
@@ -29,7 +29,7 @@ def trace_of(tmp_path, device, **context):
     return load(str(path))
 
 
-def test_without_a_calibration_matrix_units_reach_what_the_best_product_was_seen_to_reach(tmp_path):
+def test_without_a_calibration_matrix_units_reach_what_the_best_known_product_reaches(tmp_path):
     peaks, gpu = peaks_of(trace_of(tmp_path, A100)), gpu_named(A100["name"])
     assert peaks.basis == DATA_SHEET
     assert peaks.of(BF16) == pytest.approx(gpu.tflops["bf16"] * gpu.achievable)
@@ -66,14 +66,14 @@ def test_a_calibration_that_is_none_is_left_alone(tmp_path, raw):
     assert peaks_of(trace_of(tmp_path, A100, calibration=raw)).basis == DATA_SHEET
 
 
-def test_a_device_that_nobody_tabulated_is_computed_from_its_properties_or_measured(tmp_path):
-    assert peaks_of(trace_of(tmp_path, UNHEARD_OF)) is None
-    computed = peaks_of(trace_of(tmp_path, UNHEARD_OF, **CLOCKS))
+def test_a_device_outside_the_table_is_computed_from_its_properties_or_measured(tmp_path):
+    assert peaks_of(trace_of(tmp_path, UNLISTED)) is None
+    computed = peaks_of(trace_of(tmp_path, UNLISTED, **CLOCKS))
     assert computed.basis == PROPERTIES
     assert computed.of(BF16) == pytest.approx(100 * 2048 * 2 * 1.8e9 / 1e12)
     assert computed.bandwidth == pytest.approx(2.6e9 * 5120 / 8 * 2 / 1e9)
     figures = {"bf16_flops": 500e12, "copy_bytes_per_s": 3e12}
-    measured = peaks_of(trace_of(tmp_path, UNHEARD_OF, calibration=figures))
+    measured = peaks_of(trace_of(tmp_path, UNLISTED, calibration=figures))
     assert (measured.basis, measured.of(BF16), measured.of(FP32), measured.bandwidth) == (CALIBRATION, 500, None, 3000)
 
 
@@ -81,7 +81,7 @@ def test_a_device_that_nobody_tabulated_is_computed_from_its_properties_or_measu
     ("device", "matrix", "tf32"),
     [
         (A100, True, True),
-        (UNHEARD_OF, True, True),
+        (UNLISTED, True, True),
         ({"id": 0, "name": "Tesla V100-SXM2-32GB"}, True, False),
         ({"id": 0, "name": "NVIDIA GeForce GTX 1660", "computeMajor": 7, "computeMinor": 5}, False, False),
         ({"id": 0, "name": "Tesla P40", "computeMajor": 6, "computeMinor": 1}, False, False),

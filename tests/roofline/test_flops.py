@@ -1,4 +1,4 @@
-"""Work is held against torch's own counter on real operators, and against sums worked out by hand."""
+"""Floating-point operations, compared with torch's counter on real operators, and with values computed by hand."""
 
 import json
 
@@ -11,7 +11,7 @@ counter = pytest.importorskip("torch.utils.flop_counter")
 
 
 def recorded(*arguments):
-    """Arguments as a trace has them: shapes, and the texts of plain values."""
+    """Returns arguments as a trace records them: shapes, and the texts of other values."""
     dims = [list(value.shape) if isinstance(value, torch.Tensor) else [] for value in arguments]
     return dims, [_text(value) for value in arguments]
 
@@ -23,7 +23,7 @@ def _text(value):
 
 
 def counted(operator, *arguments):
-    """What torch counts for one operator; on the meta device nothing is computed."""
+    """Returns torch's count for one operator; on the meta device, nothing is computed."""
     with counter.FlopCounterMode(display=False) as mode:
         operator(*arguments)
     return mode.get_total_flops()
@@ -80,7 +80,7 @@ def test_convolutions_agree_with_torch(settings):
 @pytest.mark.parametrize("mask", [[True, False, False], [False, True, True], [True, True, True], [False, False, True]])
 @pytest.mark.parametrize("settings", CONVOLUTIONS, ids=str)
 def test_gradients_of_convolutions_agree_with_torch(settings, mask):
-    """Torch counts the weight's gradient of a grouped convolution as if it were not: `groups` times too much."""
+    """Torch ignores groups in the weight's gradient of a convolution: it counts `groups` times too much."""
     x, weight, *rest = settings
     groups = rest[-1]
     result = aten.convolution(meta(x), meta(weight), None, *rest)
@@ -94,7 +94,7 @@ def test_gradients_of_convolutions_agree_with_torch(settings, mask):
 
 
 def test_library_convolutions_have_their_arguments_elsewhere():
-    """On a GPU the innermost operator is the library's: its settings stand in another order."""
+    """On a GPU, the innermost operator is the library's, with its arguments in another order."""
     expected = 2 * 4 * (31 * 31) * (16 * 3 * 3 * 3)  # 64 wide, 3 wide kernel, stride 2, no padding
     x, weight = [4, 3, 64, 64], [16, 3, 3, 3]
     for name, plain in {
@@ -140,7 +140,7 @@ def test_the_gradient_of_attention_agrees_with_torch():
 
 
 def attention(causal, window=""):
-    """The innermost flash operator as an H100 recorded it: batch, length, heads, width."""
+    """Arguments of the innermost flash operator, recorded on an H100: batch, length, heads, width."""
     plain = ["", "", "559", "559", "0.", causal, "False", "0.125", window, window, "", ""]
     return [[16, 559, 16, 64]] * 3 + [[]] * 12, ["", "", "", *plain]
 
@@ -192,5 +192,5 @@ def test_shared_keys_count_for_every_head():
         ),
     ],
 )
-def test_what_is_not_known_has_no_work(operator, dims, concrete):
+def test_unknown_operators_have_no_work(operator, dims, concrete):
     assert flops(operator, dims, concrete) is None

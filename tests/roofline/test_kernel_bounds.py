@@ -1,4 +1,4 @@
-"""Both roofs of a kernel, from the shapes of its operator: the nearer one, and how far the other is."""
+"""Bounds of a kernel, from the shapes of its operator: the roof that bounds it, and the share of both roofs."""
 
 import json
 
@@ -12,8 +12,8 @@ A100 = {"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}
 TF32, BANDWIDTH = 156e12 * 0.87, 2039e9
 
 
-def roofs(tmp_path, size, took_us):
-    """A product of two square matrices of floats by a TF32 kernel."""
+def bounds(tmp_path, size, took_us):
+    """Returns the bounds of a product of two square float matrices, computed by a TF32 kernel."""
     columns = took_us // 100
     trace = drawn(f"op ##{'.' * columns}\nlaunch .|{'.' * columns}\ngpu ..{'#' * columns}", deviceProperties=[A100])
     for event in trace["traceEvents"]:
@@ -27,14 +27,14 @@ def roofs(tmp_path, size, took_us):
 
 
 def test_a_large_product_is_bound_by_arithmetic_and_far_from_the_bandwidth(tmp_path):
-    found = roofs(tmp_path, 8192, 10_000)
-    assert list(found.bound_by) == [BoundBy.COMPUTE]
-    assert found.reached[0] == pytest.approx(2 * 8192**3 / TF32 / 10e-3, rel=1e-3)
-    assert found.other[0] == pytest.approx(3 * 8192**2 * 4 / BANDWIDTH / 10e-3, rel=1e-3)
+    kernel = bounds(tmp_path, 8192, 10_000)
+    assert list(kernel.bound_by) == [BoundBy.COMPUTE]
+    assert kernel.reached[0] == pytest.approx(2 * 8192**3 / TF32 / 10e-3, rel=1e-3)
+    assert kernel.other[0] == pytest.approx(3 * 8192**2 * 4 / BANDWIDTH / 10e-3, rel=1e-3)
 
 
 def test_a_small_one_is_bound_by_bandwidth(tmp_path):
-    found = roofs(tmp_path, 256, 100)
-    assert list(found.bound_by) == [BoundBy.MEMORY]
-    assert found.other[0] == pytest.approx(2 * 256**3 / TF32 / 100e-6, rel=1e-3)
-    assert found.other[0] < found.reached[0]
+    kernel = bounds(tmp_path, 256, 100)
+    assert list(kernel.bound_by) == [BoundBy.MEMORY]
+    assert kernel.other[0] == pytest.approx(2 * 256**3 / TF32 / 100e-6, rel=1e-3)
+    assert kernel.other[0] < kernel.reached[0]

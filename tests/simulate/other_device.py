@@ -19,8 +19,7 @@ from functools import cached_property
 
 from simulate.pieces import MULTIPROCESSORS
 from simulate.program import Copy, Fetch, Instruction, Kernel, Launch, Program, Spend
-from tb_bottleneck.knowledge.gpus import Gpu, gpu_named
-from tb_bottleneck.knowledge.multiprocessors import multiprocessors_of
+from tb_bottleneck.knowledge.gpus import Gpu, gpu_named, multiprocessors_of
 from tb_bottleneck.knowledge.precisions import precision_of
 
 HERE_NAME = "NVIDIA A100-SXM4-40GB"

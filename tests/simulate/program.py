@@ -137,7 +137,7 @@ Instruction = Open | Close | Spend | Launch | Copy | Wait | Follow | Fetch | All
 
 @dataclass(frozen=True)
 class Workers:
-    """The loader's workers: their number, the time per batch of one, and prefetched batches per worker."""
+    """The loader's worker processes: number, time per batch of one worker, and batches that each prefetches."""
 
     number: int
     load_ns: tuple[int, ...]

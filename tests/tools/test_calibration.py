@@ -35,7 +35,7 @@ class Hand:
 
 def test_a_run_takes_as_long_as_the_device_needs_for_it() -> None:
     hand = Hand()
-    bench = calibration.Bench(None, None, hand.synchronize, 0.2, hand.clock)
+    bench = calibration.BenchmarkDevice(None, None, hand.synchronize, 0.2, hand.clock)
     assert bench.seconds_of(lambda: hand.launch(0, 3_000_000)) == pytest.approx(0.003)
     assert 0.1 <= hand.now / 1e9 <= 0.3
 
@@ -43,13 +43,13 @@ def test_a_run_takes_as_long_as_the_device_needs_for_it() -> None:
 def test_the_best_round_counts() -> None:
     hand = Hand()
     times = iter([9_000_000] * 4 + [5_000_000] * 3 + [4_000_000] * 3 + [8_000_000] * 1000)
-    bench = calibration.Bench(None, None, hand.synchronize, 0.1, hand.clock)
+    bench = calibration.BenchmarkDevice(None, None, hand.synchronize, 0.1, hand.clock)
     assert bench.seconds_of(lambda: hand.launch(0, next(times))) < 0.006
 
 
 def test_a_launch_costs_the_host_what_it_costs_whatever_the_device_does() -> None:
     hand = Hand()
-    bench = calibration.Bench(None, None, hand.synchronize, 0.2, hand.clock)
+    bench = calibration.BenchmarkDevice(None, None, hand.synchronize, 0.2, hand.clock)
     assert bench.host_seconds_of(lambda: hand.launch(4_000, 90_000), 500) == pytest.approx(4e-6)
 
 

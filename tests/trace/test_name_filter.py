@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 
 
 def test_rows_pass_by_their_name():
@@ -13,5 +13,5 @@ def test_rows_pass_by_their_name():
         return name.startswith("cuda")
 
     names = ("aten::mm", "cudaFree", "never", "cudaMalloc")
-    assert named(names, np.array([3, 0, 1, 3]), test).tolist() == [True, False, True, True]
+    assert name_matches(names, np.array([3, 0, 1, 3]), test).tolist() == [True, False, True, True]
     assert sorted(asked) == ["aten::mm", "cudaFree", "cudaMalloc"]

@@ -572,6 +572,14 @@ export interface RegressionPoint {
   readonly because: string;
 }
 
+/** The answer of any route with status 202: the actual answer is not there yet, ask again. */
+export interface Pending {
+  /** waiting (for its turn) | analysing (the recording is being read) */
+  readonly state: string;
+  /** 0 to 1 while it is being read */
+  readonly progress: number;
+}
+
 /** GET timeline?id=&begin=&end=&pixels= */
 export interface TimelineAnswer {
   readonly id: string;

@@ -1,4 +1,4 @@
-"""What the telemetry tells of each window, as shares of the time of its steps; NaN where a signal is missing."""
+"""Signals of each telemetry window, as shares of the time of its steps; NaN if a signal is missing."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,20 @@ import numpy as np
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 from tb_bottleneck.telemetry.windows import Windows
 
-# A step this many times as long as its neighbours is off the cadence: a checkpoint, an evaluation, a collection.
+# A step that is this many times as long as its neighbours is irregular: a checkpoint, an evaluation, a collection.
 OFF_CADENCE = 3.0
-# Fewer steps than this give no median that an outlier could be held against.
-ENOUGH_ROWS = 5
+# Fewer steps than this give no median to compare outliers with.
+MIN_STEPS_OF_MEDIAN = 5
 
 PHASES = ("forward", "backward", "optimizer")
 
 
 @dataclass(frozen=True)
 class Signals:
-    """One number per window."""
+    """Signals with one number per window."""
 
     weight: Floats
-    """Time of the window's steps, ns; without steps the window's own length."""
+    """Time of the window's steps in ns; without steps, the length of the window."""
 
     loader: Floats
     transfer: Floats
@@ -28,29 +28,29 @@ class Signals:
     """Host time in forward, backward and optimizer."""
 
     outside: Floats
-    """Host time in neither loader, copies nor phases; NaN where one of the phases is not known: it may be in there."""
+    """Host time outside loader, copies and phases; NaN if a phase is unknown, because this time may be part of it."""
 
     span: Floats
-    """Time from the device's first event of a step to its last."""
+    """Time from the first to the last device event of a step."""
 
     utilisation: Floats
-    """Of the device, by every process."""
+    """Utilisation of the device by all processes."""
 
     tenants: Floats
-    """Utilisation by other processes; 0 where none is known of."""
+    """Utilisation by other processes; 0 if none is known."""
 
     interrupted: Floats
-    """Time in evaluation, or by which steps exceed their neighbours outside the loader and the device's span."""
+    """Time of evaluation, or time by which steps exceed their neighbours outside the loader and the device's span."""
 
     syncs: Floats
     """Waits of the host for the device, per step."""
 
     allocations: Floats
-    """Blocks asked from the driver and given back to it, per step."""
+    """Blocks allocated from the driver and freed, per step."""
 
 
 def signals_of(windows: Windows) -> Signals:
-    """The signals of all windows."""
+    """Returns the signals of all windows."""
     wall = windows.wall
     steps = windows.steps
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -81,7 +81,7 @@ def signals_of(windows: Windows) -> Signals:
 
 @dataclass(frozen=True)
 class Excess:
-    """The steps off the cadence: how long they are beyond it by window, and their numbers."""
+    """Irregular steps: their excess time by window, and their numbers."""
 
     by_window: Floats
     number: Times
@@ -89,10 +89,10 @@ class Excess:
 
 
 def excess_of(windows: Windows) -> Excess:
-    """Steps that are more than OFF_CADENCE times as long as their window's median, the loader's part left out.
+    """Returns steps that are more than OFF_CADENCE times as long as their window's median, without loader time.
 
-    What the device works in such a step is its own work, not an interruption. Where the CPU is the device, the phases
-    are that work: in them a long step is one that was kept off its core.
+    Device work in such a step is not an interruption. If the CPU is the device, the phases are that work: a long phase
+    means that the process was kept from running.
     """
     number, longest, mean = windows.highest("wall")
     _, waited, waited_mean = windows.highest("loader_wait")
@@ -107,18 +107,18 @@ def excess_of(windows: Windows) -> Excess:
 
 
 def _usual(values: Floats, windows: Windows) -> Floats:
-    """For each row of steps the median of its window; of the whole run where the window has few."""
+    """Returns for each row of steps the median of its window, or of the whole run if the window has few steps."""
     if not len(values):
         return values
     usual = np.full(len(windows), float(np.median(values)))
     cuts = np.flatnonzero(np.diff(windows.window_of_steps)) + 1
     for rows in np.split(np.arange(len(values)), cuts):
-        if len(rows) >= ENOUGH_ROWS:
+        if len(rows) >= MIN_STEPS_OF_MEDIAN:
             usual[windows.window_of_steps[rows[0]]] = np.median(values[rows])
     return np.asarray(usual[windows.window_of_steps])
 
 
 def _sum_of_known(parts: list[Floats]) -> Floats:
-    """The sum of those that are known; NaN where none is."""
+    """Returns the sum of the known values; NaN if none is known."""
     table = np.array(parts)
     return np.where(np.isnan(table).all(axis=0), np.nan, np.nansum(table, axis=0))

@@ -6,17 +6,15 @@ from difflib import get_close_matches
 
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.knowledge.gpus import GIGA, Gpu, entries, gpu_named
-from tb_bottleneck.knowledge.multiprocessors import multiprocessors_of
+from tb_bottleneck.knowledge.gpus import Gpu, entries, gpu_named, multiprocessors_of
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline.device_peaks import CALIBRATION, Peaks, calibration, peaks_of
 from tb_bottleneck.trace.trace import Trace
 
-# GB/s of one lane in one direction by PCIe generation: 8, 16 and 32 GT/s with 128b/130b (PCI-SIG base specifications).
-PCIE_GB_PER_S_PER_LANE = {3: 0.985, 4: 1.969, 5: 3.938, 6: 7.5}
-# The share of that rate that a copy can use: packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on
-# 5x16).
-USABLE_LINK_SHARE = 0.8
+GIGA = 1e9
+# A link that runs at an older generation saves power: it says nothing about copies.
+MIN_GENERATION = 3
 MAX_LANES = 32  # of a PCIe slot (base specification)
 # Copies within a device reach 85 to 92 % of its data sheet. Calibrations are of such copies.
 COPY_EFFICIENCY = 0.88
@@ -187,5 +185,5 @@ def _link(gpu: Gpu | None) -> float | None:
 
 def link_rate(generation: int, lanes: int) -> float | None:
     """Returns the usable GB/s of a PCIe link in one direction, or None if the generation is not known."""
-    lane = PCIE_GB_PER_S_PER_LANE.get(generation)
+    lane = lane_rates().get(generation) if generation >= MIN_GENERATION else None
     return lane * lanes * USABLE_LINK_SHARE if lane is not None and 0 < lanes <= MAX_LANES else None

@@ -7,7 +7,6 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import device_by_sheet, device_of, speed_ratio
 from tb_bottleneck.comparison.devices.kernel_scaling import (
-    KERNELS,
     DevicePair,
     bounds_on_b,
     collective_assumptions,
@@ -22,7 +21,7 @@ from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.units import share_text
 
 # The interval of device times does not cover the host. With this margin on either side, the interval contains the
@@ -74,7 +73,7 @@ def expected_time(recording: Recording, devices: DevicePair) -> ExpectedTime:
     )
     error = host_error(recording) if step.basis == BY_REPLAY else PREDICTION_ERROR
     ops = recording.trace.device_ops
-    kernels = np.isin(ops.work, KERNELS) & recording.in_window(ops.start)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS) & recording.in_window(ops.start)
     length = (ops.end - ops.start)[kernels]
     return ExpectedTime(
         step=step,
@@ -150,7 +149,7 @@ def _dominant(recording: Recording) -> Precision | None:
 
 def _smallness(recording: Recording, devices: DevicePair) -> str:
     ops = recording.trace.device_ops
-    kernels = np.isin(ops.work, KERNELS) & recording.in_window(ops.start)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS) & recording.in_window(ops.start)
     if not kernels.any():
         return "no kernels"
     short = float(np.mean((ops.end - ops.start)[kernels] < TOO_SHORT_NS))

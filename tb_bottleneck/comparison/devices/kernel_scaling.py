@@ -18,7 +18,8 @@ from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -33,7 +34,6 @@ OTHER_VENDOR_ERROR = 0.57
 SHORTEST_KERNEL_NS = 2_000.0
 # Smaller copies are limited by their start-up, not by the link.
 LARGE_COPY_BYTES = 1 << 20
-KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
 KERNEL_NAME_UNITS = ("tensor", "vector")  # that a kernel's name may contain
 
 
@@ -70,7 +70,7 @@ def scaled_lengths(recording: Recording, devices: DevicePair, estimate: Estimate
     ops = recording.trace.device_ops
     length = (ops.end - ops.start).astype(np.float64)
     after = length.copy()
-    kernels = np.isin(ops.work, KERNELS)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     after[kernels] = _kernel_times(recording, devices, estimate, kernels, length)
     inner = (ops.work == Work.DEVICE_COPY) & (length >= TOO_SHORT_NS)
     after[inner] = length[inner] / devices.bandwidth_ratio
@@ -188,10 +188,8 @@ def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
 def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
     """Returns the copies that the link limits: large ones, except from pageable memory, which the host stages."""
     trace = recording.trace
-    staged = trace.names_where(lambda name: "Pageable" in name)
-    mask: Bools = (
-        np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~np.isin(ops.name, staged)
-    )
+    staged = name_matches(trace.names, ops.name, lambda name: "Pageable" in name)
+    mask: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~staged
     return mask
 
 

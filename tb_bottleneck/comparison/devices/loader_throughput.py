@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.loader import SEVERAL, fetches, loader_iterator
+from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.loader import BATCH_HANDOVER_NS
 
@@ -55,7 +55,7 @@ def loader_assumptions(recording: Recording) -> tuple[str, ...]:
 
 def _by_workers(recording: Recording) -> bool:
     iterator = loader_iterator(recording)
-    return not isinstance(iterator, Missing) and iterator.text == SEVERAL
+    return not isinstance(iterator, Missing) and iterator.text == WORKER_ITERATOR
 
 
 def workers_are_behind(recording: Recording) -> bool:

@@ -65,7 +65,7 @@ class ComparedRun(JudgedRun):
     """A judged run with its recording, which is of the same rank as `report`."""
 
     recording: Recording
-    measures: Measures
+    measures: Measures[Recording]
 
     @property
     def durations(self) -> Times:

@@ -9,6 +9,7 @@ from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import fetches
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
@@ -104,7 +105,7 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
 def _loss_samples(trace: Trace) -> int | None:
     """Returns the first dimension of the input of the first loss that has a shape."""
     rows = trace.rows(Kind.CPU_OP)
-    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name in _LOSSES))]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _LOSSES)]
     for row in rows[:_MAX_LAYERS_TRIED].tolist():
         operands = operands_of(trace.signatures[trace.events.signature[row]])
         shape = operands.dims[0] if operands is not None and operands.dims else ()
@@ -117,8 +118,8 @@ def _layers(recording: Recording) -> Rows:
     """Returns the rows of first-layer operators with shapes outside the loader, in order of time."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
-    names = trace.names_where(lambda name: name in _FIRST_LAYERS)
-    rows = rows[np.isin(trace.events.name[rows], names) & (trace.events.signature[rows] > 0)]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _FIRST_LAYERS)]
+    rows = rows[trace.events.signature[rows] > 0]
     loading = fetches(recording)
     inside = union(trace.events.start[loading], trace.events.end[loading]).contains(trace.events.start[rows])
     return rows[~inside]
@@ -134,8 +135,7 @@ def passes_of(recording: Recording) -> int:
     if steps.basis == "whole":
         return 1
     for loss in _LOSSES:
-        named = trace.names_where(lambda name, loss=loss: name == loss)  # type: ignore[misc]
-        times = trace.events.start[rows[np.isin(trace.events.name[rows], named)]]
+        times = trace.events.start[rows[name_matches(trace.names, trace.events.name[rows], loss.__eq__)]]
         times = times[(times >= steps.host[0]) & (times < steps.host[-1])]
         counts = np.bincount(np.searchsorted(steps.host, times, side="right") - 1, minlength=len(steps))
         if len(times) and counts.min() == counts.max():
@@ -149,7 +149,7 @@ def _first_layer_repeats(recording: Recording, passes: int) -> bool:
     rows = _layers(recording)
     if not len(rows):  # no shapes were recorded
         rows = trace.rows(Kind.CPU_OP)
-        rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name in _FIRST_LAYERS))]
+        rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _FIRST_LAYERS)]
     rows = rows[(trace.events.start[rows] >= steps.host[0]) & (trace.events.start[rows] < steps.host[-1])]
     if not len(rows):
         return True

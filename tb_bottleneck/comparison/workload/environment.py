@@ -10,13 +10,14 @@ from tb_bottleneck.comparison.workload.operator_time import changed_kernels
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, ignored_facts
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.measures.trace.loader import SEVERAL, SINGLE, loader_iterator
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 
 MAX_FACTS = 64  # read from a context
-_LOADERS = {SINGLE: "in the training process", SEVERAL: "by workers"}
+_LOADERS = {SINGLE_PROCESS_ITERATOR: "in the training process", WORKER_ITERATOR: "by workers"}
 PRECISION = "precision"
 MAX_KERNEL_NAME = 90  # characters
 MIN_TYPE_PERCENT = 5.0  # of the products' time
@@ -126,10 +127,10 @@ def _observed_facts(run: ComparedRun) -> dict[str, str]:
     if uploads - {""}:
         facts["uploads"] = " and ".join(sorted(uploads - {""}))
     launches = trace.calls.of(Role.LAUNCH)
-    graphs = np.isin(launches.name, trace.names_where(lambda name: "GraphLaunch" in name))
+    graphs = name_matches(trace.names, launches.name, lambda name: "GraphLaunch" in name)
     facts["graphs"] = str(round(int(np.sum(graphs & recording.in_window(launches.start))) / steps))
-    compiled = trace.names_where(lambda name: name.startswith(("Torch-Compiled Region", "triton_")))
-    facts["compiled"] = "yes" if len(compiled) else "no"
+    compiled = any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names)
+    facts["compiled"] = "yes" if compiled else "no"
     return facts
 
 

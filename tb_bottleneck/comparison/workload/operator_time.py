@@ -8,6 +8,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats
 
@@ -58,7 +59,7 @@ def optimizer_spans(recording: Recording) -> Spans:
     """Returns when an optimizer ran, from its own annotations."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[np.isin(trace.events.name[rows], trace.names_where(lambda name: name.startswith("Optimizer.")))]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("Optimizer."))]
     return union(trace.events.start[rows], trace.events.end[rows])
 
 

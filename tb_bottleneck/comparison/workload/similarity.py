@@ -8,6 +8,7 @@ from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
 from tb_bottleneck.intervals import EMPTY, Spans
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows
@@ -107,8 +108,8 @@ def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
     """Returns the operators of these names in the window."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
-    wanted = trace.names_where(lambda name: name in names)
-    return rows[np.isin(trace.events.name[rows], wanted) & recording.in_window(trace.events.start[rows])]
+    rows = rows[recording.in_window(trace.events.start[rows])]
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in names)]
 
 
 def _counted(recording: Recording, rows: Rows) -> dict[str, float]:
@@ -120,7 +121,7 @@ def _counted(recording: Recording, rows: Rows) -> dict[str, float]:
 def _fused(recording: Recording) -> bool:
     """Returns True if compiled code or graphs launch kernels of the recording."""
     trace = recording.trace
-    if len(trace.names_where(lambda name: name.startswith(("Torch-Compiled Region", "triton_")))):
+    if any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names):
         return True
     launches = trace.calls.of(Role.LAUNCH)
-    return bool(np.isin(launches.name, trace.names_where(lambda name: "GraphLaunch" in name)).any())
+    return bool(name_matches(trace.names, launches.name, lambda name: "GraphLaunch" in name).any())

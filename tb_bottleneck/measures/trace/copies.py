@@ -1,25 +1,23 @@
-"""Measures of copies between host and device: how much, from which memory, and how fast against what the link gives."""
+"""Measures of copies between host and device: their size, the kind of host memory, and how well they use the link."""
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.gpus import GIGA, gpu_named
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import device_work, shown
+from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.device_peaks import calibration
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.units import NS_PER_S
 
 NO_DEVICE = Missing("the work ran on the CPU: there are no copies to a device")
-# Smaller copies are bounded by their start and not by the link; from 1 MiB on a PCIe link is near its rate.
-LARGE_BYTES = 1 << 20
-# GB/s of one lane in one direction by PCIe generation: 8, 16 and 32 GT/s with 128b/130b (PCI-SIG base specifications).
-GB_PER_S_OF_LANE = {3: 0.985, 4: 1.969, 5: 3.938}
-# What of that a copy can use: packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on 5x16).
-USABLE = 0.8
-# The best copies tell what the link gives: others share it with neighbours, or with copies the other way.
+# Smaller copies are limited by their latency, not by the link; from 1 MiB a PCIe link is near its rate.
+LARGE_COPY_BYTES = 1 << 20
+# The fastest copies show the link's rate: others share the link with other devices or with copies the other way.
 BEST_PERCENTILE = 90
 MIN_COPIES = 3
 
@@ -29,27 +27,26 @@ def host_copies(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.UPLOAD, Work.DOWNLOAD)
-    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+    return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
 def pageable_copies(recording: Recording) -> Measure | Missing:
-    """Bytes per step copied to the device from memory that is not pinned. ROCm does not tell which memory is."""
+    """Bytes per step copied to the device from memory that is not pinned. ROCm does not record the kind of memory."""
     ops = device_work(recording, Work.UPLOAD, Work.DOWNLOAD)
-    names = recording.trace.names
-    told = [any(word in names[name] for word in ("Pageable", "Pinned")) for name in np.unique(ops.name).tolist()]
-    if not any(told):
+    kind_known = name_matches(recording.trace.names, ops.name, lambda name: "Pageable" in name or "Pinned" in name)
+    if not kind_known.any():
         return Missing("the recording does not tell pinned from pageable memory")
     ops = _uploads(recording, "Pageable")
-    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+    return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
-def copied_back(recording: Recording) -> Measure | Missing:
-    """Share of the exposed copies' time in which values are copied to the host."""
+def copy_back_share(recording: Recording) -> Measure | Missing:
+    """Share of the exposed copies' time that is copies to the host."""
     if not recording.on_device:
         return NO_DEVICE
     ops, exposed = device_work(recording, Work.DOWNLOAD), recording.account.ns[Regime.TRANSFER]
     back = intersect(recording.busy[Regime.TRANSFER], union(ops.start, ops.end))
-    return shown(back.total() / max(exposed, 1), "share", "copies", ops.start, ops.end)
+    return with_example(back.total() / max(exposed, 1), "share", "copies", ops.start, ops.end)
 
 
 def bytes_copied_back(recording: Recording) -> Measure | Missing:
@@ -57,62 +54,60 @@ def bytes_copied_back(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.DOWNLOAD)
-    return shown(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
+    return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
-def copies_made(recording: Recording) -> Measure | Missing:
+def copies_to_device(recording: Recording) -> Measure | Missing:
     """Copies to the device per step."""
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.UPLOAD)
-    return shown(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
+    return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
 def pinned_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the best large copies from pinned memory to the device."""
+    """Bytes per second of the fastest large copies from pinned memory to the device."""
     return _bandwidth(recording, "Pinned")
 
 
 def pageable_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the best large copies from pageable memory to the device."""
+    """Bytes per second of the fastest large copies from pageable memory to the device."""
     return _bandwidth(recording, "Pageable")
 
 
 def link_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second that copies from pinned memory should reach: measured on this machine, else by the data sheet.
+    """Bytes per second that copies from pinned memory should reach: measured on this machine, or from the data sheet.
 
-    In which generation and width the link really runs is in no trace, so the sheet's figure is for the best slot.
+    No trace records the generation and width that the link runs at, so the data sheet's rate is that of the best slot.
     """
-    told = slot_rate(recording)
+    rate = slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)
-    if told is not None and 0 < measured <= told:
+    if rate is not None and 0 < measured <= rate:
         return Measure(measured, "bytes_per_s", "", source="context")
-    if told is None:
+    if rate is None:
         return Missing("the link of this device is not known")
-    return Measure(told * USABLE, "bytes_per_s")
+    return Measure(rate * USABLE_LINK_SHARE, "bytes_per_s")
 
 
 def slot_rate(recording: Recording) -> float | None:
-    """Raw bytes per second of the best slot that the device fits in; None where the device table does not tell."""
+    """Return the raw bytes per second of the best slot for the device, or None if the device table has no link."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
-    lane = GB_PER_S_OF_LANE.get(gpu.pcie_generation or 0) if gpu is not None else None
+    lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None
     return None if gpu is None or lane is None or not gpu.pcie_lanes else lane * gpu.pcie_lanes * GIGA
 
 
 def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
     ops = _uploads(recording, memory)
-    ops = ops.take((ops.bytes >= LARGE_BYTES) & (ops.end > ops.start))
+    ops = ops.take((ops.bytes >= LARGE_COPY_BYTES) & (ops.end > ops.start))
     if len(ops) < MIN_COPIES:
         return Missing(f"fewer than {MIN_COPIES} copies of 1 MB or more from {memory.lower()} memory were recorded")
     rates = ops.bytes / (ops.end - ops.start) * NS_PER_S
     best = float(np.percentile(rates, BEST_PERCENTILE))
-    return shown(best, "bytes_per_s", "copy", ops.start, ops.end)
+    return with_example(best, "bytes_per_s", "copy", ops.start, ops.end)
 
 
 def _uploads(recording: Recording, memory: str) -> DeviceOps:
-    """Copies to the device from memory of this kind."""
+    """Return the copies to the device from host memory of this kind."""
     ops = device_work(recording, Work.UPLOAD)
-    names = np.unique(ops.name)
-    wanted = [name for name in names.tolist() if f"{memory} -> Device" in recording.trace.names[name]]
-    return ops.take(np.isin(ops.name, wanted))
+    return ops.take(name_matches(recording.trace.names, ops.name, lambda name: f"{memory} -> Device" in name))

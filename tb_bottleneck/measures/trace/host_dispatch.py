@@ -1,4 +1,4 @@
-"""Measures of the host: what kept the device waiting outside the loader."""
+"""Measures of the host outside the loader: launches, runtime calls, operators, and pauses in Python."""
 
 from dataclasses import replace
 
@@ -9,53 +9,54 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
-from tb_bottleneck.measures.trace.window import calls_made, hosted, shown
+from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.units import share_text
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
-SHOWN_LINES = 3
-MIN_STEPS = 3
-PAUSED = 0.5
+MAX_LINES_LISTED = 3
+MIN_STEPS_FOR_PAUSES = 3
+LONG_PAUSE_SHARE = 0.5
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:
-    """Time of the window per launching call; missing where one call launches all kernels of a graph."""
-    calls = calls_made(recording, Role.LAUNCH)
+    """Time of the window per launching call; missing if one call launches all kernels of a graph."""
+    calls = host_calls(recording, Role.LAUNCH)
     if not len(calls):
         return _CPU_RUN
-    if np.isin(calls.name, recording.trace.names_where(lambda name: "GraphLaunch" in name)).any():
+    if name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
     late = np.flatnonzero(gaps.by_activity[:, Activity.DISPATCH] > 0)
     begin, end = (gaps.begin[late], gaps.end[late]) if len(late) else (calls.start, calls.end)
-    return replace(shown(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
+    return replace(with_example(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
 
 
 def runtime_calls(recording: Recording) -> Measure | Missing:
-    """Runtime and driver calls per step, waits among them."""
+    """Runtime and driver calls per step, including waits."""
     calls = recording.trace.calls
     if not recording.on_device:
         return _CPU_RUN
     if not len(calls):
         return Missing("no runtime calls were recorded, and waits and allocations are such")
-    count = int(hosted(recording, calls.start).sum())
+    count = int(in_host_steps(recording, calls.start).sum())
     return Measure(count / len(recording.steps), "count", "step", count)
 
 
 def operators(recording: Recording) -> Measure | Missing:
-    """Operators per step, nested ones included."""
+    """Operators per step, including nested ones."""
     rows = recording.trace.rows(Kind.CPU_OP)
-    count = int(hosted(recording, recording.trace.events.start[rows]).sum())
+    count = int(in_host_steps(recording, recording.trace.events.start[rows]).sum())
     return (
         Measure(count / len(recording.steps), "count", "step", count) if count else Missing("no operator was recorded")
     )
 
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:
-    """The longest time in the window that Python outside torch kept the device idle."""
+    """The longest interval of the window in which Python outside torch keeps the device idle."""
     spans = _python_time(recording)
     if not len(spans):
         return Measure(0.0, "ns", "window", 0)
@@ -65,39 +66,39 @@ def longest_host_pause(recording: Recording) -> Measure | Missing:
 
 
 def steps_between_pauses(recording: Recording) -> Measure | Missing:
-    """Steps from one of the long pauses to the next, at the median: 1 where every step has one.
+    """The median number of steps from one long pause to the next: 1 if every step has one.
 
-    A step has one where Python keeps the device idle for half as long as in the worst step, or longer.
+    A step has a long pause if Python keeps the device idle for at least half as long as in the worst step.
     """
     spans, edges = _python_time(recording), recording.steps.edges
-    if len(recording.steps) < MIN_STEPS or not len(spans):
+    if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):
         return Missing("too few steps were recorded to tell how often these pauses come")
     idle = spans.covered(edges[:-1], edges[1:])
-    paused = np.flatnonzero(idle > PAUSED * idle.max())
+    paused = np.flatnonzero(idle > LONG_PAUSE_SHARE * idle.max())
     if len(paused) < 2:
         return Missing(f"the pause came once in {len(recording.steps)} steps")
     return Measure(float(np.median(np.diff(paused))), "count", "pause", len(paused))
 
 
 def host_lines(recording: Recording) -> Measure | Missing:
-    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, the longest first.
+    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, longest first.
 
-    Where no frames were recorded, the record_function blocks that the program is in.
+    If no frames were recorded, these are the record_function blocks that the program is in.
     """
     thread, stacks = recording.host.main_thread, recording.trace.header.stacks_recorded
     if thread is None:
         return Missing("no thread of the training was recorded")
     pauses = _python_time(recording)
-    lines = (lines_in(recording, thread, pauses) or blocks_in(recording, thread, pauses))[:SHOWN_LINES]
+    lines = (lines_in(recording, thread, pauses) or blocks_in(recording, thread, pauses))[:MAX_LINES_LISTED]
     if not lines and not stacks:
         return Missing("Python frames were not recorded; with_stack=True names the lines")
     if not lines:
         return Missing("no line of the program's own was recorded in these pauses")
     pause = longest_host_pause(recording)
-    where = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
-    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
+    begin, end = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
+    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), begin, end)
 
 
 def _python_time(recording: Recording) -> Spans:
-    """When Python outside torch ran and the device had no work."""
+    """Return the time in which Python outside torch runs and the device has no work."""
     return recording.owned_spans.of(Regime.HOST)

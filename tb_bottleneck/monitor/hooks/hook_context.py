@@ -1,11 +1,11 @@
-"""What every hook works with."""
+"""The parts of the monitor that hooks use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
-from tb_bottleneck.monitor.facts.loader import Loaders
+from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
@@ -13,22 +13,24 @@ from tb_bottleneck.monitor.steps.step_clock import StepClock
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
-    """The monitor's parts that hooks report to. `seen` is given every model and optimizer; `compiling` is
-    `torch.compiler.is_compiling`."""
+class HookContext:
+    """The parts of the monitor that hooks report to.
+
+    `add_facts` is called with ("optimizer" or "model", object); `compiling` is `torch.compiler.is_compiling`.
+    """
 
     clock: StepClock
     guard: Guard
     patches: Patches
     spans: DeviceSpans
-    loaders: Loaders
-    seen: Callable[[str, Any], None]
+    loaders: LoaderFacts
+    add_facts: Callable[[str, Any], None]
     compiling: Callable[[], bool]
 
-    def listens(self, signal: str) -> bool:
-        """Whether a hook may work now: the monitor is on, this is the training thread, and the signal never failed.
+    def is_active(self, signal: str) -> bool:
+        """Returns True if a hook may work: the monitor is on, this is the training thread, the signal has not failed.
 
-        Where torch.compile traces through a hook it must find nothing in it, so that is asked first.
+        `compiling` comes first: torch.compile traces hooks, and must find no monitor code in them.
         """
         if self.compiling() or not self.patches.live or signal in self.guard.off:
             return False

@@ -1,1 +1,1 @@
-"""HTTP routes of the plugin."""
+"""The HTTP routes of the plugin, as http_api.md describes them."""

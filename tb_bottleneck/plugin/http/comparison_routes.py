@@ -1,137 +1,124 @@
-"""The routes that hold recordings against each other, or against what they could be: compare, series, what_if."""
+"""The routes that compare recordings, or predict one under other conditions: compare, series, what_if, devices."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
-from google.protobuf.message import Message
+from werkzeug.wrappers import Request
 
 from tb_bottleneck.knowledge.gpus import known_names
-from tb_bottleneck.plugin.state.run_index import Look, Runs
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.question_queue import Questions
-from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, DeviceList, SeriesAnswer, WhatIfAnswer
+from tb_bottleneck.plugin.http.responses import Response, error, message, pending, worker_reply
+from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
+from tb_bottleneck.plugin.workers.analysis_queue import WAITING
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.questions import (
+    ComparedRecording,
+    CompareQuestion,
+    RecordingQuestion,
+    SeriesQuestion,
+    TelemetryFile,
+    TraceFile,
+    WhatIfQuestion,
+)
+from tb_bottleneck.schema.comparison_pb2 import DeviceList
 from tb_bottleneck.sources.logdir import Recording
 
-MOST_RUNS = 12  # of a series: each is held in memory until the answer is there
-MOST_HEARD = 4  # event files of one run that are listened to
-OWN_FOLDER = "tb_bottleneck"  # of a monitor, in the folder of the run that it watches
+MAX_SERIES_RUNS = 12  # each is held in memory until the answer is there
+MAX_TELEMETRY_FILES = 4  # event files that are read for one run
+MONITOR_FOLDER = "tb_bottleneck"  # the monitor's own folder in the folder of the run
 LARGEST_NUMBER = 1 << 30
-LONGEST_TEXT = 200  # characters of a device's name, say
+MAX_TEXT_LENGTH = 200  # characters, of a device's name for example
 TEXTS, NUMBERS = ("device", "precision", "link"), ("workers", "batch")
-GONE = "No recording has one of these ids now; ask `runs` for those that are there."
-Question = dict[str, str | float | None]
 
 
-class Arguments(Protocol):
-    """What a request asks, as werkzeug parses it."""
+class ComparisonRoutes:
+    """The handlers; a worker process computes the answers."""
 
-    def get(self, name: str, default: str) -> str: ...
-    def getlist(self, name: str) -> list[str]: ...
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A question that has no answer: the HTTP status, and a sentence."""
-
-    code: int
-    text: str
-
-
-Said = bytes | Message | Refused
-
-
-class Comparisons:
-    """The handlers; the process for questions does the work."""
-
-    def __init__(self, runs: Runs, questions: Questions) -> None:
+    def __init__(self, runs: RunIndex, questions: QuestionQueue) -> None:
         self._runs = runs
         self._questions = questions
 
-    def compare(self, asked: Arguments) -> Said:
-        """One recording against another."""
-        ids = [asked.get(side, "") for side in ("a", "b")]
+    def compare(self, request: Request) -> Response:
+        """Returns the comparison of one recording with another."""
+        ids = [request.args.get(name, "") for name in ("a", "b")]
         if not all(ids):
-            return Refused(400, "Which recordings? Ask compare?a=ID&b=ID with ids that `runs` lists.")
-        return self._answer("compare", ids, ComparisonAnswer(a=ids[0], b=ids[1]), {})
+            return error(400, "A parameter is missing: use compare?a=ID&b=ID with ids that `runs` lists.")
+        return self._ask(ids, lambda recordings: CompareQuestion(*recordings))
 
-    def series(self, asked: Arguments) -> Said:
-        """Several recordings in a row."""
-        ids = asked.getlist("id")
-        if not 2 <= len(ids) <= MOST_RUNS or not all(ids):
-            return Refused(400, f"Ask series?id=ID&id=ID... with 2 to {MOST_RUNS} ids that `runs` lists.")
-        return self._answer("series", ids, SeriesAnswer(ids=ids), {})
+    def series(self, request: Request) -> Response:
+        """Returns the comparison of several recordings, in the order given."""
+        ids = request.args.getlist("id")
+        if not 2 <= len(ids) <= MAX_SERIES_RUNS or not all(ids):
+            return error(400, f"Use series?id=ID&id=ID... with 2 to {MAX_SERIES_RUNS} ids that `runs` lists.")
+        return self._ask(ids, lambda recordings: SeriesQuestion(tuple(recordings)))
 
-    def what_if(self, asked: Arguments) -> Said:
-        """One recording under other conditions."""
-        ids = [asked.get("id", "")]
+    def what_if(self, request: Request) -> Response:
+        """Returns the prediction for one recording under other conditions."""
+        ids = [request.args.get("id", "")]
         if not all(ids):
-            return Refused(400, "Which recording? Ask what_if?id=ID&device=NAME with an id that `runs` lists.")
-        change: Question = {name: asked.get(name, "") for name in TEXTS if asked.get(name, "")}
-        if any(len(str(text)) > LONGEST_TEXT for text in change.values()):
-            return Refused(
-                400, f"A name has at most {LONGEST_TEXT} characters; ask `devices` for those that are known."
+            return error(
+                400, "The parameter `id` is missing: use what_if?id=ID&device=NAME with an id that `runs` lists."
             )
+        texts = {name: request.args.get(name, "") or None for name in TEXTS}
+        if any(text is not None and len(text) > MAX_TEXT_LENGTH for text in texts.values()):
+            return error(400, f"A name has at most {MAX_TEXT_LENGTH} characters; `devices` lists the known devices.")
+        numbers: dict[str, int | None] = {}
         for name in NUMBERS:
-            text = asked.get(name, "")
+            text = request.args.get(name, "")
             if text and not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= LARGEST_NUMBER):
-                return Refused(400, f"`{name}` is a whole number of at most {LARGEST_NUMBER}.")
-            change |= {name: int(text)} if text else {}
-        if not change:
-            return Refused(400, f"What if what? Say one of {', '.join((*TEXTS, *NUMBERS))}.")
-        return self._answer("what_if", ids, WhatIfAnswer(id=ids[0]), change)
+                return error(400, f"`{name}` must be a whole number of at most {LARGEST_NUMBER}.")
+            numbers[name] = int(text) if text else None
+        if all(value is None for value in (*texts.values(), *numbers.values())):
+            return error(400, f"A condition is missing: use at least one of {', '.join((*TEXTS, *NUMBERS))}.")
+        return self._ask(
+            ids,
+            lambda recordings: WhatIfQuestion(
+                recordings[0],
+                device=texts["device"],
+                workers=numbers["workers"],
+                batch=numbers["batch"],
+                precision=texts["precision"],
+                link=texts["link"],
+            ),
+        )
 
-    def devices(self, asked: Arguments) -> Said:
-        """What `what_if` can be asked about."""
-        return DeviceList(names=known_names())
+    def devices(self, request: Request) -> Response:
+        """Returns the names of the devices that `what_if` knows."""
+        return message(DeviceList(names=known_names()))
 
-    def _answer(
-        self,
-        ask: str,
-        ids: Sequence[str],
-        answer: ComparisonAnswer | SeriesAnswer | WhatIfAnswer,
-        more: Mapping[str, str | float | None],
-    ) -> Said:
-        """The reply of the process for questions; until it is there, `answer` with how far it is."""
-        look = self._runs.latest()
-        if look is None:
-            answer.state = "waiting"
-            return answer
-        found = [look.by_id[asked] for asked in ids if asked in look.by_id]
-        if len(found) < len(ids):
-            return Refused(404, GONE)
-        reply = self._questions.ask(question_of(ask, ids, found, look) | dict(more))
-        if isinstance(reply, bytes):
-            return reply
-        if isinstance(reply, Failure):
-            answer.state, answer.problem = "failed", f"These recordings could not be compared: {reply.detail}."
-        else:
-            answer.state, answer.progress = "waiting" if reply.waiting else "analysing", reply.progress
-        return answer
-
-
-def question_of(ask: str, ids: Sequence[str], recordings: Sequence[Recording], look: Look) -> Question:
-    """The question for plugin/workers/dispatch.py; a file that was replaced makes it another one."""
-    question: Question = {"ask": ask, "count": len(ids)}
-    for number, (asked, recording) in enumerate(zip(ids, recordings, strict=True)):
-        name = recording.source if recording.run in ("", ".") else f"{recording.run}/{recording.source}"
-        question |= {
-            f"id_{number}": asked,
-            f"path_{number}": recording.path,
-            f"name_{number}": name,
-            f"mtime_ns_{number}": recording.mtime_ns,
-            f"size_{number}": recording.size,
-        }
-        for position, heard in enumerate(heard_around(recording, look.listing.recordings)):
-            question |= {f"heard_{number}_{position}": heard.path, f"heard_at_{number}_{position}": heard.mtime_ns}
-    return question
+    def _ask(
+        self, ids: Sequence[str], new_question: Callable[[Sequence[ComparedRecording]], RecordingQuestion]
+    ) -> Response:
+        """Returns the reply to the question about the recordings with these ids."""
+        scan = self._runs.latest()
+        if scan is None:
+            return pending(WAITING)
+        recordings = [scan.by_id[requested_id] for requested_id in ids if requested_id in scan.by_id]
+        if len(recordings) < len(ids):
+            return error(404, "There is no recording with one of these ids (any more); `runs` lists all ids.")
+        compared = [compared_recording(recording, scan) for recording in recordings]
+        return worker_reply(self._questions.ask(new_question(compared)))
 
 
-def heard_around(recording: Recording, every: Sequence[Recording]) -> list[Recording]:
-    """The last event files that a monitor wrote beside a trace or in its own folder there, the oldest first."""
+def compared_recording(recording: Recording, scan: LogdirScan) -> ComparedRecording:
+    """Returns the recording as part of a question, with the telemetry of the same run."""
+    name = recording.source if recording.run in ("", ".") else f"{recording.run}/{recording.source}"
+    telemetry = telemetry_beside(recording, scan.listing.recordings)
+    files = tuple(TelemetryFile(file.path, file.mtime_ns) for file in telemetry)
+    return ComparedRecording(name, TraceFile.of(id_of(recording), recording), files)
+
+
+def telemetry_beside(recording: Recording, candidates: Sequence[Recording]) -> list[Recording]:
+    """Returns the newest event files of a monitor beside the trace, or in the monitor's own folder there, oldest
+    first."""
     folder = os.path.dirname(recording.path)
-    found = [one for one in every if one.is_telemetry and os.path.dirname(one.path).startswith(folder)]
-    own = (folder, os.path.join(folder, OWN_FOLDER))
-    found = [one for one in found if os.path.dirname(one.path) in own or one.path.startswith(own[1] + os.sep)]
-    return sorted(found, key=lambda one: one.mtime_ns)[-MOST_HEARD:]
+    monitor_folder = os.path.join(folder, MONITOR_FOLDER)
+    files = [
+        candidate
+        for candidate in candidates
+        if candidate.is_telemetry
+        and (
+            os.path.dirname(candidate.path) in (folder, monitor_folder)
+            or candidate.path.startswith(monitor_folder + os.sep)
+        )
+    ]
+    return sorted(files, key=lambda file: file.mtime_ns)[-MAX_TELEMETRY_FILES:]

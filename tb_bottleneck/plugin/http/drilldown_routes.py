@@ -1,28 +1,49 @@
-"""What the routes for a closer look read from a request, and what they say while there is no answer."""
+"""The routes that look into one trace: timeline, tables and slice."""
 
-import math
+from collections.abc import Callable
+from typing import TypeAlias
 
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.question_queue import Pending
-from tb_bottleneck.schema.evidence_pb2 import TablesAnswer
+from werkzeug.wrappers import Request
 
-LARGEST = 2.0**62  # ns: beyond any recording's clock, and still an integer of 64 bits
+from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
+from tb_bottleneck.plugin.http.responses import Response, error, worker_reply
+from tb_bottleneck.plugin.state.run_index import id_of
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.questions import SliceQuestion, TablesQuestion, TimelineQuestion, TraceFile
 
-
-def finite(text: str) -> float | None:
-    """The number, None where nothing was said. Raises ValueError for what is no number or no time."""
-    if not text:
-        return None
-    value = float(text)
-    if not math.isfinite(value) or abs(value) > LARGEST:
-        raise ValueError(text)
-    return value
+_NewQuestion: TypeAlias = Callable[..., TimelineQuestion | TablesQuestion | SliceQuestion]
 
 
-def unanswered(asked: str, reply: Failure | Pending) -> TablesAnswer:
-    """How far the answer is, or why there is none; a TimelineAnswer has the same fields."""
-    if isinstance(reply, Failure):
-        return TablesAnswer(
-            id=asked, state="failed", problem=f"This recording could not be looked into: {reply.detail}."
-        )
-    return TablesAnswer(id=asked, state="waiting" if reply.waiting else "analysing", progress=reply.progress)
+class DrilldownRoutes:
+    """The handlers; a worker process computes the answers."""
+
+    def __init__(self, lookup: RecordingLookup, questions: QuestionQueue) -> None:
+        self._lookup = lookup
+        self._questions = questions
+
+    def timeline(self, request: Request) -> Response:
+        """Returns a range of a recording's timeline."""
+        return self._ask(request, TimelineQuestion, ("begin", "end", "pixels"))
+
+    def tables(self, request: Request) -> Response:
+        """Returns the tables of a recording's judged window."""
+        return self._ask(request, TablesQuestion, ())
+
+    def slice(self, request: Request) -> Response:
+        """Returns a range of a recording as a trace of its own."""
+        return self._ask(request, SliceQuestion, ("begin", "end"), encoding="gzip")
+
+    def _ask(
+        self, request: Request, new_question: _NewQuestion, parameters: tuple[str, ...], encoding: str | None = None
+    ) -> Response:
+        recording = self._lookup.trace(request)
+        if isinstance(recording, Response):
+            return recording
+        numbers: list[float | None] = []
+        for name in parameters:
+            try:
+                numbers.append(finite_number(request.args.get(name, "")))
+            except ValueError:
+                return error(400, f"`{name}` is not a number: omit it, or use nanoseconds on the trace's clock.")
+        question = new_question(TraceFile.of(id_of(recording), recording), *numbers)
+        return worker_reply(self._questions.ask(question), encoding)

@@ -1,17 +1,17 @@
-"""The ranks of the job that a recording belongs to, from what is kept of every recording that was analysed."""
+"""The answer to `ranks?id=...`: the job that a recording belongs to, from the digests of the analysed recordings."""
 
-from tb_bottleneck.plugin.state.run_index import Look, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import Analyses, Digest
+from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, Digest
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.evidence_pb2 import RankRow, RanksAnswer
 from tb_bottleneck.sources.logdir import Recording
 
 
-def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksAnswer:
-    """The job of this recording's run, and its ranks in order; neither where fewer than two were judged."""
+def ranks_answer(recording: Recording, scan: LogdirScan, analyses: AnalysisQueue) -> RanksAnswer:
+    """Returns the job of this recording's run, and its ranks in order; neither if fewer than two have a digest."""
     ranks: dict[int, tuple[Recording, Digest]] = {}
-    for other in look.listing.recordings:
+    for other in scan.listing.recordings:
         digest = analyses.look(other)[1] if other.run == recording.run else None
         if digest is not None and digest.rank is not None and digest.world_size > 1:
             ranks.setdefault(digest.rank, (other, digest))
@@ -20,7 +20,7 @@ def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksA
     if not jobs:
         return answer
     answer.job.CopyFrom(jobs[0])
-    late = {straggler.rank for straggler in jobs[0].stragglers}
+    stragglers = {straggler.rank for straggler in jobs[0].stragglers}
     for rank, (other, digest) in sorted(ranks.items()):
         answer.ranks.append(
             RankRow(
@@ -30,14 +30,14 @@ def ranks_answer(recording: Recording, look: Look, analyses: Analyses) -> RanksA
                 step_ns=digest.step_ns,
                 verdict=digest.verdict,
                 account=digest.account,
-                is_straggler=rank in late,
+                is_straggler=rank in stragglers,
             )
         )
     return answer
 
 
 def _as_report(recording: Recording, digest: Digest) -> Report:
-    """As much of the report as the judgement of a job reads."""
+    """Returns the parts of the report that `jobs_of` reads."""
     return Report(
         run=recording.run,
         rank=digest.rank,

@@ -1,4 +1,4 @@
-"""What a handler says, as HTTP: the border of one request, and TensorBoard's own door out."""
+"""Responses of the routes as values, and the WSGI application that turns a handler into HTTP."""
 
 import hashlib
 import logging
@@ -9,9 +9,14 @@ from typing import Any
 from google.protobuf.message import Message
 from tensorboard.backend import http_util
 from werkzeug.datastructures import Headers
-from werkzeug.wrappers import Request, Response
+from werkzeug.wrappers import Request
+from werkzeug.wrappers import Response as WsgiResponse
 
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
+from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.worker_client import Reply
 from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.schema.evidence_pb2 import Pending
 
 logger = logging.getLogger(__name__)
 
@@ -21,73 +26,91 @@ METHODS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a handler says, before it is HTTP."""
+class Response:
+    """The result of a handler."""
 
     content: bytes
     media_type: str
     code: int = 200
-    encoding: str | None = None  # how the content is compressed already
+    encoding: str | None = None  # the compression that the content has already
 
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[Request], Response]
 
 
-def sentence(code: int, text: str) -> Answer:
-    """A sentence for people, where there is nothing else to say."""
-    return Answer(text.encode(), "text/plain", code)
+def error(code: int, sentence: str) -> Response:
+    """Returns an error: one sentence of plain text."""
+    return Response(sentence.encode("utf-8", "replace"), "text/plain", code)
 
 
-def message(told: Message) -> Answer:
-    """A message in its JSON form."""
-    return Answer(as_json(told).encode(), "application/json")
+def message(content: Message, code: int = 200) -> Response:
+    """Returns a message in its JSON form."""
+    return Response(as_json(content).encode(), "application/json", code)
+
+
+def pending(state: AnalysisState) -> Response:
+    """Returns 202: there is no answer yet, the client has to ask again."""
+    return message(Pending(state=state.name, progress=state.progress), 202)
+
+
+def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> Response:
+    """Returns the response for what the process that answers questions replied. `encoding` is that of an answer."""
+    match reply:
+        case bytes():
+            return Response(reply, "application/json", encoding=encoding)
+        case AnalysisState():
+            return pending(reply)
+        case Refusal():
+            return error(422, reply.sentence)
+        case WorkerFailure():
+            return error(500, f"The answer could not be computed: {reply.detail}.")
 
 
 def application(handler: Handler) -> App:
-    """The handler as a WSGI application."""
+    """Returns the handler as a WSGI application."""
 
-    def answered(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
-        return _respond(request, _checked(handler, request))(environ, start_response)
+        return _as_wsgi(request, _handled(handler, request))(environ, start_response)
 
-    return answered
+    return respond
 
 
-def _checked(handler: Handler, request: Request) -> Answer:
-    """The handler's answer. This is a border: a defect costs this request, and the log tells about it."""
+def _handled(handler: Handler, request: Request) -> Response:
+    """Returns the handler's response. An exception costs this request only, and is logged."""
     if request.method not in METHODS:
-        return sentence(405, "This plugin only reads: use GET.")
+        return error(405, "This plugin only answers GET and HEAD.")
     try:
         return handler(request)
     except Exception:
         logger.exception("The Bottlenecks tab could not answer %s", request.path)
-        return sentence(500, "This answer could not be made; TensorBoard's log says why.")
+        return error(500, "The answer could not be computed; TensorBoard's log has the details.")
 
 
-class _Unchanged(Response):
+class _NotModified(WsgiResponse):
     """A 304 that keeps its media type: werkzeug drops it, and TensorBoard then logs two lines for each."""
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
-        """The headers as they are sent."""
+        """Returns the headers as they are sent."""
         headers = super().get_wsgi_headers(environ)
         headers["Content-Type"] = self.headers["Content-Type"]
         return headers
 
 
-def _respond(request: Request, answer: Answer) -> Response:
-    """The answer as HTTP, through TensorBoard's own door; 304 where the asker has it already."""
+def _as_wsgi(request: Request, response: Response) -> WsgiResponse:
+    """Returns the response through TensorBoard's own `Respond`; a 304 if the client has the content already."""
     headers = []
-    content: bytes = answer.content
-    code = answer.code
+    content: bytes = response.content
+    code = response.code
     if code == 405:
         headers = [("Allow", ", ".join(METHODS))]
     elif code == 200:
         tag = hashlib.sha256(content).hexdigest()[:32]
-        headers = [("ETag", f'W/"{tag}"')]  # weak: the same content may travel compressed or not
+        headers = [("ETag", f'W/"{tag}"')]  # weak: the same content may be sent compressed or not
         if request.if_none_match.contains_weak(tag):
             code, content = 304, b""
-    encoding = answer.encoding if content else None
-    response: Response = http_util.Respond(
-        request, content, answer.media_type, code=code, content_encoding=encoding, headers=headers
+    encoding = response.encoding if content else None
+    sent: WsgiResponse = http_util.Respond(
+        request, content, response.media_type, code=code, content_encoding=encoding, headers=headers
     )
-    return _Unchanged.force_type(response) if code == 304 else response
+    return _NotModified.force_type(sent) if code == 304 else sent

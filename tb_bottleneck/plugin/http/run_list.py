@@ -1,13 +1,13 @@
-"""The answers that the routes send, made of what the logdir holds and how far the analyses are. No HTTP here."""
+"""The answer to `runs`: the recordings under the logdir with the progress of their analyses."""
 
 import json
 from dataclasses import dataclass, field
-from operator import is_ as _is
+from operator import is_
 from typing import Any
 
-from tb_bottleneck.plugin.state.recordings import Witnesses
-from tb_bottleneck.plugin.state.run_index import Look, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import Analyses, Digest, State
+from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
+from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
 from tb_bottleneck.sources.logdir import Recording
@@ -15,43 +15,43 @@ from tb_bottleneck.sources.logdir import Recording
 
 @dataclass(frozen=True)
 class _Row:
-    """One recording's entry as JSON-ready values, and what it was made of."""
+    """One recording's entry as JSON-ready values, and what it was made from."""
 
-    state: State
+    state: AnalysisState
     digest: Digest | None
     values: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The last answer, from which the next one takes what did not change. Never edited."""
+class _Snapshot:
+    """The last answer; the next one reuses the parts that did not change. Never modified."""
 
-    look: Look | None = None
+    scan: LogdirScan | None = None
     rows: dict[Recording, _Row] = field(default_factory=dict)
     text: str = ""
 
 
-class RunLists:
-    """Makes the list of recordings. A tab asks every second, of a list that may be long and of which little changes.
+class RunListBuilder:
+    """Builds the list of recordings. A tab asks every second; the list may be long, and little of it changes.
 
-    Any number of threads may ask: each makes its answer from the last one as it was, and leaves its own for the next.
+    Any thread may call `text`: it builds its answer from an immutable snapshot of the last one, and replaces it.
     """
 
-    def __init__(self, logdir: str, analyses: "Analyses | Witnesses") -> None:
+    def __init__(self, logdir: str, analyses: "AnalysisQueue | RecordingRegistry") -> None:
         self._logdir = logdir
         self._analyses = analyses
-        self._last = _Told()
+        self._last = _Snapshot()
 
-    def text(self, look: Look | None) -> str:
-        """A `RunList` as JSON; `look` is None while the first look at the logdir is not over."""
+    def text(self, scan: LogdirScan | None) -> str:
+        """Returns a `RunList` as JSON. `scan` is None until the first scan of the logdir has ended."""
         last = self._last
-        recordings = look.listing.recordings if look is not None else ()
+        recordings = scan.listing.recordings if scan is not None else ()
         rows = {recording: self._row(recording, last.rows.get(recording)) for recording in recordings}
-        if look is not None and look is last.look and all(map(_is, rows.values(), last.rows.values())):
+        if scan is not None and scan is last.scan and all(map(is_, rows.values(), last.rows.values())):
             return last.text
-        answer = self._frame(look) | {"runs": [row.values for row in rows.values()]}
+        answer = self._frame(scan) | {"runs": [row.values for row in rows.values()]}
         text = json.dumps(answer, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        self._last = _Told(look, rows, text)
+        self._last = _Snapshot(scan, rows, text)
         return text
 
     def _row(self, recording: Recording, last: _Row | None) -> _Row:
@@ -60,13 +60,13 @@ class RunLists:
             return last
         return _Row(state, digest, _entry(recording, state, digest))
 
-    def _frame(self, look: Look | None) -> dict[str, Any]:
-        if look is None:
+    def _frame(self, scan: LogdirScan | None) -> dict[str, Any]:
+        if scan is None:
             return as_dict(RunList(state="scanning", logdir=self._logdir))
-        return as_dict(RunList(state="ready", logdir=self._logdir, problems=look.listing.problems))
+        return as_dict(RunList(state="ready", logdir=self._logdir, problems=scan.listing.problems))
 
 
-def _entry(recording: Recording, state: State, digest: Digest | None) -> dict[str, Any]:
+def _entry(recording: Recording, state: AnalysisState, digest: Digest | None) -> dict[str, Any]:
     source = "telemetry" if recording.is_telemetry else "trace"
     entry = RunEntry(
         id=id_of(recording),

@@ -1,12 +1,12 @@
-"""The built tab's files, by name: one flat directory, nothing above it and nothing below."""
+"""Serves the files of the built tab by name, from one flat directory."""
 
 import re
 from pathlib import Path
 
-DIRECTORY = Path(__file__).parent / "static"
+DIRECTORY = Path(__file__).parents[1] / "static"
 ENTRY = "index.js"
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # no separator and no leading dot, so no way out
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # no separator and no leading dot: a name cannot leave the directory
 _TYPES = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -20,15 +20,15 @@ _NOT_BUILT = """\
 export function render() {
   document.body.textContent =
     "The Bottlenecks tab was not built into this installation of tb_bottleneck. " +
-    "Run `pip install .` in the checkout; it builds the tab with npm, or fetches Node.js for it where there is none.";
+    "Run `pip install .` in the checkout; it builds the tab with npm, or with a downloaded Node.js if npm is missing.";
 }
 """
 
 
 def read(name: str, directory: Path = DIRECTORY) -> tuple[bytes, str] | None:
-    """The file's content and media type; None where there is no such file.
+    """Returns the file's content and media type, or None if there is no such file.
 
-    Where the tab was not built, its entry module is one that says so.
+    If the tab was not built, the entry module is a stub that tells the user how to build it.
     """
     media_type = _TYPES.get(Path(name).suffix)
     if not _NAME.fullmatch(name) or media_type is None:

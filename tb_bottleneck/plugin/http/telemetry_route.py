@@ -1,9 +1,9 @@
-"""The answer to `telemetry?id=...`: the series of one run, as dense as was asked for."""
+"""The answer to `telemetry?id=...`: the series of one run, with at most the requested number of points."""
 
 import json
 from typing import Any
 
-from tb_bottleneck.plugin.state.telemetry_registry import Heard, is_live, last_sign
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryEntry, is_live, last_record
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.telemetry_pb2 import Band, Dropped, TelemetryAnswer
@@ -11,28 +11,30 @@ from tb_bottleneck.telemetry.bounded_columns import Floats
 from tb_bottleneck.telemetry.downsample import points_of
 from tb_bottleneck.telemetry.telemetry import STEP_NAMES, Telemetry
 
-_MOST = (1 << 31) - 1
+_MAX_INT32 = (1 << 31) - 1
 
-READINGS = 500_000
-"""Readings and step figures that one answer holds at most, some 20 MB: a longer run is thinned, whatever was asked for;
-`since` gives its last stretch as it is."""
+MAX_READINGS = 500_000
+"""Maximum number of readings and step figures in one answer, some 20 MB. A longer run is thinned; `since` returns its
+end in full."""
 
 
 def answer_text(
-    asked: str, heard: Heard, report: Report, most: int | None, since: int, until: int | None = None
+    requested_id: str, entry: TelemetryEntry, report: Report, most: int | None, since: int, until: int | None = None
 ) -> str:
-    """A `TelemetryAnswer` as JSON, with the stretches of this report. The caller holds the lock of what was heard.
+    """Returns a `TelemetryAnswer` as JSON, with the phases of this report. The caller holds the lock of the entry.
 
-    The long columns are written without a message in between: of a day's run that takes a tenth of the time.
+    The long columns do not pass through a message: for a day's run that takes a tenth of the time.
     """
-    telemetry = heard.listener.telemetry
+    telemetry = entry.listener.telemetry
     answer = TelemetryAnswer(
-        id=asked,
-        live=is_live(last_sign(telemetry)),
+        id=requested_id,
+        live=is_live(last_record(telemetry)),
         context=telemetry.context,
         notes=list(telemetry.notes),
-        lost_packets=min(telemetry.lost_packets, _MOST),
-        dropped=[Dropped(reason=reason, count=min(count, _MOST)) for reason, count in heard.listener.dropped.items()],
+        lost_packets=min(telemetry.lost_packets, _MAX_INT32),
+        dropped=[
+            Dropped(reason=reason, count=min(count, _MAX_INT32)) for reason, count in entry.listener.dropped.items()
+        ],
         devices=telemetry.devices,
         bands=[
             Band(
@@ -46,7 +48,7 @@ def answer_text(
             for band in report.phases
         ],
     )
-    most = min(_fair_part(telemetry), most if most is not None else READINGS)
+    most = min(_points_per_column(telemetry), most if most is not None else MAX_READINGS)
     values = as_dict(answer) | {
         "series": _series(telemetry, most, since, until),
         "steps": _steps(telemetry, most, since, until),
@@ -54,35 +56,35 @@ def answer_text(
     return json.dumps(values, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def _fair_part(telemetry: Telemetry) -> int:
-    """Points of each column that leave room for all the others."""
-    return READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
+def _points_per_column(telemetry: Telemetry) -> int:
+    """Returns the number of points per column at which all columns together stay within MAX_READINGS."""
+    return MAX_READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
 
 
 def _series(telemetry: Telemetry, most: int, since: int, until: int | None) -> list[dict[str, Any]]:
-    found = []
+    columns = []
     for (name, device), rows in sorted(telemetry.series.items()):
         points = points_of(rows, most, since, until)
         values = _numbers(points.columns["value"])
-        found.append({"name": name, "device": device, "unix_ns": points.end.astype(float).tolist(), "values": values})
-    return found
+        columns.append({"name": name, "device": device, "unix_ns": points.end.astype(float).tolist(), "values": values})
+    return columns
 
 
 def _steps(telemetry: Telemetry, most: int, since: int, until: int | None) -> dict[str, Any]:
     points = points_of(telemetry.steps, most, since, until)
     numbers = points.columns["number"]
-    known = [name for name in STEP_NAMES[1:] if (points.columns[name] == points.columns[name]).any()]
+    recorded = [name for name in STEP_NAMES[1:] if (points.columns[name] == points.columns[name]).any()]
     return {
         "number": [int(number) for number in numbers.tolist()],
         "end_unix_ns": points.end.astype(float).tolist(),
         "wall_ns": _numbers(points.columns["wall"]),
-        "columns": [{"name": name, "values": _numbers(points.columns[name])} for name in known],
+        "columns": [{"name": name, "values": _numbers(points.columns[name])} for name in recorded],
     }
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    """The values, null in the place of what is not known: JSON has no NaN."""
-    told: list[float | None] = values.tolist()
+    """Returns the values with None in place of NaN, which JSON does not have."""
+    numbers: list[float | None] = values.tolist()
     if (values != values).any():
-        return [None if value != value else value for value in told]
-    return told
+        return [None if value != value else value for value in numbers]
+    return numbers

@@ -1,1 +1,1 @@
-"""What the server knows: recordings, telemetry, run list."""
+"""The server's state: recordings under the logdir, their reports, and the telemetry of runs."""

@@ -1,4 +1,4 @@
-"""The recordings under the logdir, kept up to date by looking again in the background while somebody asks."""
+"""The recordings under the logdir, kept up to date by scans in the background while clients ask."""
 
 import hashlib
 import os
@@ -9,63 +9,62 @@ from dataclasses import dataclass
 
 from tb_bottleneck.sources.logdir import Listing, Recording, Root, scan_all
 
-LOOK_SECONDS = 5.0  # TensorBoard's own --reload_interval
-REST_FACTOR = 10.0  # a look that took long is followed by a rest this many times as long
+SCAN_SECONDS = 5.0  # TensorBoard's own --reload_interval
+PAUSE_FACTOR = 10.0  # the pause after a scan is at least this many times as long as the scan
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one look found, with the recordings by their opaque ids."""
+class LogdirScan:
+    """The result of one scan, with the recordings by their opaque ids."""
 
     listing: Listing
     by_id: Mapping[str, Recording]
 
 
 def id_of(recording: Recording) -> str:
-    """The opaque id of a recording: the same while the file stays where it is, also after a restart."""
+    """Returns the opaque id of a recording. It depends on path and run only, so it survives a restart."""
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 
 
-class Runs:
-    """Answers from memory; a thread of its own looks at the disk, at most one at a time. For any number of threads."""
+class RunIndex:
+    """Answers from memory; a thread of its own scans the disk. Any thread may call every method."""
 
     def __init__(self, roots: Sequence[Root], scan: Callable[[Sequence[Root]], Listing] = scan_all) -> None:
         self._roots = roots
         self._scan = scan
         self._lock = threading.Lock()
-        self._last: Look | None = None
+        self._last: LogdirScan | None = None
         self._due = 0.0  # monotonic seconds
         self._thread: threading.Thread | None = None
 
-    def latest(self) -> Look | None:
-        """What the last look found; None while the first one is not over."""
-        self._look_again()
+    def latest(self) -> LogdirScan | None:
+        """Returns the last scan, or None until the first one has ended. Starts the next scan if it is due."""
+        self._start_scan_if_due()
         with self._lock:
             return self._last
 
     def close(self) -> None:
-        """Waits for a look that is under way."""
+        """Waits for a scan that is in progress."""
         with self._lock:
             thread = self._thread
         if thread is not None:
             thread.join()
 
-    def _look_again(self) -> None:
-        """Starts a look where one is due and none is under way."""
+    def _start_scan_if_due(self) -> None:
         with self._lock:
             if self._thread is None and time.monotonic() >= self._due:
-                self._thread = threading.Thread(target=self._look, name="tb_bottleneck-look", daemon=True)
+                self._thread = threading.Thread(target=self._scan_logdir, name="tb_bottleneck-scan", daemon=True)
                 self._thread.start()
 
-    def _look(self) -> None:
+    def _scan_logdir(self) -> None:
         began = time.monotonic()
         try:
             listing = self._scan(self._roots)
-            found = Look(listing, {id_of(recording): recording for recording in listing.recordings})
+            scan = LogdirScan(listing, {id_of(recording): recording for recording in listing.recordings})
             with self._lock:
-                self._last = found
+                self._last = scan
         finally:
             ended = time.monotonic()
             with self._lock:
-                self._due = ended + max(LOOK_SECONDS, REST_FACTOR * (ended - began))
+                self._due = ended + max(SCAN_SECONDS, PAUSE_FACTOR * (ended - began))
                 self._thread = None

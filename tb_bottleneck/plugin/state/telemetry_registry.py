@@ -1,9 +1,10 @@
-"""The telemetry of runs, in memory while somebody looks: what was added to a file is all that is read again.
+"""The telemetry of runs, in memory while clients ask for it.
 
-    want(recordings) ──▶ a thread listens to those that changed, and judges them ──▶ digest (kept)
-    report, answer   ──▶ the listener (the last ones asked for are kept), brought up to date first
+    want(recordings) ──▶ a thread reads the files that changed, and judges them ──▶ digest (kept)
+    report, entry    ──▶ a cached reader of the file, brought up to date first
 
-An event file grows while its training runs, so that reading it from its beginning each time would cost more and more.
+An event file grows while its training runs. Only what was added is read: reading it from its beginning each time would
+cost more and more.
 """
 
 import logging
@@ -13,91 +14,95 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.plugin.state.lru import Cache
-from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, Digest, State
+from tb_bottleneck.plugin.state.lru import LruCache
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState, Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import Recording
 
 if TYPE_CHECKING:
     from tb_bottleneck.telemetry.telemetry import Telemetry
 
-LISTENERS_KEPT = 4
-"""Each takes some 150 MB after a day; one that was let go is read again from its beginning."""
+CACHED_FILES = 4
+"""Each takes some 150 MB after a day. A file that was dropped is read again from its beginning."""
 
-JUDGED_SECONDS = 10.0
-"""Who asks for series gets stretches that may be this old: one window, and judging a day takes longer than reading."""
+REPORT_SECONDS = 10.0
+"""Maximum age of the phases that come with series: one window. Judging a day takes longer than reading what is new."""
 
 LIVE_SECONDS = 30.0
-"""A run of which nothing was heard for longer is not live; the monitor writes every few seconds."""
+"""A run with a last record older than this is not live; the monitor writes every few seconds."""
 
 _log = logging.getLogger(__name__)
 
 
-class Heard:
-    """What is known of one file: its listener, and the judgement of what it heard. Behind its own lock."""
+class TelemetryEntry:
+    """One event file: its reader, and the report of what was read. Has a lock of its own."""
 
     def __init__(self, recording: Recording) -> None:
-        from tb_bottleneck.diagnosis.telemetry import Listener  # a server without telemetry starts without the rules
+        from tb_bottleneck.diagnosis.telemetry import Listener  # imports the rules: only servers with telemetry do
 
         self.lock = threading.Lock()
         self.recording = recording
         self.listener = Listener(recording.path)
         self._report: Report | None = None
-        self._judged: tuple[int, bool] | None = None
-        self._judged_at = 0.0
+        self._report_key: tuple[int, bool] | None = None
+        self._report_made_at = 0.0
 
-    def brought_up_to_date(self) -> Report:
-        """What the file holds now is heard; the report may be some seconds older. The caller holds the lock."""
-        if self._report is None or time.monotonic() - self._judged_at > JUDGED_SECONDS:
+    def update(self) -> Report:
+        """Reads what was added to the file, and returns a report that may be up to REPORT_SECONDS old. The caller holds
+        the lock."""
+        if self._report is None or time.monotonic() - self._report_made_at > REPORT_SECONDS:
             return self.report()
         from tb_bottleneck.diagnosis.telemetry import unheard
 
         return unheard(self.listener, run=self.recording.run) or self._report
 
     def report(self) -> Report:
-        """The report of what the file holds now, of its last stretch while it is live. The caller holds the lock."""
+        """Reads what was added to the file, and returns its report: about its last phase while it is live,
+        afterwards about the whole run. The caller holds the lock."""
         from tb_bottleneck.diagnosis.telemetry import judge_telemetry, unheard
 
         failed = unheard(self.listener, run=self.recording.run)
         if failed is not None:
             return failed
-        live = is_live(last_sign(self.listener.telemetry))
-        if self._report is None or self._judged != (self.listener.heard[0], live):
+        live = is_live(last_record(self.listener.telemetry))
+        key = (self.listener.heard[0], live)
+        if self._report is None or self._report_key != key:
             self._report = judge_telemetry(self.listener, run=self.recording.run, latest=live)
-            self._judged, self._judged_at = (self.listener.heard[0], live), time.monotonic()
+            self._report_key, self._report_made_at = key, time.monotonic()
         return self._report
 
 
-class Telemetries:
-    """The telemetry under the logdir. Every method may be called by any thread."""
+class TelemetryRegistry:
+    """The telemetry under the logdir. Any thread may call every method."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._heard: Cache[str, Heard] = Cache(LISTENERS_KEPT)
-        # What was judged, None where it is to be judged again; the digest; when it last gave a sign.
+        self._entries: LruCache[str, TelemetryEntry] = LruCache(CACHED_FILES)
+        # By path: the judged recording, or None if it has to be judged again; its digest; the time of its last record.
         self._digests: dict[str, tuple[Recording | None, Digest, int]] = {}
         self._wanted: dict[str, Recording] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
 
     def want(self, recordings: Iterable[Recording]) -> None:
-        """Makes these, and only these, the files to be listened to; what is known of others is forgotten."""
+        """Makes these the only files to read, and drops the results of all others."""
         with self._lock:
             self._wanted = {recording.path: recording for recording in recordings}
-            for gone in self._digests.keys() - self._wanted.keys():
-                del self._digests[gone]
-            self._heard.keep(self._wanted.__contains__)
+            for unwanted in self._digests.keys() - self._wanted.keys():
+                del self._digests[unwanted]
+            self._entries.keep(self._wanted.__contains__)
             if self._thread is None and not self._closed and self._next() is not None:
-                self._thread = threading.Thread(target=self._listen, name="tb_bottleneck-listen", daemon=True)
+                self._thread = threading.Thread(target=self._judge_changed, name="tb_bottleneck-telemetry", daemon=True)
                 self._thread.start()
 
-    def look(self, recording: Recording) -> tuple[State, Digest | None]:
-        """Whether it was judged, and its digest once it was. One that is live no more will be judged as a whole."""
+    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
+        """Returns the progress, and the digest once there is one. A run that is no longer live is judged again as a
+        whole."""
         with self._lock:
-            known = self._digests.get(recording.path)
-            if known is None:
+            judged = self._digests.get(recording.path)
+            if judged is None:
                 return WAITING, None
-            _, digest, last = known
+            _, digest, last = judged
             live = is_live(last)
             if digest.live != live:
                 digest = replace(digest, live=live)
@@ -105,21 +110,21 @@ class Telemetries:
             return DONE, digest
 
     def report(self, recording: Recording) -> Report:
-        """The report of what the file holds now."""
-        heard = self.heard(recording)
-        with heard.lock:
+        """Returns the report of what the file holds now."""
+        entry = self.entry(recording)
+        with entry.lock:
             report = Report()
-            report.CopyFrom(heard.report())
+            report.CopyFrom(entry.report())
         return report
 
-    def heard(self, recording: Recording) -> Heard:
-        """What is known of this file; its lock is to be held for whatever is asked of it."""
+    def entry(self, recording: Recording) -> TelemetryEntry:
+        """Returns the entry of this file. Hold its lock while you use it."""
         with self._lock:
-            known = self._heard.get(recording.path)
-            if known is None:
-                known = Heard(recording)
-                self._heard.put(recording.path, known)
-            return known
+            entry = self._entries.get(recording.path)
+            if entry is None:
+                entry = TelemetryEntry(recording)
+                self._entries.put(recording.path, entry)
+            return entry
 
     def close(self) -> None:
         """Ends the thread; returns when it is gone."""
@@ -130,13 +135,17 @@ class Telemetries:
             thread.join()
 
     def _next(self) -> Recording | None:
-        """The newest of the files that changed since they were judged. The caller holds the lock."""
-        known = self._digests
-        stale = [one for path, one in self._wanted.items() if path not in known or known[path][0] != one]
+        """Returns the newest of the files that changed since they were judged. The caller holds the lock."""
+        digests = self._digests
+        stale = [
+            recording
+            for path, recording in self._wanted.items()
+            if path not in digests or digests[path][0] != recording
+        ]
         return max(stale, key=lambda recording: recording.mtime_ns, default=None)
 
-    def _listen(self) -> None:
-        """Judges what changed, one file after the other, and leaves."""
+    def _judge_changed(self) -> None:
+        """Judges the files that changed, one after the other, until there is none."""
         while True:
             with self._lock:
                 recording = None if self._closed else self._next()
@@ -150,23 +159,23 @@ class Telemetries:
     def _judge(self, recording: Recording) -> tuple[Digest, int]:
         from tb_bottleneck.diagnosis.telemetry import unreadable
 
-        heard = self.heard(recording)
-        with heard.lock:
+        entry = self.entry(recording)
+        with entry.lock:
             try:
-                report = heard.report()
+                report = entry.report()
             except MemoryError:
-                _log.exception("there is not enough memory for the telemetry of one run")
+                _log.exception("There is not enough memory for the telemetry of one run")
                 because = f"{recording.source}: there is not enough memory for it"
-                report = unreadable(heard.listener, recording.run, "unreadable", because)
-            last = last_sign(heard.listener.telemetry)
+                report = unreadable(entry.listener, recording.run, "unreadable", because)
+            last = last_record(entry.listener.telemetry)
             return replace(Digest.of(report), live=is_live(last)), last
 
 
-def last_sign(telemetry: "Telemetry") -> int:
-    """When the run last gave a sign of life, ns since 1970; 0 where its monitor said that it ended."""
+def last_record(telemetry: "Telemetry") -> int:
+    """Returns the time of the run's last record in ns since 1970, or 0 if its monitor recorded the end of the run."""
     return 0 if telemetry.ended else telemetry.last
 
 
 def is_live(last: int) -> bool:
-    """Whether something that happened at `last` (ns since 1970) is recent."""
+    """Returns True if `last` (ns since 1970) is less than LIVE_SECONDS ago."""
     return abs(time.time() - last / 1e9) < LIVE_SECONDS

@@ -1,8 +1,7 @@
-"""Which function answers which question, in the process for questions."""
+"""Answers the questions of questions.py, in the process that looks into recordings."""
 
-from collections.abc import Callable, Mapping
-from itertools import count, takewhile
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 from google.protobuf.message import Message
 
@@ -11,58 +10,90 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
 from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.drilldown import answers
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.drilldown.tables import tables_of
+from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
+from tb_bottleneck.drilldown.trace_cache import TraceCache
+from tb_bottleneck.drilldown.trace_slice import slice_of
+from tb_bottleneck.plugin.workers.questions import (
+    ComparedRecording,
+    CompareQuestion,
+    RecordingQuestion,
+    SeriesQuestion,
+    SliceQuestion,
+    TablesQuestion,
+    TimelineQuestion,
+    WhatIfQuestion,
+)
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
+from tb_bottleneck.schema.evidence_pb2 import TablesAnswer, TimelineAnswer
 
-Progress = Callable[[int, int], None]
-
-
-def answer(question: Mapping[str, Any], progress: Progress | None = None) -> bytes:
-    """The answer to a question of plugin/http/comparison_routes.py as JSON, or to one of drilldown/answers.py."""
-    told = _ANSWERS.get(question["ask"])
-    return answers.answer(question, progress) if told is None else as_json(told(question, progress)).encode()
+ProgressCallback: TypeAlias = Callable[[int, int], None]
 
 
-def _compared(question: Mapping[str, Any], progress: Progress | None) -> Message:
-    a, b = _sides(question, progress)
-    told = compare_runs(a, b)
-    return ComparisonAnswer(a=question["id_0"], b=question["id_1"], state="done", progress=1.0, comparison=told)
+def answer(question: RecordingQuestion, traces: TraceCache, progress: ProgressCallback | None = None) -> bytes:
+    """Returns the answer: a message of ../../schema as JSON, or a gzipped trace for a SliceQuestion.
+
+    Raises:
+        BottleneckError: the question has no answer; the message says why.
+    """
+    if isinstance(question, SliceQuestion):
+        return _slice(question, traces, progress)
+    return as_json(_message(question, traces, progress)).encode()
 
 
-def _in_a_row(question: Mapping[str, Any], progress: Progress | None) -> Message:
-    ids = [question[f"id_{number}"] for number in range(question["count"])]
-    return SeriesAnswer(ids=ids, state="done", progress=1.0, series=series_of(_sides(question, progress)))
+def _message(question: RecordingQuestion, traces: TraceCache, progress: ProgressCallback | None) -> Message:
+    match question:
+        case TimelineQuestion():
+            return _timeline(question, traces, progress)
+        case TablesQuestion():
+            return _tables(question, traces, progress)
+        case CompareQuestion():
+            return _comparison(question, progress)
+        case SeriesQuestion():
+            return _series(question, progress)
+        case WhatIfQuestion():
+            return _what_if(question, progress)
+    raise TypeError(f"there is no answer to a {type(question).__name__}")
 
 
-def _what_if(question: Mapping[str, Any], progress: Progress | None) -> Message:
-    asked = WhatIfOptions(*(question.get(name) for name in ("device", "workers", "batch", "precision", "link")))
-    try:
-        told = what_if(_sides(question, progress)[0], asked)
-    except NotFound as error:
-        return WhatIfAnswer(id=question["id_0"], state="failed", problem=_sentence(str(error)))
-    return WhatIfAnswer(id=question["id_0"], state="done", progress=1.0, what_if=told)
+def _slice(question: SliceQuestion, traces: TraceCache, progress: ProgressCallback | None) -> bytes:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    time_range = time_range_of(inspected, question.begin_ns, question.end_ns, None)
+    return slice_of(inspected.trace, time_range.begin, time_range.end)
 
 
-def _sentence(words: str) -> str:
-    """What an error says, with a capital letter and an end; a question has one already."""
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
+def _timeline(question: TimelineQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TimelineAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    time_range = time_range_of(inspected, question.begin_ns, question.end_ns, question.pixels)
+    timeline = timeline_of(inspected, time_range)
+    return TimelineAnswer(id=question.trace.id, state="done", progress=1.0, timeline=timeline)
 
 
-def _sides(question: Mapping[str, Any], progress: Progress | None) -> list[ComparedRun | UnjudgedRun]:
-    return [_side(question, number, progress) for number in range(question["count"])]
+def _tables(question: TablesQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TablesAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    return TablesAnswer(id=question.trace.id, state="done", progress=1.0, tables=tables_of(inspected))
 
 
-def _side(question: Mapping[str, Any], number: int, progress: Progress | None) -> ComparedRun | UnjudgedRun:
-    """A recording with what its monitor logged around it."""
-    keys = takewhile(question.__contains__, (f"heard_{number}_{position}" for position in count()))
-    telemetry = [question[key] for key in keys]
-    return open_recordings(question[f"name_{number}"], [question[f"path_{number}"]], telemetry, progress)
+def _comparison(question: CompareQuestion, progress: ProgressCallback | None) -> ComparisonAnswer:
+    comparison = compare_runs(_open(question.a, progress), _open(question.b, progress))
+    a, b = question.a.trace.id, question.b.trace.id
+    return ComparisonAnswer(a=a, b=b, state="done", progress=1.0, comparison=comparison)
 
 
-_ANSWERS: Mapping[str, Callable[[Mapping[str, Any], Progress | None], Message]] = {
-    "compare": _compared,
-    "series": _in_a_row,
-    "what_if": _what_if,
-}
+def _series(question: SeriesQuestion, progress: ProgressCallback | None) -> SeriesAnswer:
+    ids = [recording.trace.id for recording in question.recordings]
+    series = series_of([_open(recording, progress) for recording in question.recordings])
+    return SeriesAnswer(ids=ids, state="done", progress=1.0, series=series)
+
+
+def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> WhatIfAnswer:
+    changes = WhatIfOptions(question.device, question.workers, question.batch, question.precision, question.link)
+    prediction = what_if(_open(question.recording, progress), changes)
+    return WhatIfAnswer(id=question.recording.trace.id, state="done", progress=1.0, what_if=prediction)
+
+
+def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:
+    """Opens a recording together with the telemetry of the same run."""
+    telemetry = [file.path for file in recording.telemetry]
+    return open_recordings(recording.name, [recording.trace.path], telemetry, progress)

@@ -1,4 +1,4 @@
-"""An analysis that came to no report, as a report that says so."""
+"""The ways in which a worker process gives no result, and the report that states a failed analysis."""
 
 from dataclasses import dataclass
 
@@ -17,15 +17,23 @@ _FIXES = {
 
 
 @dataclass(frozen=True)
-class Failure:
-    """Why there is no report: a code that `_FIXES` knows, and what was seen."""
+class WorkerFailure:
+    """A defect or a limit of the worker process: a code of `_FIXES`, and what was observed."""
 
     code: str
     detail: str
 
 
-def as_report(recording: Recording, failure: Failure) -> Report:
-    """An unreadable recording's report, whose only reason is the failure."""
+@dataclass(frozen=True)
+class Refusal:
+    """The reason why a question has no answer, as a sentence. The worker process is fine: the recording cannot be read,
+    say, or a device is not known."""
+
+    sentence: str
+
+
+def as_report(recording: Recording, failure: WorkerFailure) -> Report:
+    """Returns an unreadable recording's report with the failure as its only reason."""
     detail = failure.detail.encode("utf-8", "replace").decode()  # it may quote a path, which need not be Unicode
     reason = HealthReason(code=failure.code, detail=f"{recording.source}: {detail}.", fix=_FIXES[failure.code])
     return Report(

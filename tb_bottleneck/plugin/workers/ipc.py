@@ -1,4 +1,4 @@
-"""Messages over a pipe between the server and a worker process: one byte of kind, four of length, the payload."""
+"""Frames on a pipe between the server and a worker process: one byte of kind, four bytes of length, the payload."""
 
 import struct
 from enum import Enum
@@ -7,49 +7,50 @@ from typing import IO
 _HEAD = struct.Struct(">cI")
 
 
-class Kind(Enum):
-    """What a frame holds."""
+class FrameKind(Enum):
+    """The content of a frame."""
 
-    JOB = b"J"  # to the worker: JSON {"path", "run"}, or {"question"}
+    REQUEST = b"Q"  # to the worker: JSON {"path", "run"} of a recording, or a question (questions.py)
     PROGRESS = b"P"  # from the worker: a share done, see pack_share
     REPORT = b"R"  # from the worker: a serialized Report
-    ANSWER = b"A"  # from the worker: what a question was answered with
+    ANSWER = b"A"  # from the worker: the answer to a question
+    REFUSAL = b"N"  # from the worker: a sentence; the question has no answer
     FAILURE = b"F"  # from the worker: JSON {"code", "detail"}
 
 
-def write_frame(pipe: IO[bytes], kind: Kind, payload: bytes) -> None:
+def write_frame(pipe: IO[bytes], kind: FrameKind, payload: bytes) -> None:
     """Writes one frame and flushes.
 
     Raises:
-        OSError: nobody reads the other end any more.
+        OSError: the other end is closed.
     """
     pipe.write(_HEAD.pack(kind.value, len(payload)) + payload)
     pipe.flush()
 
 
-def read_frame(pipe: IO[bytes]) -> tuple[Kind, bytes] | None:
-    """The next frame, or None where the other end is gone, be it in the middle of a frame.
+def read_frame(pipe: IO[bytes]) -> tuple[FrameKind, bytes] | None:
+    """Returns the next frame, or None if the other end was closed, even in the middle of a frame.
 
     Raises:
-        ValueError: the bytes are no frame.
+        ValueError: the bytes are not a frame.
     """
     head = pipe.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
     kind, length = _HEAD.unpack(head)
     payload = pipe.read(length)
-    return (Kind(kind), payload) if len(payload) == length else None
+    return (FrameKind(kind), payload) if len(payload) == length else None
 
 
 def pack_share(share: float) -> bytes:
-    """A share, 0 to 1, as a payload."""
+    """Returns a share, 0 to 1, as a payload."""
     return struct.pack(">d", share)
 
 
 def unpack_share(payload: bytes) -> float:
-    """The share of `pack_share`.
+    """Returns the share that `pack_share` packed.
 
     Raises:
-        struct.error: the payload is no share.
+        struct.error: the payload is not a share.
     """
     return float(struct.unpack(">d", payload)[0])

@@ -1,73 +1,63 @@
-"""Questions about recordings, asked of one process of their own that keeps the last recordings read.
+"""The queue in front of the process that answers questions about recordings and keeps their traces in memory.
 
-    ask(question) ──▶ waiting (newest first) ──▶ the process ──▶ replies (kept, up to so many bytes)
+    ask(question) ──▶ waiting (newest first) ──▶ the process ──▶ replies (cached, up to a number of bytes)
 
-So a close look never waits for the analyses of other recordings, and their processes never hold a trace for it. The
-process starts with the first question and ends when there was none for a while.
+A process of its own answers questions at once, while the analyses of other recordings run; and the processes that
+analyse keep no traces. It starts with the first question, and ends when no question came for a while.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
+from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode
 from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 
 PATIENCE_SECONDS = 2.0
-"""How long one request waits for its reply before it is told to ask again; a browser has six connections to us."""
-MOST_WAITING = 64  # a tab that moves on does not withdraw its questions: the oldest are forgotten
-BYTES_KEPT = 48 << 20
-KEPT_FOR_EACH = 2000  # bytes: a question of a dozen names and numbers
-FAILURE_SECONDS = 5.0  # a failure is told again for so long, then the question is tried again
+"""Maximum time that a request waits for its reply; then the client has to ask again. A browser has six connections."""
+WAITING_LIMIT = 64  # a tab does not withdraw its questions, so the oldest ones are dropped
+REPLY_BYTES = 48 << 20
+BYTES_PER_REPLY = 2000  # estimate for the objects of a question and its entries
+FAILURE_SECONDS = 5.0  # a failure is repeated for this long, then the question is tried again
 SECONDS_PER_QUESTION = 300.0
 
-Question = tuple[tuple[str, str | float | None], ...]
 
+class QuestionQueue:
+    """Any thread may call every method."""
 
-@dataclass(frozen=True)
-class Pending:
-    """There is no reply yet; `progress` is how far the recording has been read, 0 to 1."""
-
-    waiting: bool
-    progress: float
-
-
-class Questions:
-    """Every method may be called by any thread."""
-
-    def __init__(self, answer: str, limits: Limits) -> None:
-        self._worker = WorkerProcess(answer, replace(limits, seconds_per_file=SECONDS_PER_QUESTION))
+    def __init__(self, answer: str, limits: WorkerLimits) -> None:
+        limits = replace(limits, seconds_per_file=SECONDS_PER_QUESTION)
+        self._worker = WorkerProcess("answer_questions", answer, limits)
         self._idle_seconds = limits.idle_seconds
         self._changed = threading.Condition()
-        self._waiting: OrderedDict[Question, None] = OrderedDict()
-        self._running: Question | None = None
+        self._waiting: OrderedDict[RecordingQuestion, None] = OrderedDict()
+        self._running: RecordingQuestion | None = None
         self._progress = 0.0
-        self._replies: OrderedDict[Question, Reply] = OrderedDict()
-        self._failed_at: dict[Question, float] = {}
+        self._replies: OrderedDict[RecordingQuestion, Reply] = OrderedDict()
+        self._failed_at: dict[RecordingQuestion, float] = {}
         self._bytes = 0
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def ask(self, question: Mapping[str, str | float | None], patience: float = PATIENCE_SECONDS) -> Reply | Pending:
-        """The reply, waited for up to `patience` seconds; where it is not there then, ask again."""
-        key: Question = tuple(sorted(question.items()))
+    def ask(self, question: RecordingQuestion, patience: float = PATIENCE_SECONDS) -> Reply | AnalysisState:
+        """Waits up to `patience` seconds for the reply. If there is none by then, returns how far the process is."""
         with self._changed:
-            self._forget_old_failure(key)
-            if key not in self._replies and key != self._running:
-                self._waiting[key] = None
-                self._waiting.move_to_end(key)
-                if len(self._waiting) > MOST_WAITING:
+            self._forget_old_failure(question)
+            if question not in self._replies and question != self._running:
+                self._waiting[question] = None
+                self._waiting.move_to_end(question)
+                if len(self._waiting) > WAITING_LIMIT:
                     self._waiting.popitem(last=False)
                 self._start()
-            self._changed.wait_for(lambda: key in self._replies or self._closed, patience)
-            if key in self._replies:
-                self._replies.move_to_end(key)
-                return self._replies[key]
-            running = key == self._running
-            return Pending(not running, self._progress if running else 0.0)
+            self._changed.wait_for(lambda: question in self._replies or self._closed, patience)
+            if question in self._replies:
+                self._replies.move_to_end(question)
+                return self._replies[question]
+            return AnalysisState("analysing", self._progress) if question == self._running else WAITING
 
     def close(self) -> None:
         """Ends the process; returns when it is gone."""
@@ -80,23 +70,23 @@ class Questions:
             thread.join()
 
     def _start(self) -> None:
-        """Starts the thread where there is none. The caller holds the lock."""
+        """Starts the thread if there is none. The caller holds the lock."""
         self._changed.notify_all()
         if self._thread is None and not self._closed:
             self._thread = threading.Thread(target=self._serve, name="tb_bottleneck-questions", daemon=True)
             self._thread.start()
 
     def _serve(self) -> None:
-        while (key := self._take()) is not None:
-            self._keep(key, self._worker.ask(dict(key), self._advance))
+        while (question := self._take()) is not None:
+            self._keep(question, self._worker.ask(question, self._advance))
         self._worker.rest()
         with self._changed:
             self._thread = None
             if self._waiting:
                 self._start()  # a question may have come while the process ended
 
-    def _take(self) -> Question | None:
-        """The newest question; None where there was none for a while."""
+    def _take(self) -> RecordingQuestion | None:
+        """Returns the newest question, or None if none came for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._idle_seconds)
             if self._closed or not self._waiting:
@@ -109,26 +99,32 @@ class Questions:
         with self._changed:
             self._progress = share
 
-    def _keep(self, key: Question, reply: Reply) -> None:
+    def _keep(self, question: RecordingQuestion, reply: Reply) -> None:
         with self._changed:
             self._running = None
-            self._replies[key] = reply
-            self._bytes += _size(key, reply)
-            if isinstance(reply, Failure):
-                self._failed_at[key] = time.monotonic()
-            while self._bytes > BYTES_KEPT and len(self._replies) > 1:
-                gone, old = self._replies.popitem(last=False)
-                self._failed_at.pop(gone, None)
-                self._bytes -= _size(gone, old)
+            self._replies[question] = reply
+            self._bytes += _size(question, reply)
+            if isinstance(reply, WorkerFailure):
+                self._failed_at[question] = time.monotonic()
+            while self._bytes > REPLY_BYTES and len(self._replies) > 1:
+                oldest, old_reply = self._replies.popitem(last=False)
+                self._failed_at.pop(oldest, None)
+                self._bytes -= _size(oldest, old_reply)
             self._changed.notify_all()
 
-    def _forget_old_failure(self, key: Question) -> None:
-        if time.monotonic() - self._failed_at.get(key, float("inf")) > FAILURE_SECONDS:
-            del self._failed_at[key]
-            self._bytes -= _size(key, self._replies.pop(key))
+    def _forget_old_failure(self, question: RecordingQuestion) -> None:
+        if time.monotonic() - self._failed_at.get(question, float("inf")) > FAILURE_SECONDS:
+            del self._failed_at[question]
+            self._bytes -= _size(question, self._replies.pop(question))
 
 
-def _size(question: Question, reply: Reply) -> int:
-    """What keeping it takes, about: thousands of small replies to long questions are not little either."""
-    asked = sum(len(value) for _, value in question if isinstance(value, str))
-    return KEPT_FOR_EACH + asked + (len(reply) if isinstance(reply, bytes) else len(reply.detail))
+def _size(question: RecordingQuestion, reply: Reply) -> int:
+    """Returns the memory of a cached reply in bytes, roughly. The question counts: it may be longer than the reply."""
+    match reply:
+        case bytes():
+            length = len(reply)
+        case Refusal():
+            length = len(reply.sentence)
+        case WorkerFailure():
+            length = len(reply.detail)
+    return BYTES_PER_REPLY + len(encode(question)) + length

@@ -1,102 +1,151 @@
-"""The worker process: takes recordings on stdin, one after the other, and answers with reports on stdout.
+"""The worker process: reads requests on stdin, one after the other, and writes replies to stdout.
 
-Another one takes questions about recordings (plugin/workers/question_queue.py) and answers them in the same way.
+One kind of worker turns recordings into reports (`analyse_recordings`), the other one answers questions about
+recordings (`answer_questions`, see question_queue.py).
 
-`process.py` is its other end. It is a program of its own, neither a fork of the threaded server nor a re-import of its
-main module. It ends when stdin ends or its parent is gone, so none outlives TensorBoard, whichever way that ends.
+`worker_client.py` is the server's end. A worker is a program of its own, neither a fork of the threaded server nor a
+re-import of its main module. It ends when stdin ends or its parent is gone, so that no worker outlives TensorBoard.
 """
 
 import contextlib
 import json
+import logging
 import os
 import pkgutil
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from tb_bottleneck.plugin.workers.ipc import Kind, pack_share, read_frame, write_frame
-from tb_bottleneck.report.cache.cached_diagnosis import Analyse, remembered
+from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
+from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
+from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.rendering.json_form import as_json
 
-PROGRESS_SECONDS = 0.1  # at most this often is progress told
-PARENT_SECONDS = 1.0  # this often the parent is looked for; the end of stdin normally tells sooner
-DETAIL_CHARACTERS = 500  # of an error that nobody foresaw
-NICENESS = 10  # the training that runs on this machine goes first
+if TYPE_CHECKING:
+    from tb_bottleneck.drilldown.trace_cache import TraceCache
+
+PROGRESS_SECONDS = 0.1  # minimum time between two progress frames
+PARENT_SECONDS = 1.0  # interval of the check for the parent; normally the end of stdin comes sooner
+DETAIL_CHARACTERS = 500  # of the message of an unexpected exception
+NICENESS = 10  # the training that runs on this machine has priority
+
+ProgressCallback = Callable[[int, int], None]
+Reply = tuple[FrameKind, bytes]
+Answer = Callable[[RecordingQuestion, "TraceCache", ProgressCallback], bytes]
+
+_log = logging.getLogger(__name__)
 
 
-Answer = Callable[..., bytes]
+def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
+    """Turns recordings into reports until stdin ends. `function` is the dotted name of `diagnosis.trace.diagnose`, or
+    of a function with the same signature."""
+    requests, replies = _start(memory_bytes, parent)
+    diagnose = partial(diagnose_cached, pkgutil.resolve_name(function), Store.from_environment(os.environ))
+    _serve(requests, replies, partial(_report, diagnose))
 
 
-def main(analyse: str, memory_bytes: int, parent: int) -> None:
-    """Serves until stdin ends. `analyse` is the dotted name of `diagnosis.diagnose` or `answering.answer`, or of their
-    like."""
-    jobs, answers = _take_pipes()
-    threading.Thread(target=_leave_with, args=(parent,), name="parent-watch", daemon=True).start()
-    _bound(memory_bytes)
-    function = pkgutil.resolve_name(analyse)
-    judge = partial(remembered, function, Store.from_environment(os.environ))
-    with contextlib.suppress(BrokenPipeError):  # the server left while we worked
-        while (frame := read_frame(jobs)) is not None:
-            job = json.loads(frame[1])
-            kind, payload = _answer(function, job, answers) if "question" in job else _report(judge, job, answers)
-            write_frame(answers, kind, payload)
+def answer_questions(function: str, memory_bytes: int, parent: int) -> None:
+    """Answers questions until stdin ends. `function` is the dotted name of `dispatch.answer`, or of a function with the
+    same signature. Traces stay in memory between questions."""
+    requests, replies = _start(memory_bytes, parent)
+    from tb_bottleneck.drilldown.trace_cache import TraceCache  # not needed by a worker that analyses recordings
+
+    _serve(requests, replies, partial(_answer, pkgutil.resolve_name(function), TraceCache()))
 
 
-def _answer(function: Answer, job: dict[str, Any], answers: BinaryIO) -> tuple[Kind, bytes]:
-    """The frame that answers one question. A border like `_report`."""
+def _start(memory_bytes: int, parent: int) -> tuple[BinaryIO, BinaryIO]:
+    pipes = _take_pipes()
+    threading.Thread(target=_exit_with_parent, args=(parent,), name="parent-watch", daemon=True).start()
+    _limit_resources(memory_bytes)
+    return pipes
+
+
+def _serve(requests: BinaryIO, replies: BinaryIO, handle: Callable[[bytes, ProgressCallback], Reply]) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the server has ended
+        while (frame := read_frame(requests)) is not None:
+            write_frame(replies, *handle(frame[1], _progress_writer(replies)))
+
+
+def _answer(answer: Answer, traces: "TraceCache", payload: bytes, progress: ProgressCallback) -> Reply:
+    """Returns the reply to one question. No exception escapes, so that a failure costs one question only."""
     try:
-        return Kind.ANSWER, function(job["question"], progress=_teller(answers))
+        return FrameKind.ANSWER, answer(decode(payload), traces, progress)
+    except BottleneckError as error:
+        return FrameKind.REFUSAL, _sentence(str(error)).encode("utf-8", "replace")
+    except BrokenPipeError:  # the server has ended
+        raise
     except MemoryError:
-        return Kind.FAILURE, _failure("out_of_memory", "looking closer needed more memory than it may take")
+        return _failure("out_of_memory", "the answer needed more memory than the worker process may use")
     except Exception as error:
-        return Kind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
+        _log.exception("A question about a recording could not be answered: %s", _excerpt(payload))
+        return _failure("analysis_failed", _described(error))
 
 
-def _report(function: Analyse, job: dict[str, str], answers: BinaryIO) -> tuple[Kind, bytes]:
-    """The frame that answers one job. This is a border: whatever goes wrong costs this recording and no other."""
+def _report(diagnose: Analyse, payload: bytes, progress: ProgressCallback) -> Reply:
+    """Returns the reply to one recording. No exception escapes, so that a failure costs one recording only."""
+    job = json.loads(payload)
     try:
-        report = function(job["path"], run=job["run"], progress=_teller(answers))
+        report = diagnose(job["path"], run=job["run"], progress=progress)
         report.run = job["run"]
-        as_json(report)  # a report that has no JSON form must fail here, not in a route
-        return Kind.REPORT, report.SerializeToString()
+        as_json(report)  # a report without a JSON form must fail here, not in a route
+        return FrameKind.REPORT, report.SerializeToString()
+    except BrokenPipeError:  # the server has ended
+        raise
     except MemoryError:
-        return Kind.FAILURE, _failure("out_of_memory", "the analysis needed more memory than it may take")
+        return _failure("out_of_memory", "the analysis needed more memory than the worker process may use")
     except Exception as error:
-        return Kind.FAILURE, _failure("analysis_failed", f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS])
+        _log.exception("A recording could not be analysed: %s", _excerpt(payload))
+        return _failure("analysis_failed", _described(error))
 
 
-def _failure(code: str, detail: str) -> bytes:
-    return json.dumps({"code": code, "detail": detail}).encode()
+def _failure(code: str, detail: str) -> Reply:
+    return FrameKind.FAILURE, json.dumps({"code": code, "detail": detail}).encode()
 
 
-def _teller(answers: BinaryIO) -> Callable[[int, int], None]:
-    """A progress callback that writes frames, not more often than PROGRESS_SECONDS."""
-    told = -PROGRESS_SECONDS
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:DETAIL_CHARACTERS]
 
-    def tell(done: int, total: int) -> None:
-        nonlocal told
+
+def _excerpt(payload: bytes) -> str:
+    """Returns the request as text for the log. It is JSON in ASCII, so it holds no control characters."""
+    return payload[:DETAIL_CHARACTERS].decode("ascii", "replace")
+
+
+def _sentence(text: str) -> str:
+    """Returns an error's message with a capital letter and a full stop; a question keeps its question mark."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+
+
+def _progress_writer(replies: BinaryIO) -> ProgressCallback:
+    """Returns a progress callback that writes a frame at most every PROGRESS_SECONDS."""
+    written_at = -PROGRESS_SECONDS
+
+    def write(done: int, total: int) -> None:
+        nonlocal written_at
         now = time.monotonic()
-        if now - told >= PROGRESS_SECONDS:
-            told = now
-            write_frame(answers, Kind.PROGRESS, pack_share(min(1.0, done / total) if total > 0 else 0.0))
+        if now - written_at >= PROGRESS_SECONDS:
+            written_at = now
+            write_frame(replies, FrameKind.PROGRESS, pack_share(min(1.0, done / total) if total > 0 else 0.0))
 
-    return tell
+    return write
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """stdin and stdout for frames alone: what the analysis prints goes to stderr, and it finds stdin empty."""
-    jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
+    """Returns stdin and stdout, reserved for frames: the analysis finds stdin empty, and what it prints goes to
+    stderr."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as empty:
+        os.dup2(empty.fileno(), 0)
     os.dup2(2, 1)
-    return jobs, answers
+    return requests, replies
 
 
-def _bound(memory_bytes: int) -> None:
-    """Bounds this process's address space and lowers its priority, where the system has such a thing."""
+def _limit_resources(memory_bytes: int) -> None:
+    """Limits this process's address space and lowers its priority, as far as the system supports it."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(NICENESS)
     with contextlib.suppress(ImportError, OSError, ValueError):
@@ -108,8 +157,8 @@ def _bound(memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _leave_with(parent: int) -> None:
-    """Ends this process once the parent has gone, even in the middle of a file."""
+def _exit_with_parent(parent: int) -> None:
+    """Ends this process once the parent is gone, even in the middle of a file."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
     os._exit(0)

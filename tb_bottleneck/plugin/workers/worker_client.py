@@ -1,4 +1,4 @@
-"""The server's end of a worker process: starts it, hands it one recording at a time, survives its death."""
+"""The server's end of a worker process: starts it, sends it one request at a time, and survives its death."""
 
 import contextlib
 import json
@@ -8,91 +8,100 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from typing import IO
+from collections.abc import Callable
+from typing import IO, Literal
 
 from google.protobuf.message import DecodeError
 
 from tb_bottleneck import version
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.ipc import Kind, read_frame, unpack_share, write_frame
-from tb_bottleneck.plugin.workers.limits import Limits
+from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.ipc import FrameKind, read_frame, unpack_share, write_frame
+from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import Recording
 
-GOODBYE_SECONDS = 5.0  # a worker without work ends at once; one that does not within this time is killed
+EXIT_SECONDS = 5.0  # a worker without work ends at once; one that does not end within this time is killed
 
 _START = (
-    "import sys; sys.path[:] = sys.argv[4].split('\\n'); from tb_bottleneck.plugin.workers import worker; "
-    "worker.main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
+    "import sys; sys.path[:] = sys.argv[5].split('\\n'); from tb_bottleneck.plugin.workers import worker; "
+    "getattr(worker, sys.argv[1])(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))"
 )
-"""What the interpreter is told to run. The path is set before anything is imported: `-m` would put the working
+"""The program that the interpreter runs. It sets the path before it imports anything: `-m` would put the working
 directory first, where a user's own `queue.py` would shadow the standard library's."""
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""BLAS pools reserve address space per core, which would use up the memory bound, and cores that the training needs."""
+"""BLAS pools reserve address space per core, which would use up the memory limit, and cores that the training needs."""
 
-Outcome = Report | Failure
-Reply = bytes | Failure
+Task = Literal["analyse_recordings", "answer_questions"]
+"""The function of worker.py that a worker process runs."""
+
+Outcome = Report | WorkerFailure
+Reply = bytes | Refusal | WorkerFailure
+_INVALID_REPLY = WorkerFailure("worker_died", "the worker process sent an invalid reply")
 
 
 class WorkerProcess:
-    """At most one process at a time, started when it is first needed and again after one died.
+    """At most one process at a time. It is started when it is first needed, and again after it died.
 
-    `analyse`, `ask` and `rest` belong to one thread; `interrupt` and `kill` may be called by any.
+    `analyse`, `ask` and `rest` belong to one thread; any thread may call `interrupt` and `kill`.
     """
 
-    def __init__(self, analyse: str, limits: Limits) -> None:
-        self._analyse = analyse
+    def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:
+        self._task: Task = task
+        self._function = function
         self._limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def analyse(self, recording: Recording, tell: Callable[[float], None]) -> Outcome:
-        """The recording's report, or what kept it from being made; `tell` hears of the share done. Never raises."""
-        outcome = self._run({"path": recording.path, "run": recording.run}, tell)
-        return outcome if isinstance(outcome, Outcome) else Failure("worker_died", "the process talked nonsense")
+    def analyse(self, recording: Recording, on_progress: Callable[[float], None]) -> Outcome:
+        """Returns the recording's report, or why there is none. Calls `on_progress` with the share done. Never
+        raises."""
+        request = json.dumps({"path": recording.path, "run": recording.run}).encode()
+        outcome = self._run(request, on_progress)
+        return outcome if isinstance(outcome, Outcome) else _INVALID_REPLY
 
-    def ask(self, question: Mapping[str, object], tell: Callable[[float], None]) -> Reply:
-        """The answer to a question, or what kept it from being made. Never raises."""
-        outcome = self._run({"question": question}, tell)
-        return outcome if isinstance(outcome, Reply) else Failure("worker_died", "the process talked nonsense")
+    def ask(self, question: RecordingQuestion, on_progress: Callable[[float], None]) -> Reply:
+        """Returns the answer to a question, or why there is none. Calls `on_progress` with the share done. Never
+        raises."""
+        outcome = self._run(encode(question), on_progress)
+        return outcome if isinstance(outcome, Reply) else _INVALID_REPLY
 
-    def _run(self, job: Mapping[str, object], tell: Callable[[float], None]) -> Report | bytes | Failure:
+    def _run(self, request: bytes, on_progress: Callable[[float], None]) -> Report | Reply:
         try:
             process = self._started()
         except OSError as error:
-            return Failure("worker_not_started", f"{sys.executable or 'python'} could not be started: {error}")
+            return WorkerFailure("worker_not_started", f"{sys.executable or 'python'} could not be started: {error}")
         expired = threading.Event()
         timer = threading.Timer(self._limits.seconds_per_file, _expire, (process, expired))
         timer.daemon = True
         timer.start()
         try:
-            outcome = _converse(process, job, tell)
+            outcome = _exchange(process, request, on_progress)
         finally:
             timer.cancel()
             timer.join()
-        if isinstance(outcome, Report | bytes) and not expired.is_set():
+        if isinstance(outcome, Report | bytes | Refusal) and not expired.is_set():
             return outcome
-        status = self._end(process)  # a process that failed once is not trusted with the next recording
+        status = self._end(process)  # after a failure the process is in an unknown state
         if expired.is_set():
-            return Failure("timed_out", f"the analysis was not over after {self._limits.seconds_per_file:g} s")
-        return outcome if isinstance(outcome, Failure) else Failure("worker_died", _cause_of_death(status))
+            return WorkerFailure("timed_out", f"the analysis took longer than {self._limits.seconds_per_file:g} s")
+        return outcome if isinstance(outcome, WorkerFailure) else WorkerFailure("worker_died", _cause_of_death(status))
 
     def rest(self) -> None:
-        """Lets the process end; the next recording starts another."""
+        """Lets the process end; the next request starts another one."""
         if self._process is not None:
             self._end(self._process)
 
     def interrupt(self) -> None:
-        """Ends the process, and with it what it does now, which fails; the next job starts another."""
+        """Kills the process. The request that it handles fails; the next request starts another process."""
         with self._lock:
             if self._process is not None:
                 self._process.kill()
 
     def kill(self) -> None:
-        """Ends the process now and starts none any more; an `analyse` under way returns a Failure."""
+        """Kills the process and starts no other one. An `analyse` in progress returns a failure."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -103,27 +112,27 @@ class WorkerProcess:
         if process is not None and process.poll() is None:
             return process
         if process is not None:
-            self._end(process)  # it died while it had no work; no recording is to blame
+            self._end(process)  # it died between two requests, so no recording is the cause
         with self._lock:
             if self._closed:
                 raise OSError("the plugin is closing")
             self._process = subprocess.Popen(
-                command(self._analyse, self._limits.memory_bytes),
+                command(self._task, self._function, self._limits.memory_bytes),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, **_ONE_THREAD},
-                start_new_session=True,  # Ctrl-C is for the server; a worker leaves when the server has left
+                start_new_session=True,  # Ctrl-C is for the server; a worker ends after the server
             )
             return self._process
 
     def _end(self, process: "subprocess.Popen[bytes]") -> int:
-        """Ends the process and frees its pipes; returns its exit status, negative for a signal."""
+        """Ends the process, closes its pipes, and returns its exit status, negative for a signal."""
         with self._lock:
             self._process = None
         with contextlib.suppress(OSError):
             _pipe(process.stdin).close()
         try:
-            status = process.wait(GOODBYE_SECONDS)
+            status = process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             status = process.wait()
@@ -131,32 +140,41 @@ class WorkerProcess:
         return status
 
 
-def command(analyse: str, memory_bytes: int) -> list[str]:
-    """The command line that starts a worker with this interpreter and this process's module search path."""
+def command(task: Task, function: str, memory_bytes: int) -> list[str]:
+    """Returns the command line of a worker with this interpreter and this process's module search path."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(version.__file__)))
     path = [entry for entry in sys.path if entry]
     search = path if home in path else [*path, home]
-    return [sys.executable, "-c", _START, analyse, str(memory_bytes), str(os.getpid()), "\n".join(search)]
+    return [sys.executable, "-c", _START, task, function, str(memory_bytes), str(os.getpid()), "\n".join(search)]
 
 
-def _converse(
-    process: "subprocess.Popen[bytes]", job: Mapping[str, object], tell: Callable[[float], None]
-) -> Report | bytes | Failure | None:
-    """Hands over the job and waits for the answer; None where the process broke off or talked nonsense."""
+def _exchange(
+    process: "subprocess.Popen[bytes]", request: bytes, on_progress: Callable[[float], None]
+) -> Report | Reply | None:
+    """Sends the request and waits for the reply; returns None if the process ended or its reply is invalid."""
     try:
-        write_frame(_pipe(process.stdin), Kind.JOB, json.dumps(job).encode())
+        write_frame(_pipe(process.stdin), FrameKind.REQUEST, request)
         while (frame := read_frame(_pipe(process.stdout))) is not None:
             kind, payload = frame
-            if kind is Kind.REPORT:
-                return Report.FromString(payload)
-            if kind is Kind.ANSWER:
-                return payload
-            if kind is Kind.FAILURE:
-                return Failure(**json.loads(payload))
-            tell(unpack_share(payload))
+            if kind is not FrameKind.PROGRESS:
+                return _decoded(kind, payload)
+            on_progress(unpack_share(payload))
     except (OSError, ValueError, struct.error, DecodeError):
         process.kill()
     return None
+
+
+def _decoded(kind: FrameKind, payload: bytes) -> Report | Reply:
+    """Returns the content of a reply frame. Raises ValueError or DecodeError if it is invalid."""
+    if kind is FrameKind.REPORT:
+        return Report.FromString(payload)
+    if kind is FrameKind.ANSWER:
+        return payload
+    if kind is FrameKind.REFUSAL:
+        return Refusal(payload.decode())
+    if kind is FrameKind.FAILURE:
+        return WorkerFailure(**json.loads(payload))
+    raise ValueError(f"a worker process does not send {kind}")
 
 
 def _expire(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:
@@ -165,17 +183,17 @@ def _expire(process: "subprocess.Popen[bytes]", expired: threading.Event) -> Non
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None, "Popen was asked for this pipe"
+    assert pipe is not None, "Popen was called with this pipe"
     return pipe
 
 
 def _cause_of_death(status: int) -> str:
-    """What is known of a process that broke off, from its exit status."""
+    """Returns what the exit status says about a process that ended in the middle of a request."""
     if status >= 0:
-        return f"the process that read it ended with exit status {status}; its last words are in TensorBoard's log"
+        return f"the worker process ended with exit status {status}; TensorBoard's log has its last messages"
     try:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    often = "; often that is the system running out of memory" if name == "SIGKILL" else ""
-    return f"the process that read it was ended by {name}{often}"
+    often = "; often the reason is that the system ran out of memory" if name == "SIGKILL" else ""
+    return f"the worker process was ended by {name}{often}"

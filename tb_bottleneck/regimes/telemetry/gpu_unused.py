@@ -1,13 +1,13 @@
-"""gpu_unused by telemetry: a device is there, its utilisation is about zero, and work goes on.
+"""gpu_unused by telemetry: a device is present, its utilisation is about zero, and work runs.
 
 Signal: utilisation of the device, steps that end, or cores that this process uses.
-Formula: none; it is a fact or it is not.
+Formula: none: it is either true or false.
 Threshold: utilisation below 2 % of the judged time, with steps or with half of a core in use.
-Source: regimes/gpu_unused.py; a desktop that draws its screen stays at a few percent only while something moves.
+Source: regimes/gpu_unused.py; a desktop that draws its screen exceeds a few percent only while something moves.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_busy
 from tb_bottleneck.measures.telemetry.step_phases import step_time
@@ -18,11 +18,11 @@ UNUSED = 0.02
 WORKING_CORES = 0.5
 
 
-def verdict_of(measures: Measures) -> Verdict | None:
-    """The verdict where the device did nothing; None where it worked, or nothing tells."""
+def verdict_of(measures: Measures[TelemetryRecording]) -> Verdict[TelemetryRecording] | None:
+    """Return the verdict if the device did nothing, or None if it worked or its utilisation is not known."""
     used = measures(utilisation)
-    works = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
-    if isinstance(used, Missing) or used.value >= UNUSED or not works:
+    work_runs = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
+    if isinstance(used, Missing) or used.value >= UNUSED or not work_runs:
         return None
     evidence = (utilisation, step_time, process_cores, cores_busy)
     judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, evidence, bounded=False),))

@@ -1,52 +1,53 @@
-"""host by telemetry: the device idles while the host is in neither loader, copies, forward, backward nor optimizer.
+"""host by telemetry: the device is idle while the host is outside loader, copies, forward, backward and optimizer.
 
-Signal: what is left of the step's time on the host, as far as the device idles.
+Signal: the rest of the step's time on the host, limited to the idle time of the device.
 Formula: that time / the time of the steps.
 Threshold: as for traces.
-Source: regimes/host.py. Threads that want a core: PSI some over 20 %, or more than 1.2 threads queued for each usable
-core (our reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
+Source: regimes/host.py. Too few cores: PSI some over 20 % and more than 1.2 runnable threads per usable core (our
+reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle
 from tb_bottleneck.measures.telemetry.step_phases import (
-    cores_waited_for,
-    outside_phases,
-    phases_told,
-    quota_held,
-    threads_queued,
+    core_pressure,
+    quota_throttled,
+    run_queue_per_core,
+    time_outside_phases,
+    timed_phase_count,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.host import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-QUOTA_HOLDS = 0.10
-CORES_WANTED, QUEUED = 0.20, 1.2
+QUOTA_LIMITS = 0.10
+HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE = 0.20, 1.2
 
 
-def judge(measures: Measures) -> Judgement:
-    """A host that is short of cores is late everywhere: then the cores are the cause, not the Python."""
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
+    """Return the judgement. Too few cores delay the host everywhere: then the cores are the cause, not Python."""
     share = measures.account.share(Regime.HOST)
-    for needed in (phases_told, device_idle):
-        seen = measures(needed)
-        if isinstance(seen, Missing):
-            return Judgement(ABSTAINS, share, missing=seen.because)
-    short = _short_of_cores(measures)
-    late = share + measures.account.share(Regime.LAUNCH)
-    if short is not None and late >= FIRES_AT:
-        return Judgement(FIRES, share, late, (Cause(short.name, late, short.evidence),))
+    for needed in (timed_phase_count, device_idle):
+        signal = measures(needed)
+        if isinstance(signal, Missing):
+            return Judgement(ABSTAINS, share, missing=signal.because)
+    delay = share + measures.account.share(Regime.LAUNCH)
+    too_few_cores = _too_few_cores(measures, delay)
+    if too_few_cores is not None and delay >= FIRES_AT:
+        return Judgement(FIRES, share, delay, (too_few_cores,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    return Judgement(FIRES, share, share, (Cause("host_python", share, (outside_phases, process_cores)),))
+    return Judgement(FIRES, share, share, (Cause("host_python", share, (time_outside_phases, process_cores)),))
 
 
-def _short_of_cores(measures: Measures) -> Cause | None:
-    if measures.value(quota_held, 0.0) >= QUOTA_HOLDS:
-        return Cause("cpu_quota", 0.0, (quota_held, cores_usable, cores_waited_for))
-    if measures.value(cores_waited_for, 0.0) >= CORES_WANTED and measures.value(threads_queued, 0.0) > QUEUED:
-        return Cause("contended_cores", 0.0, (cores_waited_for, threads_queued, cores_usable))
+def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
+    if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
+        return Cause("cpu_quota", cost, (quota_throttled, cores_usable, core_pressure))
+    pressure, queue = measures.value(core_pressure, 0.0), measures.value(run_queue_per_core, 0.0)
+    if pressure >= HIGH_CORE_PRESSURE and queue > HIGH_RUN_QUEUE:
+        return Cause("contended_cores", cost, (core_pressure, run_queue_per_core, cores_usable))
     return None
 
 

@@ -1,35 +1,35 @@
-"""interruption by telemetry: steps that are far longer than their neighbours, while the device has nothing to do.
+"""interruption by telemetry: steps are much longer than their neighbours, and the device has no work.
 
-Signal: steps more than three times as long as the median of their window, the loader's wait and the device's own work
-left out.
-Formula: by how much they are longer, in sum / the time of the steps.
+Signal: steps more than three times as long as the median of their window, without the loader's wait and the device's
+own work.
+Formula: sum of the time by which they exceed the median / the time of the steps.
 Threshold: as for traces; abstains below 20 steps.
-Source: regimes/interruption.py; three times the median is where steps are judged apart in traces too; 20 steps are
-traceml's minimum for a confident verdict (diagnostics/step_time/policy.py).
+Source: regimes/interruption.py; three times the median is the limit for outliers in traces, too; 20 steps are traceml's
+minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
-    interruption_period,
-    interruption_time,
-    interruptions,
+    long_step_excess,
+    long_step_period,
+    long_steps,
     step_time,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.interruption import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-ENOUGH_STEPS = 20
+MIN_STEPS_TO_COMPARE = 20
 
 
-def judge(measures: Measures) -> Judgement:
-    """What interrupts is not known; a steady period speaks for checkpoints, evaluation or logging."""
+def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
+    """Return the judgement. The kind of interruption is not known; a steady period suggests checkpoints or logging."""
     share = measures.account.share(Regime.INTERRUPTION)
-    if measures.steps < ENOUGH_STEPS:
-        return Judgement(ABSTAINS, share, missing=f"{ENOUGH_STEPS} steps, to hold a long one against")
+    if measures.steps < MIN_STEPS_TO_COMPARE:
+        return Judgement(ABSTAINS, share, missing=f"{MIN_STEPS_TO_COMPARE} steps, to hold a long one against")
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    evidence = (interruptions, interruption_time, interruption_period, step_time)
+    evidence = (long_steps, long_step_excess, long_step_period, step_time)
     return Judgement(FIRES, share, share, (Cause("periodic_pauses", share, evidence),))
 
 

@@ -1,10 +1,10 @@
-"""The bench for telemetry: the same regimes in the same order, each judged alone."""
+"""The rules for telemetry: the same regimes in the same order. A regime without a telemetry rule abstains."""
 
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes import judge
-from tb_bottleneck.regimes.judge import Answer
-from tb_bottleneck.regimes.rule import Rule, Verdict
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import ABSTAINS, Judgement, Rule, Verdict
 from tb_bottleneck.regimes.telemetry import (
     allocator,
     communication,
@@ -19,38 +19,46 @@ from tb_bottleneck.regimes.telemetry import (
     unexplained,
 )
 
-RULES: tuple[Rule, ...] = (
-    input.RULE,
-    transfer.RULE,
-    sync.RULE,
-    launch.RULE,
-    host.RULE,
-    allocator.RULE,
-    interruption.RULE,
-    communication.RULE,
+_MODULES = (allocator, communication, compute, host, input, interruption, launch, sync, transfer, unexplained)
+_OWN_RULES: tuple[Rule[TelemetryRecording], ...] = (
+    *(module.RULE for module in _MODULES),
     memory_underfilled.MEMORY,
-    compute.RULE,
     memory_underfilled.UNDERFILLED,
-    unexplained.RULE,
+)
+_RULE_OF: dict[Regime, Rule[TelemetryRecording]] = {rule.regime: rule for rule in _OWN_RULES}
+
+
+def abstaining_rule(regime: Regime, fires_at: float) -> Rule[TelemetryRecording]:
+    """Return the rule for a regime that no telemetry signal shows: it always abstains."""
+
+    def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
+        missing = f"{regime.label.lower()}: only a trace shows this"
+        return Judgement(ABSTAINS, measures.account.share(regime), missing=missing)
+
+    return Rule(regime, judge, fires_at)
+
+
+RULES: tuple[Rule[TelemetryRecording], ...] = tuple(
+    _RULE_OF.get(rule.regime) or abstaining_rule(rule.regime, rule.fires_at) for rule in judge.RULES
 )
 
 
-def judge_all(measures: Measures) -> tuple[Verdict, ...]:
-    """One verdict per rule."""
-    return tuple(judge.judged(rule, measures) for rule in RULES)
+def judge_all(measures: Measures[TelemetryRecording]) -> tuple[Verdict[TelemetryRecording], ...]:
+    """Return one verdict per rule."""
+    return tuple(judge.apply_rule(rule, measures) for rule in RULES)
 
 
-def answer_of(verdicts: tuple[Verdict, ...]) -> Answer:
-    """As for traces; but where the bound of the device's work is not known, that is the answer, not a guess.
+def conclusion_of(verdicts: tuple[Verdict[TelemetryRecording], ...]) -> Conclusion:
+    """Return the conclusion as for traces, except where the limit of the device's own work is unknown.
 
-    What slows such work (heat, too few cores) has a cost that can be told though the work's regime cannot: then that is
-    the share.
+    In that case the conclusion is `unexplained`, not a guess. If the cost of what slows such work (heat, too few cores)
+    is known although the work's regime is not, that cost is the share.
     """
-    answer = judge.answer_of(verdicts)
-    if answer.severity != "none":
+    conclusion = judge.conclusion_of(verdicts)
+    if conclusion.severity != "none":
         recoverable = max(verdict.judgement.recoverable for verdict in verdicts)
-        return Answer(answer.regime, max(answer.share, recoverable), answer.severity)
-    unknown = next(verdict for verdict in verdicts if verdict.regime == Regime.UNEXPLAINED)
-    if unknown.judgement.share > answer.share:
-        return Answer(unknown.regime, unknown.judgement.share, "none")
-    return answer
+        return Conclusion(conclusion.regime, max(conclusion.share, recoverable), conclusion.severity)
+    unexplained_time = next(verdict for verdict in verdicts if verdict.regime == Regime.UNEXPLAINED)
+    if unexplained_time.judgement.share > conclusion.share:
+        return Conclusion(unexplained_time.regime, unexplained_time.judgement.share, "none")
+    return conclusion

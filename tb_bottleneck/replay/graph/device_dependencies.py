@@ -22,7 +22,7 @@ import numpy as np
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
@@ -137,7 +137,7 @@ def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
     """Returns the operations launched after their stream was made to wait, and the last launch on another stream."""
     ops, calls = trace.all_device_ops, trace.calls
     event_wait, awaited = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
-    makes_wait = named(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
+    makes_wait = name_matches(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
     launched = np.flatnonzero(ops.launched)
     if not makes_wait.any() or not len(launched):
         return event_wait, awaited

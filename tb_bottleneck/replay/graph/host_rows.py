@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
@@ -76,8 +76,8 @@ def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
 def drains(trace: Trace) -> Bools:
     """Returns the calls that free memory and wait for the device: plain frees, and others that were seen to wait."""
     calls = trace.calls
-    always = named(trace.names, calls.name, _SYNCHRONISING.__contains__)
-    frees = named(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
+    always = name_matches(trace.names, calls.name, _SYNCHRONISING.__contains__)
+    frees = name_matches(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
     long = calls.end - calls.start > SHORTEST_WAIT_NS
     mask: Bools = (calls.role == Role.ALLOCATE) & (always | (frees & long & ended_inside(trace)[0]))
     return mask

@@ -15,7 +15,7 @@ from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS, USUAL_CALL_NS
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, drains, ended_inside
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
@@ -116,7 +116,7 @@ def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candid
 
 
 def _named(trace: Trace, rows: HostRows, *words: str) -> Bools:
-    return named(trace.names, trace.calls.name, lambda name: any(word in name for word in words))[rows.call]
+    return name_matches(trace.names, trace.calls.name, lambda name: any(word in name for word in words))[rows.call]
 
 
 def _own_last(trace: Trace) -> Ints:

@@ -13,7 +13,7 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_c
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BEST_TIME_SHARE = 0.9
@@ -26,10 +26,10 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     recording = graph.base.recording
     ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
     compute_bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)
-    odd = named(names, ops.name, misaligned)
+    odd = name_matches(names, ops.name, misaligned)
     factors = np.ones(len(ops))
     for dtype in {_dtype(names[name]) for name in np.unique(ops.name[compute_bound & odd]).tolist()}:
-        same_type = compute_bound & named(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
+        same_type = compute_bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
         rate = _rate(bounds.reached, ops.end - ops.start, same_type & ~odd, best=estimate is Estimate.HIGH)
         if rate is not None:
             rows = same_type & odd

@@ -9,11 +9,10 @@ Bounds: low: small kernels take half as long again. High: as expected.
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.measures.trace.window import COMPUTING
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.underfilled import underfilled
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 
 BATCH_FACTOR = 2
 SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 1.0}
@@ -24,7 +23,9 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     items, ops = graph.items, graph.base.ops
     small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
     optimizer = graph.issued_in(graph.base.spans_named("Optimizer.step#"))
-    grows = np.where(graph.with_work(*COMPUTING), np.where(small, SMALL_KERNEL_GROWTH[estimate], BATCH_FACTOR), 1.0)
+    grows = np.where(
+        graph.with_work(*COMPUTE_KERNELS), np.where(small, SMALL_KERNEL_GROWTH[estimate], BATCH_FACTOR), 1.0
+    )
     grows = np.where(
         graph.with_work(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), BATCH_FACTOR, np.where(optimizer, 1.0, grows)
     )

@@ -14,7 +14,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools
 
 # PyTorch's own pointwise kernels, one operator each.
@@ -46,7 +46,7 @@ def _merged(graph: ModifiedGraph) -> Bools:
         return merged
     op, stream = items.op[rows], items.stream[rows]
     pointwise = (
-        named(trace.names, ops.name[op], lambda name: bool(POINTWISE.search(name)))
+        name_matches(trace.names, ops.name[op], lambda name: bool(POINTWISE.search(name)))
         & (ops.work[op] == Work.STREAMING)
         & (ops.blocks[op] > 0)
     )

@@ -14,7 +14,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.trace.loader import SINGLE, loader_iterator, workers_factor, workers_needed
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator, workers_factor, workers_needed
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
@@ -50,7 +50,7 @@ def _floor(graph: ModifiedGraph) -> float | None:
     fetches = graph.base.spans_named("enumerate(Data")
     if not isinstance(iterator, Measure) or not len(fetches):
         return None
-    if iterator.text != SINGLE:
+    if iterator.text != SINGLE_PROCESS_ITERATOR:
         more = workers_factor(recording)
         apart = _between_batches(fetches, recording.account.window / len(recording.steps))
         return apart * len(recording.steps) / (more.value if isinstance(more, Measure) else 1.0)

@@ -7,10 +7,9 @@ Bounds: what exceeds the backward pass stays. Low: half of what could be hidden 
 
 import numpy as np
 
-from tb_bottleneck.measures.trace.window import COMPUTING
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats, Rows
 
 HIDDEN_SHARE = {Estimate.EXPECTED: 0.8, Estimate.LOW: 0.5, Estimate.HIGH: 1.0}
@@ -23,7 +22,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     if not len(backward):
         return None
     collectives = graph.with_work(Work.COLLECTIVE)
-    computing = graph.with_work(*COMPUTING) & graph.issued_in(backward)
+    computing = graph.with_work(*COMPUTE_KERNELS) & graph.issued_in(backward)
     step = np.searchsorted(graph.base.recording.steps.host, graph.base.graph.items.at, side="right")
     exposed, hiding = _sums(graph, step, collectives), _sums(graph, step, computing)
     remaining = 1 - HIDDEN_SHARE[estimate] * np.minimum(hiding / np.maximum(exposed, 1), 1.0)

@@ -15,7 +15,7 @@ from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import named
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools
 
@@ -49,7 +49,7 @@ def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
     called, operator = trace.calling_operators
     names = np.where(called, trace.events.name[operator], trace.calls.name)[call]
     by = {wait.operator for wait in costly_waits_of(graph.base.recording) if wait.kind in kinds}
-    return np.asarray((call >= 0) & named(trace.names, names, by.__contains__), np.bool_)
+    return np.asarray((call >= 0) & name_matches(trace.names, names, by.__contains__), np.bool_)
 
 
 def _without_reads(graph: ModifiedGraph, called: Bools) -> ModifiedGraph:

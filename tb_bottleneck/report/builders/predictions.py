@@ -1,60 +1,80 @@
-"""Writes what the replay predicts into the report: gains of findings, the plan, and why there is none."""
+"""The predictions of the replay in the report: gains of findings, the plan, and the reason if there is none."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tb_bottleneck.regimes.judge import CRITICAL
 from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.replay.host_scale import HostScale
-from tb_bottleneck.replay.plan import Gain, Prediction
+from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
 
-def set_prediction(report: pb.Report, prediction: Prediction) -> None:
-    """Replaces the bounds of findings by simulated gains where there are any, and adds plan and check."""
-    for finding in report.findings:
-        gain = prediction.gains.get(finding.cause)
-        if gain is not None:
-            finding.speedup.CopyFrom(_speedup(gain, SCENARIO_OF[finding.cause].name))
-        elif prediction.check.trusted:
-            finding.speedup.because = why_not(finding.cause, report.device.kind == "cpu")
+@dataclass(frozen=True)
+class ReplayFailed:
+    """Takes the place of a prediction if the replay raised an error."""
+
+
+def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
+    """Returns the simulated gain of fixing a cause.
+
+    Raises:
+        KeyError: the cause was not simulated.
+    """
+    gain = prediction.gains[cause]
+    return pb.Speedup(
+        expected=gain.expected,
+        low=gain.low,
+        high=gain.high,
+        basis="replay",
+        assumes=assumptions()[SCENARIO_OF[cause].name].text,
+    )
+
+
+def plan_rows(prediction: Prediction) -> Iterator[pb.PlanStep]:
+    """Yields the steps of the plan."""
     for step in prediction.plan:
-        words = assumptions()[step.scenario]
-        report.plan.add(
+        texts = assumptions()[step.scenario]
+        yield pb.PlanStep(
             cause=step.cause,
             step_ns_after=step.step_ns,
             speedup_total=step.total.expected,
-            title=words.title,
+            title=texts.title,
             low=step.total.low,
             high=step.total.high,
-            assumes=words.text,
+            assumes=texts.text,
         )
-    _lower_severity(report, prediction)
-    report.replay.error, report.replay.frozen_share = prediction.check.error, prediction.check.frozen_share
-    report.replay.because = _because(prediction.check)
-    if prediction.host_scale is not None and prediction.gains:
-        report.replay.host = _host(prediction.host_scale)
 
 
-def _lower_severity(report: pb.Report, prediction: Prediction) -> None:
-    """Nothing is critical that all cures together are not expected to give back.
+def replay_check(prediction: Prediction | ReplayFailed) -> pb.Replay:
+    """Returns the check of the replay, and the reason if nothing is predicted."""
+    if isinstance(prediction, ReplayFailed):
+        return pb.Replay(because=word("broken").substitute())
+    check, scales = prediction.check, prediction.host_scale
+    return pb.Replay(
+        error=check.error,
+        frozen_share=check.frozen_share,
+        because=_because(check),
+        host=_host(scales) if scales is not None and prediction.gains else "",
+    )
 
-    Only where each of them was simulated: what could not be may be worth what its rule says.
+
+def lowered_severity(severity: str, causes: Iterable[str], prediction: Prediction) -> str:
+    """Lowers `critical` to `warning` if all fixes together are predicted to save less than a critical share.
+
+    The severity stays as it is if a cause was not simulated: its fix may save as much as its rule states.
     """
-    if report.verdict.severity != "critical" or not all(f.cause in prediction.gains for f in report.findings):
-        return
+    if severity != "critical" or not all(cause in prediction.gains for cause in causes):
+        return severity
     expected = max((step.total.expected for step in prediction.plan), default=1.0)
-    if 1 - 1 / expected < CRITICAL:
-        report.verdict.severity = "warning"
+    return "warning" if 1 - 1 / expected < CRITICAL else severity
 
 
-def set_broken_replay(report: pb.Report) -> None:
-    """Says that the replay failed; every finding keeps the bound that its rule states."""
-    report.replay.because = word("broken").substitute()
-
-
-def why_not(cause: str, on_cpu: bool) -> str:
-    """Why the gain of curing this was not simulated, in words."""
+def why_not_simulated(cause: str, on_cpu: bool) -> str:
+    """Returns the reason why the gain of fixing this cause was not simulated, as text."""
     scenario = SCENARIO_OF.get(cause)
     if scenario is None:
         return unsimulated().get(cause, "")
@@ -62,16 +82,6 @@ def why_not(cause: str, on_cpu: bool) -> str:
         return word("on_device").substitute()
     needs = assumptions()[scenario.name].needs
     return word("needs").substitute(needs=needs) if needs else ""
-
-
-def _speedup(gain: Gain, scenario: str) -> pb.Speedup:
-    return pb.Speedup(
-        expected=gain.expected,
-        low=gain.low,
-        high=gain.high,
-        basis="replay",
-        assumes=assumptions()[scenario].text,
-    )
 
 
 def _because(check: Check) -> str:

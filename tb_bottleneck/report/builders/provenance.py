@@ -1,58 +1,72 @@
-"""Writes into the Report who recorded it: which device, which rank of how many."""
+"""Where a recording comes from: the rank, the number of ranks, and the device."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.quality.trace_defects import fatal_defect
-from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import Trace
 
+MAX_NAME = 200
 
-def set_origin(report: pb.Report, trace: Trace) -> None:
-    """Who recorded this: device and rank."""
+
+@dataclass(frozen=True)
+class Device:
+    """The device that the account is about; `count` is the number of devices that did work."""
+
+    name: str = ""
+    kind: str = ""
+    index: int = 0
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The rank and the device of a recording. `rank` and `world_size` are None if they are not known."""
+
+    rank: int | None
+    world_size: int | None
+    device: Device
+
+
+def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
+    """Returns the origin of a trace. `fatal` is the defect that prevents a diagnosis, if there is one."""
+    header, single = trace.header, not trace.header.distributed
+    return Origin(
+        rank=header.rank or 0 if single or header.rank is not None else None,
+        world_size=header.world_size or 1 if single or header.world_size is not None else None,
+        device=_device(trace, fatal),
+    )
+
+
+def unused_device(trace: Trace) -> Device:
+    """Returns the device that is present and did nothing: `count` is 0."""
+    facts = trace.header.devices[0]
+    return Device(name=facts.name, kind=_gpu_kind(trace), index=facts.index)
+
+
+def _device(trace: Trace, fatal: Defect | None) -> Device:
     header = trace.header
-    if header.rank is not None or not header.distributed:
-        report.rank = header.rank or 0
-    if header.world_size is not None or not header.distributed:
-        report.world_size = header.world_size or 1
     used = np.unique(trace.all_device_ops.device)
     if len(used):
         facts = header.device(trace.device_index)
-        kind = "rocm" if _is_rocm(trace) else "cuda"
-        report.device.MergeFrom(
-            pb.Device(name=facts.name if facts else "", kind=kind, index=trace.device_index, count=len(used))
-        )
-    elif _worked_unseen(trace):
-        # On which device the work ran was not seen; one that is described is named, and the CPU is not made up.
+        return Device(facts.name if facts else "", _gpu_kind(trace), trace.device_index, len(used))
+    if fatal is not None and (fatal.code != "insufficient_data" or header.devices):
+        # The run may have used a device whose work was not recorded. If it is described, it is named; otherwise no
+        # device is claimed, not even the CPU.
         name = header.devices[0].name if header.devices else ""
         foreign = bool((trace.events.kind == Kind.FOREIGN_DEVICE).any())
-        kind = "other" if foreign else "rocm" if _is_rocm(trace) else "cuda"
-        report.device.MergeFrom(pb.Device(name=name, kind=kind if name else ""))
-    else:
-        report.device.MergeFrom(pb.Device(name=_cpu_name(header), kind="cpu", count=1))
+        return Device(name, ("other" if foreign else _gpu_kind(trace)) if name else "")
+    return Device(_cpu_name(header), "cpu", count=1)
 
 
-def set_unused_device(report: pb.Report, trace: Trace) -> None:
-    """The device that is there and did nothing: `count` is the devices that worked, none."""
-    facts = trace.header.devices[0]
-    report.device.Clear()
-    report.device.MergeFrom(pb.Device(name=facts.name, kind="rocm" if _is_rocm(trace) else "cuda", index=facts.index))
-
-
-def _worked_unseen(trace: Trace) -> bool:
-    """Whether a recording without device work may be of a run on a device all the same."""
-    fatal = fatal_defect(trace, find_steps(trace))
-    return fatal is not None and (fatal.code != "insufficient_data" or bool(trace.header.devices))
-
-
-def _is_rocm(trace: Trace) -> bool:
-    return trace.header.rocm or any(
-        trace.names[name].startswith("hip") for name in np.unique(trace.calls.name).tolist()
-    )
+def _gpu_kind(trace: Trace) -> str:
+    calls = (trace.names[name] for name in np.unique(trace.calls.name).tolist())
+    return "rocm" if trace.header.rocm or any(name.startswith("hip") for name in calls) else "cuda"
 
 
 def _cpu_name(header: Header) -> str:
     name = header.context.get("device_name")
-    return name[:200] if isinstance(name, str) and header.context.get("device_kind") == "cpu" else "CPU"
+    return name[:MAX_NAME] if isinstance(name, str) and header.context.get("device_kind") == "cpu" else "CPU"

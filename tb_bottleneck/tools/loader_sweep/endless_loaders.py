@@ -29,7 +29,7 @@ PATIENCE_S = 120
 
 
 @dataclass(frozen=True, order=True)
-class Setting:
+class LoaderSetting:
     """Loader arguments that a sweep varies, in the order of what they cost. `prefetch` is 0 without workers."""
 
     workers: int
@@ -43,7 +43,7 @@ class Setting:
         return {"num_workers": self.workers, "pin_memory": self.pinned, "prefetch_factor": self.prefetch}
 
 
-class Endless:
+class EndlessSampler:
     """Batches (or single indices) of a sampler, over and over; remembers how many samples are in those under way."""
 
     def __init__(self, sampler: Any) -> None:
@@ -65,7 +65,7 @@ class Endless:
             yield first
 
 
-class Feed:
+class SweepLoaders:
     """Loaders over what a factory gave: a dataset, a mapping of DataLoader's arguments, or a DataLoader."""
 
     def __init__(self, given: object, torch: Any, device: str | None = None) -> None:
@@ -76,7 +76,7 @@ class Feed:
         for swept in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers"):
             arguments.pop(swept, None)
         self._arguments = arguments
-        self._stream: Endless | None = None
+        self._stream: EndlessSampler | None = None
         try:
             plain = torch.utils.data.DataLoader(**_without(arguments, _WORKERS_ONLY))
         except (TypeError, ValueError) as error:
@@ -85,12 +85,12 @@ class Feed:
         if not isinstance(plain.dataset, torch.utils.data.IterableDataset):
             self._arguments = _without(arguments, _CHOOSING)
             if plain.batch_sampler is not None:
-                self._stream = self._arguments["batch_sampler"] = Endless(plain.batch_sampler)
+                self._stream = self._arguments["batch_sampler"] = EndlessSampler(plain.batch_sampler)
             else:
-                self._stream = self._arguments["sampler"] = Endless(plain.sampler)
+                self._stream = self._arguments["sampler"] = EndlessSampler(plain.sampler)
                 self._arguments["batch_size"] = None
 
-    def loader(self, setting: Setting) -> Any:
+    def loader(self, setting: LoaderSetting) -> Any:
         """A DataLoader under this setting. Raises what DataLoader raises."""
         arguments = {**self._arguments, **setting.arguments()}
         if not setting.workers:
@@ -114,14 +114,14 @@ class Feed:
         return self._batch_size
 
 
-def feed_of(given: object) -> Feed:
+def sweep_loaders(given: object) -> SweepLoaders:
     """Raises Unusable, and NotFound where there is no torch."""
     try:
         import torch
     except ImportError as error:
         raise NotFound("torch was not found in this Python's packages: install it, then sweep again") from error
     device = "cuda" if torch.cuda.is_available() else "xpu" if torch.xpu.is_available() else None
-    return Feed(given, torch, device)
+    return SweepLoaders(given, torch, device)
 
 
 def _arguments_of(given: object, torch: Any) -> dict[str, Any]:
@@ -146,13 +146,13 @@ def _arguments_of(given: object, torch: Any) -> dict[str, Any]:
     )
 
 
-def _setting_of(arguments: Mapping[str, Any]) -> Setting | None:
+def _setting_of(arguments: Mapping[str, Any]) -> LoaderSetting | None:
     """The setting that the factory's own arguments have, None where they have none."""
     if "num_workers" not in arguments:
         return None
     workers = int(arguments["num_workers"])
     prefetch = int(arguments.get("prefetch_factor") or 2) if workers else 0  # torch's own default
-    return Setting(workers, bool(arguments.get("pin_memory", False)), prefetch)
+    return LoaderSetting(workers, bool(arguments.get("pin_memory", False)), prefetch)
 
 
 def _without(arguments: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

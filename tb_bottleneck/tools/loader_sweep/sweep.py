@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.tools.loader_sweep.endless_loaders import Feed, Setting
+from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders
 from tb_bottleneck.tools.loader_sweep.user_factory import one_line
 
 PREFETCHES = (2, 4)
@@ -36,10 +36,10 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SweepResult:
     """What one setting delivered."""
 
-    setting: Setting
+    setting: LoaderSetting
     samples_per_s: float
     noise: float
     """Standard error of the rate, as a part of it."""
@@ -50,35 +50,37 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class SweepFailure:
     """A setting that could not be measured."""
 
-    setting: Setting
+    setting: LoaderSetting
     because: str
 
 
-def settings(cores: float, prefetches: Sequence[int], pinnings: Sequence[bool]) -> list[Setting]:
+def settings(cores: float, prefetches: Sequence[int], pinnings: Sequence[bool]) -> list[LoaderSetting]:
     """The settings to try: workers 0, 1, 2, 4, 8, … up to the cores, and the cores themselves."""
     most = max(1, math.floor(cores))
     workers = sorted({most, *(1 << power for power in range(most.bit_length()))})
-    return grid([0, *workers], prefetches, pinnings)
+    return all_combinations([0, *workers], prefetches, pinnings)
 
 
-def grid(workers: Sequence[int], prefetches: Sequence[int], pinnings: Sequence[bool]) -> list[Setting]:
+def all_combinations(
+    workers: Sequence[int], prefetches: Sequence[int], pinnings: Sequence[bool]
+) -> list[LoaderSetting]:
     """Every combination, the cheapest first; without workers there is nothing to prefetch with."""
-    every = {Setting(w, pinned, p if w else 0) for w in workers for p in prefetches for pinned in pinnings}
+    every = {LoaderSetting(w, pinned, p if w else 0) for w in workers for p in prefetches for pinned in pinnings}
     return sorted(every)
 
 
 class Sweep:
     """Measures one setting after the other, each for about `seconds`."""
 
-    def __init__(self, feed: Feed, seconds: float, clock: Clock = time.perf_counter) -> None:
+    def __init__(self, feed: SweepLoaders, seconds: float, clock: Clock = time.perf_counter) -> None:
         self._feed = feed
         self._seconds = seconds
         self._clock = clock
 
-    def measure(self, setting: Setting) -> Measured | Failed:
+    def measure(self, setting: LoaderSetting) -> SweepResult | SweepFailure:
         """Whatever the dataset raises becomes the setting's failure."""
         try:
             with warnings.catch_warnings():
@@ -87,16 +89,16 @@ class Sweep:
                 warnings.filterwarnings("ignore", message=".*multi-threaded", category=DeprecationWarning)
                 return self._measure(setting)
         except Exception as error:  # the border to the user's own code
-            return Failed(setting, _why(error))
+            return SweepFailure(setting, _why(error))
         finally:
             gc.collect()  # workers end with their loader's iterator, which the exception may have held
 
-    def _measure(self, setting: Setting) -> Measured | Failed:
+    def _measure(self, setting: LoaderSetting) -> SweepResult | SweepFailure:
         began = self._clock()
         arrivals = self._arrivals(setting)
         first = next(arrivals, None)
         if first is None:
-            return Failed(setting, "the dataset gave no batch")
+            return SweepFailure(setting, "the dataset gave no batch")
         in_round = max(1, setting.workers)
         since, rounds, batches = first[0], [], 1
         enough = first[0] + 2 * self._seconds  # a warm-up so slow would never end
@@ -105,7 +107,7 @@ class Sweep:
             if batches >= WARM_ROUNDS * in_round or since >= enough:
                 break
         else:
-            return Failed(setting, f"the dataset gave {batches} batches in all, too few to measure")
+            return SweepFailure(setting, f"the dataset gave {batches} batches in all, too few to measure")
         begin, samples, count = since, 0, 0
         for now, size in arrivals:
             samples, count = samples + size, count + 1
@@ -117,11 +119,11 @@ class Sweep:
                 if now - begin >= 3 * self._seconds:
                     break
         if not rounds or since <= begin:
-            return Failed(setting, "the dataset ended before one round of batches was measured")
+            return SweepFailure(setting, "the dataset ended before one round of batches was measured")
         noise = _standard_error(rounds)
-        return Measured(setting, samples / (now - begin), noise, first[0] - began, count, now - begin)
+        return SweepResult(setting, samples / (now - begin), noise, first[0] - began, count, now - begin)
 
-    def _arrivals(self, setting: Setting) -> Iterator[tuple[float, int]]:
+    def _arrivals(self, setting: LoaderSetting) -> Iterator[tuple[float, int]]:
         """(when, samples) of each batch; what ends is begun anew, unless it is empty."""
         loader = self._feed.loader(setting)
         while True:
@@ -134,7 +136,7 @@ class Sweep:
                 return
 
 
-def beyond(found: Sequence[Measured | Failed], cores: float) -> Setting | None:
+def next_setting(found: Sequence[SweepResult | SweepFailure], cores: float) -> LoaderSetting | None:
     """The setting to try next, with more workers than there are cores; None where that can bring nothing.
 
     Workers that wait (for storage, say) take no core: where the last doubling of workers still raised the rate by more
@@ -142,7 +144,7 @@ def beyond(found: Sequence[Measured | Failed], cores: float) -> Setting | None:
     """
     rates: dict[int, float] = {}
     for one in found:
-        if isinstance(one, Measured) and one.setting.workers:
+        if isinstance(one, SweepResult) and one.setting.workers:
             rates[one.setting.workers] = max(rates.get(one.setting.workers, 0.0), one.samples_per_s)
     most = max(rates, default=0)
     sooner = [workers for workers in rates if workers <= most // 2]
@@ -151,16 +153,16 @@ def beyond(found: Sequence[Measured | Failed], cores: float) -> Setting | None:
     if rates[most] < STILL_RISING * rates[max(sooner)]:
         return None
     cheapest = min(one.setting for one in found if one.setting.workers == most)
-    return Setting(2 * most, cheapest.pinned, cheapest.prefetch)
+    return LoaderSetting(2 * most, cheapest.pinned, cheapest.prefetch)
 
 
-def is_hopeless(found: Sequence[Measured | Failed]) -> bool:
+def is_hopeless(found: Sequence[SweepResult | SweepFailure]) -> bool:
     """Whether all failed up to now, with workers too: the rest would only repeat it, each with five seconds in which
     torch waits for the worker."""
-    return all(isinstance(one, Failed) for one in found) and any(one.setting.workers for one in found)
+    return all(isinstance(one, SweepFailure) for one in found) and any(one.setting.workers for one in found)
 
 
-def knee(measured: Sequence[Measured]) -> Measured:
+def knee(measured: Sequence[SweepResult]) -> SweepResult:
     """The cheapest setting whose rate is within noise of the best. `measured` must not be empty.
 
     One without workers is only named where no other was measured: there the training waits for every batch, however
@@ -169,14 +171,14 @@ def knee(measured: Sequence[Measured]) -> Measured:
     found = [one for one in measured if one.setting.workers] or measured
     best = max(found, key=lambda one: one.samples_per_s)
 
-    def is_as_good(one: Measured) -> bool:
+    def is_as_good(one: SweepResult) -> bool:
         slack = min(max(WITHIN, STANDARD_ERRORS * math.hypot(one.noise, best.noise)), MOST_SLACK)
         return one.samples_per_s >= best.samples_per_s * (1 - slack)
 
     return min((one for one in found if is_as_good(one)), key=lambda one: one.setting)
 
 
-def code(setting: Setting) -> str:
+def code(setting: LoaderSetting) -> str:
     """The line to use."""
     words = [f"num_workers={setting.workers}"]
     if setting.pinned:

@@ -11,7 +11,7 @@ from tb_bottleneck.errors import NotFound, Unusable
 _MOST_NAMES = 8
 
 
-def made_by(factory: str) -> object:
+def call_factory(factory: str) -> object:
     """What the function returns.
 
     The file's folder, or the current one, joins the front of `sys.path`, so that worker processes that start anew can

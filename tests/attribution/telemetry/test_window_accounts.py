@@ -1,11 +1,11 @@
-"""The account by telemetry: whatever the signals say, each window's shares sum to 1 and none is negative."""
+"""The account from telemetry: for any signals, each window's shares sum to 1 and none is negative."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.attribution.telemetry.device_bound import Bounds, link_bandwidth
+from tb_bottleneck.attribution.telemetry.device_bound import DeviceBounds, link_bandwidth
 from tb_bottleneck.attribution.telemetry.window_accounts import accounts_of
 from tb_bottleneck.attribution.telemetry.window_signals import Signals
 from tb_bottleneck.regime import DEVICE_REGIMES
@@ -13,23 +13,23 @@ from tb_bottleneck.regime import DEVICE_REGIMES
 SHARE = st.floats(0, 1) | st.just(float("nan"))
 
 
-def window(**said: float) -> Signals:
-    """One window; what is not said is not known."""
+def window(**given: float) -> Signals:
+    """One window; signals that are not given are unknown."""
     unknown = dict.fromkeys(
         ("loader", "transfer", "phases", "outside", "span", "utilisation", "syncs", "allocations"), float("nan")
     )
-    if "phases" in said:
-        known = (said.get("loader", 0.0), said.get("transfer", 0.0), said["phases"])
-        said.setdefault("outside", max(1.0 - sum(part for part in known if part == part), 0.0))
-    values = {**unknown, "weight": 1.0, "tenants": 0.0, "interrupted": 0.0, **said}
+    if "phases" in given:
+        timed = (given.get("loader", 0.0), given.get("transfer", 0.0), given["phases"])
+        given.setdefault("outside", max(1.0 - sum(part for part in timed if part == part), 0.0))
+    values = {**unknown, "weight": 1.0, "tenants": 0.0, "interrupted": 0.0, **given}
     return Signals(**{name: np.array([value]) for name, value in values.items()})
 
 
-def bounds(copying: float = float("nan"), **split: float) -> Bounds:
-    return Bounds({name: np.array([split.get(name, 0.0)]) for name in DEVICE_REGIMES}, np.array([copying]), True)
+def bounds(copying: float = float("nan"), **split: float) -> DeviceBounds:
+    return DeviceBounds({name: np.array([split.get(name, 0.0)]) for name in DEVICE_REGIMES}, np.array([copying]), True)
 
 
-def shares(signals: Signals, of: Bounds | None = None, on_device: bool = True) -> dict[str, float]:
+def shares(signals: Signals, of: DeviceBounds | None = None, on_device: bool = True) -> dict[str, float]:
     account = accounts_of(signals, of or bounds(compute=1.0), on_device)
     return {regime: round(float(values[0]), 6) for regime, values in account.shares.items() if values[0] > 1e-9}
 
@@ -38,11 +38,11 @@ def shares(signals: Signals, of: Bounds | None = None, on_device: bool = True) -
     st.fixed_dictionaries(dict.fromkeys(("loader", "transfer", "phases", "span", "utilisation"), SHARE)),
     st.floats(0, 1), st.floats(0, 5), SHARE, SHARE, st.booleans(),
 )  # fmt: skip
-def test_every_window_sums_to_one(told, tenants, interrupted, syncs, copying, on_device):
-    signals = window(**told, tenants=tenants, interrupted=interrupted, syncs=syncs)
-    found = accounts_of(signals, bounds(copying, memory=0.3, compute=0.5), on_device).shares
-    assert sum(float(values[0]) for values in found.values()) == pytest.approx(1.0)
-    assert min(float(values[0]) for values in found.values()) >= 0.0
+def test_every_window_sums_to_one(times, tenants, interrupted, syncs, copying, on_device):
+    signals = window(**times, tenants=tenants, interrupted=interrupted, syncs=syncs)
+    shares_of = accounts_of(signals, bounds(copying, memory=0.3, compute=0.5), on_device).shares
+    assert sum(float(values[0]) for values in shares_of.values()) == pytest.approx(1.0)
+    assert min(float(values[0]) for values in shares_of.values()) >= 0.0
 
 
 def test_a_wait_behind_a_busy_device_costs_nothing():
@@ -50,8 +50,8 @@ def test_a_wait_behind_a_busy_device_costs_nothing():
 
 
 def test_a_wait_costs_as_much_as_the_device_idles():
-    found = shares(window(loader=0.5, phases=0.5, span=0.7, utilisation=0.7, syncs=0))
-    assert found == {"input": 0.3, "compute": 0.7}
+    account = shares(window(loader=0.5, phases=0.5, span=0.7, utilisation=0.7, syncs=0))
+    assert account == {"input": 0.3, "compute": 0.7}
 
 
 def test_gaps_inside_the_span_show_in_the_utilisation():
@@ -75,7 +75,7 @@ def test_nothing_known_is_unexplained():
 
 
 def test_a_phase_that_was_not_timed_is_not_taken_for_python():
-    """An unchanged script's forward pass is not seen: what is outside the other phases may be that."""
+    """The forward pass of an unchanged script is not timed: time outside the other phases may belong to it."""
     signals = window(loader=0.1, phases=0.5, outside=float("nan"), span=0.6, utilisation=0.6, syncs=0)
     assert shares(signals) == {"input": 0.1, "compute": 0.6, "unexplained": 0.3}
     cpu = window(loader=0.2, phases=0.5, outside=float("nan"))
@@ -83,13 +83,13 @@ def test_a_phase_that_was_not_timed_is_not_taken_for_python():
 
 
 def test_what_other_processes_did_is_not_ours():
-    found = shares(window(loader=0.0, phases=1.0, span=1.0, utilisation=1.0, tenants=0.3, syncs=0))
-    assert found == {"compute": 0.7, "unexplained": 0.3}
+    account = shares(window(loader=0.0, phases=1.0, span=1.0, utilisation=1.0, tenants=0.3, syncs=0))
+    assert account == {"compute": 0.7, "unexplained": 0.3}
 
 
 def test_on_a_cpu_run_the_phases_are_the_work():
-    found = shares(window(loader=0.3, transfer=0.0, phases=0.6, syncs=0), bounds(), on_device=False)
-    assert found == {"input": 0.3, "host": 0.1, "unexplained": 0.6}
+    account = shares(window(loader=0.3, transfer=0.0, phases=0.6, syncs=0), bounds(), on_device=False)
+    assert account == {"input": 0.3, "host": 0.1, "unexplained": 0.6}
 
 
 def test_the_bandwidth_of_a_link_is_known_by_generation():

@@ -27,19 +27,19 @@ def value(measure, *stretches: Stretch, **options) -> float:
     ("measure", "made", "expected"),
     [
         (device_utilisation.utilisation, Stretch(), 1.0),
-        (input_pipeline.loader_waited, Stretch(load=158.5), 158.5e6),
+        (input_pipeline.loader_wait_time, Stretch(load=158.5), 158.5e6),
         (input_pipeline.worker_busy, stretch("storage"), 0.15),
-        (input_pipeline.storage_waited, stretch("storage"), 0.6),
+        (input_pipeline.storage_pressure, stretch("storage"), 0.6),
         (clocks.heat_throttled, stretch("hot"), 1.0),
-        (clocks.clock_lost, stretch("hot"), 0.4),
-        (clocks.power_drawn, stretch("capped"), 1.0),
+        (clocks.clock_reduction, stretch("hot"), 0.4),
+        (clocks.loaded_power_share, stretch("capped"), 1.0),
         (pcie_link.link_reached, stretch("link"), 0.25),
-        (step_phases.waits, stretch("waits"), 3.0),
+        (step_phases.host_waits, stretch("waits"), 3.0),
         (step_phases.blocks_allocated, stretch("emptied"), 6.0),
-        (step_phases.interruption_time, stretch("paused"), 20 * 66.7e6),
-        (step_phases.quota_held, stretch("quota"), 0.25),
-        (step_phases.threads_wanted, Stretch(), 0.5),
-        (step_phases.threads_queued, Stretch(), 5 / 16),
+        (step_phases.long_step_excess, stretch("paused"), 20 * 66.7e6),
+        (step_phases.quota_throttled, stretch("quota"), 0.25),
+        (step_phases.torch_threads_per_core, Stretch(), 0.5),
+        (step_phases.run_queue_per_core, Stretch(), 5 / 16),
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
@@ -49,17 +49,17 @@ def test_a_measure_is_what_was_simulated(measure, made, expected):
 
 def test_workers_and_storage_are_looked_at_while_the_device_starves():
     calm = stretch("healthy", 300.0)
-    assert value(input_pipeline.storage_waited, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
+    assert value(input_pipeline.storage_pressure, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
 
 
 def test_a_period_is_told_in_steps():
-    found = step_phases.interruption_period(heard(stretch("paused")))
+    found = step_phases.long_step_period(heard(stretch("paused")))
     assert isinstance(found, Measure)
     assert found.text == "every 20 steps"
 
 
 def test_a_link_is_told_in_words():
-    found = pcie_link.link_words(heard(stretch("link")))
+    found = pcie_link.link_speed(heard(stretch("link")))
     assert isinstance(found, Measure)
     assert found.text == "generation 5 x4, could be generation 5 x16"
 
@@ -77,14 +77,14 @@ ALL = [
     for module in (clocks, input_pipeline, step_phases, pcie_link, device_utilisation)
     for name, measure in vars(module).items()
     if callable(measure) and getattr(measure, "__module__", "") == module.__name__ and not name.startswith("_")
-    and name not in ("lost_by_window",)
+    and name != "throttling_loss_by_window"
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
     found = measure(heard(stretch("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
-    if measure in (step_phases.interruptions, device_utilisation.bound_told_by):
+    if measure in (step_phases.long_steps, device_utilisation.bound_source):
         return  # no step, no interruption; who tells is known where nobody does
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
     assert found.because

@@ -6,7 +6,12 @@ from simulate.kineto import DIALECTS, Recording
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
-from tb_bottleneck.measures.trace.allocator import cache_frees, driver_allocations, pinned_allocations, pressed_frees
+from tb_bottleneck.measures.trace.allocator import (
+    cache_frees,
+    driver_allocations,
+    frees_under_pressure,
+    pinned_allocations,
+)
 
 EMPTIED = PROBLEMS["emptied cache"].make(1).but(mallocs=8)
 
@@ -16,12 +21,12 @@ def test_memory_given_back_inside_operators_is_pressure_and_outside_an_emptied_c
     recording = measured(EMPTIED.but(pressed=pressed))
     assert driver_allocations(recording).value == 8
     assert cache_frees(recording).value == outside
-    assert pressed_frees(recording).value == inside
+    assert frees_under_pressure(recording).value == inside
     assert pinned_allocations(recording).value == 0
     assert driver_allocations(recording).begin is not None
 
 
 def test_a_run_that_asks_for_nothing_has_none_and_the_pinning_thread_is_not_the_training():
     noisy = measured(healthy(1), Recording(DIALECTS[3], noise=True))
-    for measure in (driver_allocations, cache_frees, pressed_frees, pinned_allocations):
+    for measure in (driver_allocations, cache_frees, frees_under_pressure, pinned_allocations):
         assert measure(noisy).value == 0

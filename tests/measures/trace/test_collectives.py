@@ -13,20 +13,20 @@ from tb_bottleneck.attribution.recording import Recording as Measured
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.collectives import (
+    all_to_all_collectives,
     backend,
     bus_bandwidth,
-    bytes_exchanged,
+    collective_bytes,
     collectives,
-    dearest_collective,
-    devices_driven,
+    collectives_after_backward,
+    costliest_collective,
+    data_parallel_devices,
     hidden_collectives,
-    late_collectives,
+    idle_during_other_devices,
     message_size,
-    others_turns,
-    paired_collectives,
-    peer_link,
+    point_to_point_collectives,
     ranks,
-    staged_collectives,
+    slot_bandwidth,
 )
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.trace.steps import find_steps
@@ -39,7 +39,7 @@ def test_sizes_ranks_and_backend_are_those_of_the_recording():
     recording = measured(BUCKETS)
     assert collectives(recording).value == 3
     assert message_size(recording).value == 20_000_000
-    assert bytes_exchanged(recording).value == 60_000_000
+    assert collective_bytes(recording).value == 60_000_000
     assert (ranks(recording).value, backend(recording).text) == (8, "nccl")
     alone = measured(BUCKETS, Recording(DIALECTS[3]))
     assert isinstance(ranks(alone), Missing)
@@ -53,17 +53,17 @@ def test_the_link_is_told_by_the_fastest_large_message():
     names = {recording.trace.names[name] for name in recording.trace.device_ops.name.tolist()}
     factor = 2 if any("AllReduce" in name for name in names) else 1
     assert fastest.value == pytest.approx(factor * 7 / 8 * 20e6 / ((fastest.end - fastest.begin) / 1e9))
-    assert peer_link(recording).value == pytest.approx(1.969e9 * 16 * 0.8)
+    assert slot_bandwidth(recording).value == pytest.approx(1.969e9 * 16 * 0.8)
     assert isinstance(bus_bandwidth(measured(BUCKETS.but(bucket_bytes=100_000))), Missing)
 
 
 def test_collectives_amid_the_backward_pass_are_hidden_and_those_behind_it_are_late():
     overlapped = measured(BUCKETS.but(layers=20, bucket_ns=500_000, kernel_ns=700_000))
     assert hidden_collectives(overlapped).value > 0.6
-    assert late_collectives(overlapped).value < 0.1
+    assert collectives_after_backward(overlapped).value < 0.1
     behind = measured(BUCKETS.but(late_buckets=True))
     assert hidden_collectives(behind).value < 0.05
-    assert late_collectives(behind).value == 1
+    assert collectives_after_backward(behind).value == 1
 
 
 def with_gloo(drawing, starts_ms, length_ms):
@@ -92,7 +92,7 @@ def test_collectives_of_the_host_belong_to_communication_and_not_to_python(tmp_p
     recording, report = read(tmp_path, with_gloo(drawing, (2, 12, 22), 5))
     assert recording.account.share("communication") == pytest.approx(0.3)
     assert recording.account.share("host") == pytest.approx(0.3)
-    assert (collectives(recording).value, dearest_collective(recording).text) == (1, "gloo:all_reduce")
+    assert (collectives(recording).value, costliest_collective(recording).text) == (1, "gloo:all_reduce")
     assert hidden_collectives(recording).value == pytest.approx(0.4)
     assert "slow_backend" not in [finding.cause for finding in report.findings]  # on the CPU it is the right one
 
@@ -165,18 +165,18 @@ def test_what_to_do_about_a_collective_depends_on_who_needs_it(tmp_path, name, c
 
 def test_without_collectives_or_sizes_nothing_is_said():
     none, unsized = measured(healthy(1)), measured(BUCKETS.but(bucket_bytes=0))
-    for measure in (message_size, bytes_exchanged, hidden_collectives, late_collectives, bus_bandwidth):
+    for measure in (message_size, collective_bytes, hidden_collectives, collectives_after_backward, bus_bandwidth):
         assert isinstance(measure(none), Missing)
-    for measure in (message_size, bytes_exchanged, bus_bandwidth):
+    for measure in (message_size, collective_bytes, bus_bandwidth):
         assert isinstance(measure(unsized), Missing)
 
 
 def test_one_process_that_drives_several_devices_is_seen_by_its_annotation():
-    assert devices_driven(measured(PROBLEMS["DataParallel"].make(1))).value == 2
+    assert data_parallel_devices(measured(PROBLEMS["DataParallel"].make(1))).value == 2
     assert (
-        devices_driven(measured(healthy(1).but(devices=2))).value == 0
+        data_parallel_devices(measured(healthy(1).but(devices=2))).value == 0
     )  # a model split over devices drives two as well
-    assert devices_driven(measured(healthy(1).but(data_parallel=True))).value == 0
+    assert data_parallel_devices(measured(healthy(1).but(data_parallel=True))).value == 0
 
 
 SENDING = """
@@ -202,8 +202,8 @@ def test_stages_of_a_pipeline_are_told_from_exchanges_between_all(tmp_path, aske
     path.write_text(json.dumps(whole))
     trace = load(str(path))
     recording = Measured(trace, find_steps(trace))
-    assert paired_collectives(recording).value == 1
-    assert staged_collectives(recording).value == (1 if named else 0)
+    assert all_to_all_collectives(recording).value == 1
+    assert point_to_point_collectives(recording).value == (1 if named else 0)
     assert diagnose(str(path)).findings[0].cause == (named or "exposed_all_to_all")
 
 
@@ -219,7 +219,7 @@ TWO_DEVICES = """
 def test_devices_that_take_turns_are_told_from_slow_launches(tmp_path, other, turns):
     """The kernels of the row `small` run on a second device."""
     recording, report = on_two_devices(tmp_path, TWO_DEVICES.format(other))
-    told = others_turns(recording)
+    told = idle_during_other_devices(recording)
     assert (None if isinstance(told, Missing) else told.value) == (turns and pytest.approx(turns, abs=0.03))
     assert report.findings[0].cause == ("devices_take_turns" if turns else "small_kernels")
 
@@ -227,7 +227,7 @@ def test_devices_that_take_turns_are_told_from_slow_launches(tmp_path, other, tu
 def test_devices_that_work_side_by_side_take_no_turns(tmp_path):
     drawing = TWO_DEVICES.replace(".....{0}.....{0}.....{0}.....{0}", ".#####.....#####.....#####.....#####....")
     recording, report = on_two_devices(tmp_path, drawing)
-    assert others_turns(recording).value == 0
+    assert idle_during_other_devices(recording).value == 0
     assert report.findings[0].cause == "small_kernels"
 
 

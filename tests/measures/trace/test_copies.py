@@ -14,7 +14,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
-    copied_back,
+    copy_back_share,
     host_copies,
     link_bandwidth,
     pageable_bandwidth,
@@ -87,7 +87,7 @@ def test_copies_of_results_are_not_cured_by_pinning_what_is_sent(tmp_path):
     trace = load(str(path))
     recording = Measured(trace, find_steps(trace))
     # The first step begins behind its copy to the device, which makes 9 of 12 ms 9 of 11.
-    assert copied_back(recording).value == pytest.approx(9 / 11, abs=0.01)
+    assert copy_back_share(recording).value == pytest.approx(9 / 11, abs=0.01)
     assert bytes_copied_back(recording).value == 1 << 20
     report = diagnose(str(path))
     assert "large_results" in [finding.cause for finding in report.findings]
@@ -95,4 +95,4 @@ def test_copies_of_results_are_not_cured_by_pinning_what_is_sent(tmp_path):
 
 
 def test_without_results_nothing_is_copied_back():
-    assert copied_back(measured(PINNED)).value == bytes_copied_back(measured(PINNED)).value == 0
+    assert copy_back_share(measured(PINNED)).value == bytes_copied_back(measured(PINNED)).value == 0

@@ -7,7 +7,7 @@ from draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.first_runs import comes_back, first_runs_of
+from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -42,7 +42,7 @@ def test_compiling_in_every_step_is_no_start_that_is_over(tmp_path, drawing, cat
     begin, end, starting = first_runs_of(recording)
     assert len(begin) == len(end) == len(recording.steps)
     assert starting.sum() == pytest.approx(6e6 * len(recording.steps), rel=0.02)
-    assert comes_back(recording, 0.25)
+    assert first_runs_recur(recording, 0.25)
     report = diagnose(str(path))
     assert (report.verdict.regime, report.findings[0].cause) == ("interruption", "first_runs")
     assert "starting" not in [reason.code for reason in report.health.reasons]
@@ -53,7 +53,7 @@ def test_compiling_in_every_step_is_no_start_that_is_over(tmp_path, drawing, cat
 def test_compiling_in_the_first_steps_is_one(tmp_path, drawing):
     path = compiling(tmp_path, drawing, (0, 1, 2))
     trace = load(str(path))
-    assert not comes_back(Recording(trace, find_steps(trace)), 0.25)
+    assert not first_runs_recur(Recording(trace, find_steps(trace)), 0.25)
     report = diagnose(str(path))
     assert (report.health.status, report.health.reasons[0].code) == ("incomplete", "warmup")
 
@@ -62,4 +62,4 @@ def test_one_step_does_not_tell_whether_it_comes_back(tmp_path):
     trace = load(str(compiling(tmp_path, ON_DEVICE.replace("step", "loader"), (0, 1, 2, 3, 4))))
     steps = find_steps(trace)
     assert steps.basis == "whole"
-    assert not comes_back(Recording(trace, steps), 0.25)
+    assert not first_runs_recur(Recording(trace, steps), 0.25)

@@ -10,13 +10,13 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.host_dispatch import host_lines, longest_host_pause, steps_between_pauses
 from tb_bottleneck.measures.trace.interruptions import (
     checkpoints,
-    collections,
+    costliest_interruption,
     evaluations,
+    garbage_collections,
     interrupted_step,
-    loggings,
-    steps_between,
+    log_writes,
+    steps_between_interruptions,
     usual_step,
-    what_interrupts,
 )
 from tb_bottleneck.trace.steps import find_steps
 
@@ -28,21 +28,21 @@ def test_a_checkpoint_in_every_third_step_is_told_with_its_period():
     recording = measured(SAVING)
     assert checkpoints(recording).count == 4
     assert 4 * 8e6 < checkpoints(recording).value < recording.account.window  # with the waits for the device inside
-    assert what_interrupts(recording).text == "torch/serialization.py(943): save"
-    assert steps_between(recording).value == 3
+    assert costliest_interruption(recording).text == "torch/serialization.py(943): save"
+    assert steps_between_interruptions(recording).value == 3
     assert interrupted_step(recording).value > 3 * usual_step(recording).value
-    assert loggings(recording).value == collections(recording).value == evaluations(recording).value == 0
+    assert log_writes(recording).value == garbage_collections(recording).value == evaluations(recording).value == 0
 
 
 def test_one_alone_has_no_period():
     recording = measured(SAVING.but(save_every=9))
-    assert "once in" in steps_between(recording).because
+    assert "once in" in steps_between_interruptions(recording).because
     assert interrupted_step(recording).count == 1
 
 
 def test_every_step_interrupted_has_no_usual_step():
     recording = measured(SAVING.but(save_every=1))
-    assert steps_between(recording).value == 1
+    assert steps_between_interruptions(recording).value == 1
     assert isinstance(usual_step(recording), Missing)
     assert isinstance(interrupted_step(recording), Missing), "a step with it tells nothing beside none without"
 
@@ -58,15 +58,15 @@ UNEVEN = """
 def test_steps_that_differ_by_more_than_an_interruption_takes_do_not_tell_its_cost():
     trace = drawn_trace(UNEVEN, 1000, deviceProperties=[])
     recording = Recording(trace, find_steps(trace))
-    assert steps_between(recording).value == 2
+    assert steps_between_interruptions(recording).value == 2
     assert isinstance(interrupted_step(recording), Missing)
     assert isinstance(usual_step(recording), Missing)
 
 
 def test_garbage_and_evaluations_are_kinds_of_their_own():
     collecting = measured(SAVING.but(save_every=0, collect_every=2, collect_ns=3_000_000))
-    assert collections(collecting).value == pytest.approx(6 * 3e6, rel=0.2)
-    assert steps_between(collecting).value == 2
+    assert garbage_collections(collecting).value == pytest.approx(6 * 3e6, rel=0.2)
+    assert steps_between_interruptions(collecting).value == 2
     evaluating = measured(SAVING.but(save_every=0, evaluate_every=3))
     assert evaluations(evaluating).count == 4
     assert checkpoints(evaluating).value == 0
@@ -75,8 +75,8 @@ def test_garbage_and_evaluations_are_kinds_of_their_own():
 def test_without_interruptions_there_is_nothing_to_tell():
     recording = measured(SAVING.but(save_every=0))
     assert checkpoints(recording).value == 0
-    assert isinstance(steps_between(recording), Missing)
-    assert isinstance(what_interrupts(recording), Missing)
+    assert isinstance(steps_between_interruptions(recording), Missing)
+    assert isinstance(costliest_interruption(recording), Missing)
     unseen = measured(SAVING.but(stacks=False))
     assert "with_stack" in checkpoints(unseen).because
 

@@ -7,8 +7,8 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
-from tb_bottleneck.quality.degradations import doubts, overhead_defect
-from tb_bottleneck.regimes.launch import RECOVERABLE, RULE
+from tb_bottleneck.quality.degradations import degradations_of, overhead_defect
+from tb_bottleneck.regimes.launch import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.trace.steps import find_steps
 
 # Steps of 10 us; in each the host dispatches for 6 us before it launches: launch owns 60 % of the time.
@@ -31,7 +31,7 @@ def test_the_overhead_is_what_a_step_takes_longer():
     assert profiler_overhead(recording).value == pytest.approx(0.3, abs=0.01)
     defect = overhead_defect(recording)
     assert (defect.code, defect.fatal, defect.facts["pause"]) == ("profiler_overhead", False, 7_000)
-    assert "profiler_inflated" not in [found.code for found in doubts(recording)]
+    assert "profiler_inflated" not in [found.code for found in degradations_of(recording)]
 
 
 @pytest.mark.parametrize("told", [None, 0, -7e3, 1e9, 1000, float("inf"), "long", True, [7e3], {"ns": 7e3}])
@@ -55,7 +55,7 @@ def test_a_step_that_the_profiler_did_not_slow_is_no_defect():
 
 
 def test_the_measured_overhead_takes_the_place_of_the_half_that_is_reckoned_with():
-    assert RULE.judge(Measures(recorded())).recoverable == pytest.approx(0.6 * RECOVERABLE, abs=0.02)
+    assert RULE.judge(Measures(recorded())).recoverable == pytest.approx(0.6 * RECOVERABLE_OF_LAUNCHES, abs=0.02)
     share = RULE.judge(Measures(recorded())).share
     hidden = RULE.judge(Measures(recorded(unprofiled_step_ns=4_100)))
     assert (hidden.status, hidden.causes) == ("clear", ())

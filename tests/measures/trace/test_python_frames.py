@@ -10,7 +10,7 @@ from simulate.workload import healthy
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.intervals import EMPTY, Spans
-from tb_bottleneck.measures.trace.python_frames import frames_of, is_users, lines_in
+from tb_bottleneck.measures.trace.python_frames import frames_of, is_user_frame, lines_in
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from tb_bottleneck.measures.trace.python_frames import frames_of, is_users, line
     ],
 )
 def test_which_frames_are_the_users(frame, users):
-    assert is_users(frame) is users
+    assert is_user_frame(frame) is users
 
 
 def test_times_are_told_by_the_innermost_of_the_users_lines():
@@ -71,6 +71,6 @@ def test_without_frames_the_programs_own_blocks_tell_what_ran(tmp_path, names):
     path.write_text(json.dumps(whole))
     report = diagnose(str(path))
     assert report.verdict.regime == "host"
-    told = next(row.text for row in report.findings[0].evidence if row.label == "What runs then")
+    told = next(row.text for row in report.findings[0].evidence if row.label == "What runs meanwhile")
     assert told.startswith("publish metrics (")
     assert "ProfilerStep" not in told

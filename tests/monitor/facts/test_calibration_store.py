@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.monitor.facts import calibration_store
+from tb_bottleneck.storage import CACHE_VARIABLE
 
 H200 = ("NVIDIA H200", "570.86.15")
 FIGURES = {"bf16_flops": 7.9e14, "launch_ns": 4100.0}
@@ -65,7 +66,7 @@ def test_figures_that_are_none_are_left_out() -> None:
 
 
 def test_where_the_user_keeps_no_cache_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(calibration_store.VARIABLE, "off")
+    monkeypatch.setenv(CACHE_VARIABLE, "off")
     assert calibration_store.keep(*H200, FIGURES) is None
     assert calibration_store.recall(*H200) is None
 

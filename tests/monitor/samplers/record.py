@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
-from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
+from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
-from tb_bottleneck.monitor.samplers.nvml.queries import questions
+from tb_bottleneck.monitor.samplers.nvml.queries import queries
 
 
 class Recorder:
@@ -27,7 +27,7 @@ class Recorder:
     def __init__(self, driver: Any, clock: Callable[[], float] = time.perf_counter) -> None:
         self._driver = driver
         self._clock = clock
-        self._listed: list[Gpu] = []
+        self._listed: list[GpuDevice] = []
         self._moments: list[dict[str, dict[str, Any]]] = []
         self.microseconds: dict[str, list[float]] = {}
 
@@ -37,7 +37,7 @@ class Recorder:
     def close(self) -> None:
         self._driver.close()
 
-    def gpus(self) -> Sequence[Gpu]:
+    def gpus(self) -> Sequence[GpuDevice]:
         self._listed = list(self._driver.gpus())
         return self._listed
 
@@ -53,7 +53,7 @@ class Recorder:
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
         return self._kept(uuid, f"field {field_id} {scope}", lambda: self._driver.field(uuid, field_id, scope))
 
-    def performance(self, gpu: Gpu, metrics: Sequence[int]) -> Mapping[int, float]:
+    def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
         return self._kept(gpu.uuid, "performance", lambda: self._driver.performance(gpu, metrics))
 
     def recording(self, about: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Recorder:
         began = self._clock()
         try:
             answer = kept = ask()
-        except Refused as refusal:
+        except DriverError as refusal:
             kept = {"refused": str(refusal), "lasting": refusal.lasting, "lost": refusal.lost}
             raise
         finally:
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10)
     options = parser.parse_args()
     recorder = Recorder(Nvml())
-    gpus = Gpus(recorder, questions(), lambda gpus: gpus)
+    gpus = GpuSampler(recorder, queries(), lambda gpus: gpus)
     for _ in range(options.seconds):
         recorder.begin_moment()
         list(gpus.read())

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
 
 RECORDINGS = Path(__file__).parent / "nvml"
 
@@ -26,7 +26,7 @@ class Replay:
         self.asked: list[str] = []
         self.opened = 0
         self.closed = 0
-        self.broken: Refused | None = None
+        self.broken: DriverError | None = None
 
     def open(self) -> None:
         self.opened += 1
@@ -36,8 +36,8 @@ class Replay:
     def close(self) -> None:
         self.closed += 1
 
-    def gpus(self) -> Sequence[Gpu]:
-        return [Gpu(**gpu) for gpu in self.recording["gpus"]]
+    def gpus(self) -> Sequence[GpuDevice]:
+        return [GpuDevice(**gpu) for gpu in self.recording["gpus"]]
 
     def call(self, function: str, uuid: str, *arguments: int) -> Any:
         # The time of the last sample is one of ours, not of the recording's.
@@ -47,7 +47,7 @@ class Replay:
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
         return float(self._answer(uuid, f"field {field_id} {scope}"))
 
-    def performance(self, gpu: Gpu, metrics: Sequence[int]) -> Mapping[int, float]:
+    def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
         found = self._answer(gpu.uuid, "performance")
         return {metric: found[str(metric)] for metric in metrics if str(metric) in found}
 
@@ -59,6 +59,6 @@ class Replay:
             if call in moment.get(uuid, {}):
                 answer = moment[uuid][call]
                 if isinstance(answer, dict) and "refused" in answer:
-                    raise Refused(answer["refused"], lasting=answer["lasting"], lost=answer["lost"])
+                    raise DriverError(answer["refused"], lasting=answer["lasting"], lost=answer["lost"])
                 return answer
-        raise Refused("not supported", lasting=True)
+        raise DriverError("not supported", lasting=True)

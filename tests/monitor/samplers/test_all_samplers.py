@@ -15,7 +15,7 @@ from tb_bottleneck.monitor.samplers.loader_workers import Workers
 from tb_bottleneck.monitor.samplers.network import Network
 from tb_bottleneck.monitor.samplers.own_process import OwnProcess
 from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
-from tb_bottleneck.monitor.samplers.process_tree import AnyFamily
+from tb_bottleneck.monitor.samplers.process_tree import PsutilProcessTree
 from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
 from tb_bottleneck.monitor.samplers.storage import Disks
 from tb_bottleneck.schema.signals import HOST, SERIES
@@ -63,7 +63,7 @@ def test_a_system_without_proc_and_sys_gives_what_psutil_gives(tmp_path: Path) -
         RunQueue(tmp_path),
         Quota(tmp_path),
         OwnProcess(),
-        Workers(AnyFamily()),
+        Workers(PsutilProcessTree()),
         Disks(tmp_path),
         Network(tmp_path),
         HostMemory(),

@@ -4,7 +4,7 @@ import pytest
 from monitor.samplers.machine import Machine, values
 
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
-from tb_bottleneck.monitor.samplers.process_tree import Relative
+from tb_bottleneck.monitor.samplers.process_tree import Descendant
 
 US = 1
 FORKED = ("python", "train.py")
@@ -18,14 +18,14 @@ class Children:
     """Processes under process 1, which runs train.py."""
 
     def __init__(self) -> None:
-        self.there: dict[int, Relative] = {}
+        self.there: dict[int, Descendant] = {}
         self.commands: dict[int, tuple[str, ...]] = {US: FORKED}
 
     def set(self, pid: int, cpu_s: float, command: tuple[str, ...] = FORKED, parent: int = US, name: str = "p") -> None:
-        self.there[pid] = Relative(pid, parent, float(pid), name, cpu_s)
+        self.there[pid] = Descendant(pid, parent, float(pid), name, cpu_s)
         self.commands[pid] = command
 
-    def relatives(self) -> list[Relative]:
+    def descendants(self) -> list[Descendant]:
         return list(self.there.values())
 
     def command(self, pid: int) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def test_a_new_process_under_an_old_id_is_another(children: Children, workers: W
     children.set(2, 50.0)
     values(workers)
     machine.now += 1.0
-    children.there[2] = Relative(2, US, 77.0, "p", 0.5)
+    children.there[2] = Descendant(2, US, 77.0, "p", 0.5)
     assert values(workers)["worker_cores"] == 0.5
 
 

@@ -5,18 +5,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu
-from tb_bottleneck.monitor.samplers.own_gpus import NotKnown, TorchGpu, by_bus, by_uuid, torch_gpus
+from tb_bottleneck.monitor.samplers.gpu_driver import GpuDevice
+from tb_bottleneck.monitor.samplers.own_gpus import TorchGpu, UnknownGpus, by_bus, by_uuid, torch_gpus
 
-A, B, C = (Gpu(f"GPU-{c * 8}-0000", f"GPU-{c * 8}-0000", "NVIDIA H200", f"0000:{c}0:00") for c in "abc")
-SLICE = Gpu("MIG-dddddddd-0000", "GPU-eeeeeeee-0000", "NVIDIA A100", "0000:e0:00")
+A, B, C = (GpuDevice(f"GPU-{c * 8}-0000", f"GPU-{c * 8}-0000", "NVIDIA H200", f"0000:{c}0:00") for c in "abc")
+SLICE = GpuDevice("MIG-dddddddd-0000", "GPU-eeeeeeee-0000", "NVIDIA A100", "0000:e0:00")
 
 
-def torch(*gpus: tuple[Gpu, bool]) -> list[TorchGpu]:
+def torch(*gpus: tuple[GpuDevice, bool]) -> list[TorchGpu]:
     return [TorchGpu(gpu.uuid.partition("-")[2], gpu.bus, used) for gpu, used in gpus]
 
 
-def names(gpus: list[Gpu]) -> list[str]:
+def names(gpus: list[GpuDevice]) -> list[str]:
     return [gpu.uuid for gpu in gpus]
 
 
@@ -32,7 +32,7 @@ def test_a_rank_that_sees_all_gpus_uses_the_ones_it_has_memory_on() -> None:
 
 def test_several_gpus_and_none_in_use_yet_is_not_guessed() -> None:
     seen = torch((A, False), (B, False))
-    with pytest.raises(NotKnown, match="none yet"):
+    with pytest.raises(UnknownGpus, match="none yet"):
         by_uuid([A, B], lambda: seen, {})
 
 
@@ -47,7 +47,7 @@ def test_an_instance_of_a_partitioned_gpu_is_found_by_its_own_uuid() -> None:
 
 
 def test_before_torch_begins_an_index_in_the_environment_tells_nothing() -> None:
-    with pytest.raises(NotKnown, match="torch has not begun"):
+    with pytest.raises(UnknownGpus, match="torch has not used any"):
         by_uuid([A, B], lambda: None, {"CUDA_VISIBLE_DEVICES": "1"})
 
 
@@ -62,13 +62,13 @@ def test_the_machines_only_gpu_is_ours() -> None:
 
 @pytest.mark.parametrize("hidden", ["", "-1"])
 def test_a_hidden_gpu_is_not_ours(hidden: str) -> None:
-    with pytest.raises(NotKnown, match="hides every GPU"):
+    with pytest.raises(UnknownGpus, match="hides every GPU"):
         by_uuid([A], lambda: None, {"CUDA_VISIBLE_DEVICES": hidden})
 
 
 def test_a_gpu_that_the_driver_does_not_list_is_said() -> None:
     seen = torch((C, True))
-    with pytest.raises(NotKnown, match="lists no GPU under"):
+    with pytest.raises(UnknownGpus, match="lists no GPU with"):
         by_uuid([A], lambda: seen, {})
 
 
@@ -96,7 +96,7 @@ def test_what_torch_tells_of_its_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_older_torch_tells_neither_uuid_nor_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", pretended())
     assert torch_gpus() == [TorchGpu("", "", True)]
-    with pytest.raises(NotKnown, match="does not tell which"):
+    with pytest.raises(UnknownGpus, match="does not give their UUIDs"):
         by_uuid([A, B], torch_gpus, {})
 
 

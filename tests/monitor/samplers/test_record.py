@@ -8,15 +8,15 @@ from monitor.samplers import replay
 from monitor.samplers.record import Recorder
 from monitor.samplers.replay import Replay
 
-from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
-from tb_bottleneck.monitor.samplers.nvml.queries import questions
+from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
+from tb_bottleneck.monitor.samplers.nvml.queries import queries
 
 
 def test_a_recording_of_a_replay_is_the_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Replay("h200.json")
     recorder, now = Recorder(source), 0.0
     first = []
-    gpus = Gpus(recorder, questions(), lambda gpus: gpus, lambda: now)
+    gpus = GpuSampler(recorder, queries(), lambda gpus: gpus, lambda: now)
     for source.moment in (0, 1):
         recorder.begin_moment()
         first.append({reading.name: reading.value for reading in gpus.read()})
@@ -28,7 +28,7 @@ def test_a_recording_of_a_replay_is_the_replay(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "again.json").write_text(text)
     monkeypatch.setattr(replay, "RECORDINGS", tmp_path)
     again, now = Replay("again.json"), 0.0
-    gpus = Gpus(again, questions(), lambda gpus: gpus, lambda: now)
+    gpus = GpuSampler(again, queries(), lambda gpus: gpus, lambda: now)
     for again.moment in (0, 1):
         found = {reading.name: reading.value for reading in gpus.read()}
         # Rates of the link are by the real clock, which is not of the recording.

@@ -5,7 +5,7 @@ import json
 import pytest
 import threadpoolctl
 
-from tb_bottleneck.monitor.samplers.thread_pools import facts
+from tb_bottleneck.monitor.samplers.thread_pools import thread_pool_facts
 
 
 def test_pools_without_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_pools_without_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     openmp = {"user_api": "openmp", "internal_api": "openmp", "num_threads": 2, "filepath": "/x", "version": None}
     monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda: [pool, openmp])
-    assert facts()["blas_pools"] == [
+    assert thread_pool_facts()["blas_pools"] == [
         {"api": "blas", "library": "openblas", "threads": 64, "version": "0.3.31"},
         {"api": "openmp", "library": "openmp", "threads": 2, "version": "unknown"},
     ]
@@ -28,7 +28,7 @@ def test_pools_without_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_numpy_and_torch_of_this_machine_tell_their_pools() -> None:
     pytest.importorskip("numpy")
     torch = pytest.importorskip("torch")
-    found = facts()
+    found = thread_pool_facts()
     assert all(pool["threads"] >= 1 for pool in found["blas_pools"])
     assert f"BLAS_INFO={found['torch_blas']}" in torch.__config__.show()
     assert "/" not in json.dumps(found)

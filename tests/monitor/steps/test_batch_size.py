@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence
 
-from tb_bottleneck.monitor.steps.batch_size import samples_in
+from tb_bottleneck.monitor.steps.batch_size import batch_samples
 
 Pair = namedtuple("Pair", "left right")
 BATCH = torch.zeros(7, 3)
@@ -38,4 +38,4 @@ BATCH = torch.zeros(7, 3)
     ],
 )
 def test_samples(batch: object, samples: float | None) -> None:
-    assert samples_in(batch) == samples
+    assert batch_samples(batch) == samples

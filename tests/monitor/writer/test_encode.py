@@ -2,17 +2,17 @@
 
 import math
 
-from tb_bottleneck.monitor.guard import Happened
+from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.steps.step_rows import Row
+from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.writer import encode
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 
 MS = 1_000_000
 
 
-def row(number: int, **figures: float) -> Row:
-    return Row(number, 1000 + number, 10 * MS, figures)
+def row(number: int, **figures: float) -> StepRow:
+    return StepRow(number, 1000 + number, 10 * MS, figures)
 
 
 def test_a_figure_that_is_not_known_is_nan_and_a_column_that_nobody_knows_is_not_there() -> None:
@@ -31,7 +31,7 @@ def test_readings_are_packed_by_signal_and_device() -> None:
         (2, Reading("power", 310, "GPU-1")),
         (2, Reading("power", 90, "GPU-2")),
     ]
-    packet = encode.packet(0, [], 0, readings, [Happened(7, "dropped", "…")])
+    packet = encode.packet(0, [], 0, readings, [MonitorNote(7, "dropped", "…")])
     assert {(one.name, one.device): list(one.values) for one in packet.series} == {
         ("power", "GPU-1"): [300, 310],
         ("power", "GPU-2"): [90],
@@ -49,7 +49,7 @@ def test_a_fact_that_is_no_json_value_is_missing_and_the_others_stay() -> None:
     assert dict(told.facts)["cores"] == 8
     assert "odd" not in dict(told.facts)
     assert {one.name: one.because for one in told.unsupported} == {
-        "odd": "what was found is not a JSON value",
+        "odd": "its value is not a JSON value",
         "power": "no driver",
     }
 
@@ -58,7 +58,7 @@ def test_scalars_are_of_the_steps_that_nothing_slowed() -> None:
     rows = [
         row(0, loader_wait=2 * MS, samples=8, profiled=0),
         row(1, loader_wait=4 * MS, samples=8, profiled=0),
-        Row(2, 0, 500 * MS, {"loader_wait": 0, "samples": 8, "profiled": 1}),
+        StepRow(2, 0, 500 * MS, {"loader_wait": 0, "samples": 8, "profiled": 1}),
     ]
     told = encode.scalars(
         rows, [(0, Reading("gpu_utilisation", 0.5, "GPU-1")), (0, Reading("memory_used", 3e9, "GPU-1"))]

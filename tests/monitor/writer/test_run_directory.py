@@ -7,50 +7,58 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.monitor.writer.run_directory import Place, Requests, ask, for_traces, living, new_directory, place
+from tb_bottleneck.monitor.writer.run_directory import (
+    CaptureRequests,
+    ProcessRank,
+    live_directories,
+    new_directory,
+    process_rank,
+    request_capture,
+    trace_directory,
+)
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "node17.example.org", "MASTER_PORT": "29500"}
 
 
 def test_alone_there_is_rank_0_and_no_job() -> None:
-    assert place({}) == Place(0, 1, "")
-    assert place({"RANK": "0", "WORLD_SIZE": "1"}) == Place(0, 1, "")
+    assert process_rank({}) == ProcessRank(0, 1, "")
+    assert process_rank({"RANK": "0", "WORLD_SIZE": "1"}) == ProcessRank(0, 1, "")
 
 
 def test_ranks_of_a_job_share_its_mark_and_another_job_has_another() -> None:
-    first, second = place(TORCHRUN), place({**TORCHRUN, "RANK": "0"})
+    first, second = process_rank(TORCHRUN), process_rank({**TORCHRUN, "RANK": "0"})
     assert (first.rank, first.world_size) == (3, 8)
     assert first.job == second.job
-    assert place({**TORCHRUN, "MASTER_PORT": "29501"}).job != first.job
+    assert process_rank({**TORCHRUN, "MASTER_PORT": "29501"}).job != first.job
 
 
 @pytest.mark.parametrize("rank", ["", "-1", "x", "8", "٣", "99999999999"])
 def test_a_rank_that_is_none_is_rank_0(rank: str) -> None:
-    assert place({**TORCHRUN, "RANK": rank}).rank == 0
+    assert process_rank({**TORCHRUN, "RANK": rank}).rank == 0
 
 
 def test_the_name_tells_start_rank_and_process_and_nobodys_name(tmp_path: Path) -> None:
-    alone = new_directory(tmp_path, Place(0, 1, ""))
+    alone = new_directory(tmp_path, ProcessRank(0, 1, ""))
     assert alone.parent == tmp_path / "tb_bottleneck"
     assert re.fullmatch(rf"\d{{8}}-\d{{6}}_rank0_{os.getpid()}", alone.name)
-    assert "node17" not in new_directory(tmp_path, place(TORCHRUN)).name
+    assert "node17" not in new_directory(tmp_path, process_rank(TORCHRUN)).name
 
 
 def test_two_processes_of_one_name_get_a_directory_each(tmp_path: Path) -> None:
     """Containers on two machines: both are process 7 and begin in the same second, on one shared disk. The second one
     was not monitored, because its event file was there already."""
-    directories = [new_directory(tmp_path, Place(0, 1, ""), now=1_790_000_000.0) for _ in range(3)]
+    directories = [new_directory(tmp_path, ProcessRank(0, 1, ""), now=1_790_000_000.0) for _ in range(3)]
     assert len(set(directories)) == 3
     assert [path.name for path in directories] == sorted(path.name for path in directories)
     for path in directories:
         (path / "events.out.tfevents.1").touch()
-    assert set(living(tmp_path)) == set(directories), "all have names that are looked for"
+    assert set(live_directories(tmp_path)) == set(directories), "all have names that are looked for"
 
 
 def test_it_stays_where_it_is_when_the_training_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hydra, for one, changes the directory after the monitor began; traces were then lost."""
     monkeypatch.chdir(tmp_path)
-    assert new_directory(Path("runs"), Place(0, 1, "")).is_absolute()
+    assert new_directory(Path("runs"), ProcessRank(0, 1, "")).is_absolute()
 
 
 def test_all_ranks_put_their_traces_into_the_newest_directory_of_rank_0(tmp_path: Path) -> None:
@@ -58,26 +66,26 @@ def test_all_ranks_put_their_traces_into_the_newest_directory_of_rank_0(tmp_path
     for name in ("20260101-000000_abcdef_rank0_1", "20260102-000000_abcdef_rank0_2", "20260103-000000_123456_rank0_3"):
         (folder / name).mkdir(parents=True)
     own = folder / "20260102-000001_abcdef_rank3_9"
-    assert for_traces(own, Place(3, 8, "abcdef")) == folder / "20260102-000000_abcdef_rank0_2"
-    assert for_traces(own, Place(3, 8, "fedcba")) == own
-    assert for_traces(own, Place(0, 1, "")) == own
+    assert trace_directory(own, ProcessRank(3, 8, "abcdef")) == folder / "20260102-000000_abcdef_rank0_2"
+    assert trace_directory(own, ProcessRank(3, 8, "fedcba")) == own
+    assert trace_directory(own, ProcessRank(0, 1, "")) == own
 
 
 def test_living_are_those_that_wrote_lately(tmp_path: Path) -> None:
-    alive, dead = (new_directory(tmp_path / name, Place(0, 1, "")) for name in ("a/b", "c"))
+    alive, dead = (new_directory(tmp_path / name, ProcessRank(0, 1, "")) for name in ("a/b", "c"))
     for directory in (alive, dead):
         (directory / "events.out.tfevents.1").touch()
     os.utime(dead / "events.out.tfevents.1", (time.time() - 500,) * 2)
     (tmp_path / "tb_bottleneck" / "somebody-elses").mkdir(parents=True)
-    assert living(tmp_path) == [alive]
-    assert living(alive.parent) == [alive]
+    assert live_directories(tmp_path) == [alive]
+    assert live_directories(alive.parent) == [alive]
 
 
 def test_a_request_is_taken_once(tmp_path: Path) -> None:
-    requests = Requests(tmp_path)
+    requests = CaptureRequests(tmp_path)
     assert not requests.take()
-    assert ask(tmp_path)
-    assert not ask(tmp_path), "one lies there already"
+    assert request_capture(tmp_path)
+    assert not request_capture(tmp_path), "one lies there already"
     assert requests.take()
     assert not requests.take()
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +109,7 @@ def test_only_that_the_request_is_there_counts(tmp_path: Path, kind: str) -> Non
         os.mkfifo(path)  # opening it would hang
     else:
         path.touch(mode=0)
-    requests = Requests(tmp_path)
+    requests = CaptureRequests(tmp_path)
     assert [requests.take() for _ in range(3)] == [True, False, False]
     assert elsewhere.read_text() == "precious"
 
@@ -110,13 +118,13 @@ def test_a_request_that_cannot_be_taken_away_counts_once(tmp_path: Path, monkeyp
     def refuses(_: object) -> None:
         raise PermissionError
 
-    ask(tmp_path)
+    request_capture(tmp_path)
     monkeypatch.setattr(os, "unlink", refuses)
-    requests = Requests(tmp_path)
+    requests = CaptureRequests(tmp_path)
     assert [requests.take() for _ in range(3)] == [True, False, False]
 
 
 def test_asking_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "capture.request").symlink_to(tmp_path / "elsewhere")
-    assert not ask(tmp_path)
+    assert not request_capture(tmp_path)
     assert not (tmp_path / "elsewhere").exists()

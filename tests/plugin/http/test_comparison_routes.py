@@ -1,14 +1,21 @@
-"""What a comparison asks of the process for questions: the recordings, and what a monitor logged beside them."""
+"""Tests of the comparison routes: the telemetry that belongs to a trace, and parameters that are refused."""
 
 from pathlib import PurePosixPath
 
 import pytest
-from werkzeug.datastructures import MultiDict
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Request
 
-from tb_bottleneck.plugin.http.comparison_routes import MOST_HEARD, Comparisons, Refused, heard_around, question_of
-from tb_bottleneck.plugin.state.run_index import Look, Runs
-from tb_bottleneck.plugin.workers.limits import Limits
-from tb_bottleneck.plugin.workers.question_queue import Questions
+from tb_bottleneck.plugin.http.comparison_routes import (
+    MAX_TELEMETRY_FILES,
+    ComparisonRoutes,
+    compared_recording,
+    telemetry_beside,
+)
+from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.questions import TelemetryFile
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.sources.logdir import Listing, Recording
 
 
@@ -27,37 +34,36 @@ OTHERS = [
 
 
 def test_the_monitor_s_file_is_found_beside_its_trace_and_no_other_run_s():
-    assert heard_around(TRACE, [TRACE, OURS, *OTHERS]) == [OURS]
+    assert telemetry_beside(TRACE, [TRACE, OURS, *OTHERS]) == [OURS]
 
 
-def test_of_many_files_the_last_are_heard():
+def test_of_many_files_the_newest_are_used():
     many = [recording(f"/logs/a/tb_bottleneck/{number}/events.out.tfevents.{number}", number) for number in range(9)]
-    assert [one.mtime_ns for one in heard_around(TRACE, many[::-1])] == list(range(9 - MOST_HEARD, 9))
+    files = telemetry_beside(TRACE, many[::-1])
+    assert [file.mtime_ns for file in files] == list(range(9 - MAX_TELEMETRY_FILES, 9))
 
 
 def test_a_file_that_was_replaced_makes_another_question():
-    look = Look(Listing((TRACE, OURS), ()), {})
-    asked = question_of("compare", ["1", "2"], [TRACE, TRACE], look)
-    newer = question_of("compare", ["1", "2"], [TRACE, recording(TRACE.path, 2)], look)
-    assert asked != newer
-    assert asked["heard_0_0"] == OURS.path
-    assert asked["count"] == 2
+    scan = LogdirScan(Listing((TRACE, OURS), ()), {})
+    compared = compared_recording(TRACE, scan)
+    assert compared != compared_recording(recording(TRACE.path, 2), scan)
+    assert compared.telemetry == (TelemetryFile(OURS.path, OURS.mtime_ns),)
+    assert compared.trace.id == id_of(TRACE)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "parameters",
     [
         {"workers": "-1"},
         {"workers": "²"},
         {"batch": str(1 << 31)},
-        {"batch": "000000000000" + "9" * 20},  # only its beginning was looked at
+        {"batch": "000000000000" + "9" * 20},  # only its beginning was checked
         {"batch": "0" * 5000},
-        {"device": "x" * 60_000},  # was kept, with its answer, for every other name that anybody thought of
+        {"device": "x" * 60_000},  # was cached, with its answer, for each further name
         {},
     ],
 )
-def test_what_could_not_be_meant_is_refused_before_anybody_is_asked(asked):
-    comparisons = Comparisons(Runs(()), Questions("tests.plugin.fake_answer:answer", Limits()))
-    said = comparisons.what_if(MultiDict({"id": "1", **asked}))
-    assert isinstance(said, Refused)
-    assert said.code == 400
+def test_invalid_parameters_are_refused_without_a_question(parameters):
+    routes = ComparisonRoutes(RunIndex(()), QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits()))
+    response = routes.what_if(Request(EnvironBuilder(query_string={"id": "1", **parameters}).get_environ()))
+    assert response.code == 400

@@ -1,14 +1,18 @@
-"""The routes for a closer look, through TensorBoard's own application and the real process for questions."""
+"""Tests of the drill-down routes, through TensorBoard's own application and a real worker process."""
 
 import json
+import sys
 from collections.abc import Callable
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 import pytest
 from draw import drawn
+from werkzeug.test import TestResponse
 
-from tests.plugin.tenant import Tenant, until
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tests.plugin.tenant import Tenant
 
 MoveIn = Callable[..., Tenant]
 DIAGNOSE = "tb_bottleneck.diagnosis.trace:diagnose"
@@ -41,29 +45,32 @@ def tenant(move_in: MoveIn, tmp_path: Path) -> Tenant:
     return move_in(tmp_path, analyse=DIAGNOSE)
 
 
-def closer(tenant: Tenant, route: str) -> dict[str, Any]:
+def drilldown(tenant: Tenant, route: str) -> TestResponse:
     (entry,) = tenant.listed()
-    url = route.replace("?", f"?id={entry['id']}&")
-    return dict(until(lambda: tenant.get(url).json, lambda answer: answer["state"] in ("done", "failed")))
+    return tenant.ready(route.replace("?", f"?id={entry['id']}&"))
+
+
+def answer_of(tenant: Tenant, route: str) -> dict[str, Any]:
+    response = drilldown(tenant, route)
+    assert (response.status_code, response.mimetype) == (200, "application/json")
+    return dict(response.json or {})
 
 
 def test_a_stretch_of_the_timeline_is_answered(tenant: Tenant) -> None:
-    answer = closer(tenant, "timeline?begin=1000000&end=2000000&pixels=64")
-    assert answer["state"] == "done"
+    answer = answer_of(tenant, "timeline?begin=1000000&end=2000000&pixels=64")
     assert (answer["timeline"]["begin_ns"], answer["timeline"]["end_ns"]) == (1e6, 2e6)
     assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "host", "device"}
 
 
 def test_the_tables_are_answered(tenant: Tenant) -> None:
-    answer = closer(tenant, "tables?")
+    answer = answer_of(tenant, "tables?")
     assert answer["tables"]["kernels"]
     assert answer["tables"]["steps"] == 2  # the profiler's own first step is left out
 
 
 def test_a_slice_is_a_trace(tenant: Tenant) -> None:
-    closer(tenant, "tables?")  # until then a message stands in its place
+    answer = drilldown(tenant, "slice?")
     (entry,) = tenant.listed()
-    answer = tenant.get(f"slice?id={entry['id']}")
     assert answer.mimetype == "application/json"
     assert answer.json is not None
     assert answer.json["traceEvents"]
@@ -92,9 +99,31 @@ def test_what_is_no_number_is_refused(tenant: Tenant, name: str, value: str) -> 
 
 def test_a_file_that_is_no_trace_says_why(move_in: MoveIn, tmp_path: Path) -> None:
     (tmp_path / "bad.pt.trace.json").write_text("{")
-    answer = closer(move_in(tmp_path, analyse=DIAGNOSE), "timeline?")
-    assert answer["state"] == "failed"
-    assert answer["problem"]
+    tenant = move_in(tmp_path, analyse=DIAGNOSE)
+    for route in ("timeline?", "tables?", "slice?"):
+        answer = drilldown(tenant, route)
+        assert (answer.status_code, answer.mimetype) == (422, "text/plain")
+        assert answer.text.endswith(".")
+
+
+@pytest.mark.parametrize("route", ["timeline", "tables", "slice"])
+def test_until_the_answer_is_there_the_status_is_202(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    monkeypatch.setattr(QuestionQueue, "ask", partialmethod(QuestionQueue.ask, patience=0.0))
+    (entry,) = tenant.listed()
+    first = tenant.get(f"{route}?id={entry['id']}")
+    assert (first.status_code, first.mimetype, first.headers.get("ETag")) == (202, "application/json", None)
+    assert first.json is not None
+    assert first.json["state"] in ("waiting", "analysing")
+    assert tenant.ready(f"{route}?id={entry['id']}").status_code == 200
+
+
+def test_a_failure_of_the_worker_process_is_a_500(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    answer = drilldown(tenant, "tables?")
+    assert (answer.status_code, answer.mimetype) == (500, "text/plain")
+    assert "/no/such/python could not be started" in answer.text
 
 
 def test_ranks_of_a_job_stand_together_with_the_one_the_others_wait_for(move_in: MoveIn, tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
-"""The built tab's files: what is served, as what, and what is said where there was no build."""
+"""Tests of the static files: names, media types, and the stub that stands in for a missing build."""
 
 from pathlib import Path
 
 import pytest
 
+import tb_bottleneck.plugin
 from tb_bottleneck.plugin.http import static_files
 
 
@@ -14,6 +15,10 @@ from tb_bottleneck.plugin.http import static_files
 def test_a_file_is_served_under_its_type(tmp_path: Path, name: str, media_type: str) -> None:
     (tmp_path / name).write_bytes(b"content")
     assert static_files.read(name, tmp_path) == (b"content", media_type)
+
+
+def test_the_directory_is_the_one_that_the_build_writes() -> None:
+    assert Path(tb_bottleneck.plugin.__file__).parent / "static" == static_files.DIRECTORY
 
 
 @pytest.mark.parametrize("name", ["../secret.txt", "sub/secret.txt", "/etc/hosts.txt", "..\\secret.txt", ".secret.txt"])
@@ -31,9 +36,9 @@ def test_a_type_that_is_not_ours_is_not_served(tmp_path: Path) -> None:
 
 
 def test_without_a_build_the_entry_module_says_how_to_build(tmp_path: Path) -> None:
-    found = static_files.read("index.js", tmp_path / "static")
-    assert found is not None
-    module = found[0].decode()
+    file = static_files.read("index.js", tmp_path / "static")
+    assert file is not None
+    module = file[0].decode()
     assert "export function render()" in module
     assert "pip install ." in module
     assert "textContent" in module

@@ -1,10 +1,10 @@
-"""The bounded map."""
+"""Tests of the bounded map."""
 
-from tb_bottleneck.plugin.state.lru import Cache
+from tb_bottleneck.plugin.state.lru import LruCache
 
 
 def test_what_was_not_asked_for_the_longest_is_forgotten() -> None:
-    cache: Cache[str, int] = Cache(2)
+    cache: LruCache[str, int] = LruCache(2)
     cache.put("a", 1)
     cache.put("b", 2)
     assert cache.get("a") == 1
@@ -13,7 +13,7 @@ def test_what_was_not_asked_for_the_longest_is_forgotten() -> None:
 
 
 def test_what_is_not_wanted_is_forgotten() -> None:
-    cache: Cache[str, int] = Cache(9)
+    cache: LruCache[str, int] = LruCache(9)
     for number, key in enumerate("abc"):
         cache.put(key, number)
     cache.keep({"b"}.__contains__)

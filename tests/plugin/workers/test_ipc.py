@@ -1,15 +1,15 @@
-"""Messages over a pipe."""
+"""Tests of the frames on a pipe."""
 
 import io
 
 import pytest
 
-from tb_bottleneck.plugin.workers.ipc import Kind, pack_share, read_frame, unpack_share, write_frame
+from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, unpack_share, write_frame
 
 
 def test_frames_come_out_as_they_went_in() -> None:
     pipe = io.BytesIO()
-    sent = [(Kind.JOB, b"{}"), (Kind.REPORT, b""), (Kind.FAILURE, b"\n" * 70_000)]
+    sent = [(FrameKind.REQUEST, b"{}"), (FrameKind.REPORT, b""), (FrameKind.FAILURE, b"\n" * 70_000)]
     for kind, payload in sent:
         write_frame(pipe, kind, payload)
     pipe.seek(0)
@@ -19,7 +19,7 @@ def test_frames_come_out_as_they_went_in() -> None:
 @pytest.mark.parametrize("kept", range(7))
 def test_a_frame_that_breaks_off_is_an_end(kept: int) -> None:
     pipe = io.BytesIO()
-    write_frame(pipe, Kind.JOB, b"abc")
+    write_frame(pipe, FrameKind.REQUEST, b"abc")
     assert read_frame(io.BytesIO(pipe.getvalue()[:kept])) is None
 
 

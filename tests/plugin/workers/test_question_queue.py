@@ -1,4 +1,4 @@
-"""Questions to a process of their own: replies are kept, the newest goes first, an illness costs its own question."""
+"""Tests of the question queue: cached replies, order, progress, and failures that cost one question only."""
 
 import os
 import threading
@@ -9,117 +9,142 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.plugin.workers import question_queue as module
-from tb_bottleneck.plugin.workers.failures import Failure
-from tb_bottleneck.plugin.workers.limits import Limits
-from tb_bottleneck.plugin.workers.question_queue import Pending, Questions
+from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
+from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.questions import RecordingQuestion, TablesQuestion, TraceFile
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tests.plugin.tenant import until
 
 PATIENCE = 20.0
 
 
 @pytest.fixture
-def questions() -> Iterator[Questions]:
-    with closing(Questions("tests.plugin.fake_answer:answer", Limits(idle_seconds=20.0))) as made:
-        yield made
+def questions() -> Iterator[QuestionQueue]:
+    with closing(QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits(idle_seconds=20.0))) as queue:
+        yield queue
 
 
-def asked(
-    questions: Questions, ask: str = "this", number: int = 0, path: str = "", patience: float = PATIENCE
-) -> object:
-    return questions.ask({"ask": ask, "id": f"{number}", "path": path}, patience)
+def ask(questions: QuestionQueue, id_: str = "0", path: str = "", patience: float = PATIENCE) -> object:
+    return questions.ask(TablesQuestion(TraceFile(id_, path, 1, 2)), patience)
 
 
-def test_a_question_is_answered_by_another_process_and_asked_once(questions: Questions) -> None:
-    first = asked(questions)
+def ids(questions: dict[RecordingQuestion, object]) -> list[str]:
+    return [question.trace.id for question in questions if isinstance(question, TablesQuestion)]
+
+
+def test_a_question_is_answered_by_another_process_and_asked_once(questions: QuestionQueue) -> None:
+    first = ask(questions)
     assert isinstance(first, bytes)
-    name, pid, ask = first.decode().split()
-    assert (name, ask) == ("0", "this")
+    name, pid = first.decode().split()
+    assert name == "0"
     assert int(pid) != os.getpid()
-    assert asked(questions) is first
-    other = asked(questions, number=1)
+    assert ask(questions) is first
+    other = ask(questions, "1")
     assert isinstance(other, bytes)
-    assert other.decode().split()[1] == pid, "the process stays, with what it has read"
+    assert other.decode().split()[1] == pid, "the process stays, with the traces that it has read"
 
 
-@pytest.mark.parametrize(("ask", "detail"), [("raise", "RuntimeError: a defect"), ("exit", "exit status 3")])
-def test_an_illness_costs_its_own_question_and_is_tried_again_later(
-    questions: Questions, monkeypatch: pytest.MonkeyPatch, ask: str, detail: str
+@pytest.mark.parametrize(("id_", "detail"), [("raise", "RuntimeError: a defect"), ("exit", "exit status 3")])
+def test_a_failure_costs_its_own_question_and_is_tried_again_later(
+    questions: QuestionQueue, monkeypatch: pytest.MonkeyPatch, id_: str, detail: str
 ) -> None:
-    failure = asked(questions, ask)
-    assert isinstance(failure, Failure)
+    failure = ask(questions, id_)
+    assert isinstance(failure, WorkerFailure)
     assert detail in failure.detail
-    assert asked(questions, ask) is failure
-    assert isinstance(asked(questions), bytes)
+    assert ask(questions, id_) is failure
+    assert isinstance(ask(questions), bytes)
     monkeypatch.setattr(module, "FAILURE_SECONDS", 0.0)
-    again = asked(questions, ask)
-    assert isinstance(again, Failure)
+    again = ask(questions, id_)
+    assert isinstance(again, WorkerFailure)
     assert again is not failure
 
 
-def test_who_is_not_answered_in_time_is_told_how_far_it_is_and_asks_again(questions: Questions, tmp_path: Path) -> None:
-    gate = str(tmp_path / "gate")
-    os.mkfifo(gate)
-    told = until(
-        lambda: asked(questions, "gate", path=gate, patience=0.05),
-        lambda reply: isinstance(reply, Pending) and reply.progress == 0.25,
-    )
-    assert told == Pending(waiting=False, progress=0.25)
-    assert asked(questions, number=7, patience=0.0) == Pending(waiting=True, progress=0.0)
-    Path(gate).write_bytes(b"")
-    assert isinstance(asked(questions, "gate", path=gate), bytes)
-    assert isinstance(asked(questions, number=7), bytes)
+def test_an_exception_is_logged_with_its_traceback(questions: QuestionQueue, capfd: pytest.CaptureFixture[str]) -> None:
+    """An exception became "RuntimeError: a defect", and nothing said where it was raised."""
+    assert isinstance(ask(questions, "raise"), WorkerFailure)
+    log = capfd.readouterr().err
+    assert "could not be answered" in log
+    assert "Traceback (most recent call last)" in log
+    assert 'raise RuntimeError("a defect")' in log
 
 
-def test_the_newest_question_goes_first_and_the_oldest_are_forgotten(
-    questions: Questions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_refusal_is_a_sentence_and_the_process_stays(
+    questions: QuestionQueue, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    before = ask(questions)
+    assert ask(questions, "refuse") == Refusal("No such device.")
+    after = ask(questions, "1")
+    assert isinstance(before, bytes)
+    assert isinstance(after, bytes)
+    assert before.split()[1] == after.split()[1]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_question_that_is_not_answered_in_time_returns_its_progress(questions: QuestionQueue, tmp_path: Path) -> None:
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)
-    asked(questions, "gate", path=gate, patience=0.5)
+    state = until(
+        lambda: ask(questions, "gate", gate, patience=0.05),
+        lambda reply: isinstance(reply, AnalysisState) and reply.progress == 0.25,
+    )
+    assert state == AnalysisState("analysing", 0.25)
+    assert ask(questions, "7", patience=0.0) == WAITING
+    Path(gate).write_bytes(b"")
+    assert isinstance(ask(questions, "gate", gate), bytes)
+    assert isinstance(ask(questions, "7"), bytes)
+
+
+def test_the_newest_question_goes_first_and_the_oldest_are_dropped(
+    questions: QuestionQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAITING_LIMIT", 2)
+    gate = str(tmp_path / "gate")
+    os.mkfifo(gate)
+    ask(questions, "gate", gate, patience=0.5)
     for number in (1, 2, 3):
-        asked(questions, number=number, patience=0.0)
-    assert [dict(key)["id"] for key in questions._waiting] == ["2", "3"]
+        ask(questions, f"{number}", patience=0.0)
+    assert ids(questions._waiting) == ["2", "3"]
     Path(gate).write_bytes(b"")
     until(lambda: len(questions._replies), lambda count: count == 3)
-    assert [dict(key)["id"] for key in questions._replies] == ["0", "3", "2"]
+    assert ids(questions._replies) == ["gate", "3", "2"]
 
 
-def test_replies_are_kept_up_to_so_many_bytes(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BYTES_KEPT", 40)
+def test_replies_are_kept_up_to_a_number_of_bytes(questions: QuestionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REPLY_BYTES", 40)
     for number in range(6):
-        asked(questions, number=number)
+        ask(questions, f"{number}")
     assert sum(map(len, (reply for reply in questions._replies.values() if isinstance(reply, bytes)))) <= 40
-    assert [dict(key)["id"] for key in questions._replies][-1] == "5"
+    assert ids(questions._replies)[-1] == "5"
 
 
-def test_long_questions_count_too(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only replies were counted: a million little ones, each to another question, would have filled the memory."""
-    monkeypatch.setattr(module, "BYTES_KEPT", 3 * module.KEPT_FOR_EACH + 500)
+def test_long_questions_count_too(questions: QuestionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only replies were counted: a million short ones, each to another question, would have filled the memory."""
+    monkeypatch.setattr(module, "REPLY_BYTES", 3 * module.BYTES_PER_REPLY + 700)
     for number in range(4):
-        asked(questions, number=number)
-    assert [dict(key)["id"] for key in questions._replies] == ["1", "2", "3"]
-    asked(questions, number=4, path="x" * module.KEPT_FOR_EACH)
-    assert [dict(key)["id"] for key in questions._replies] == ["3", "4"]
-    assert questions._bytes <= module.BYTES_KEPT
+        ask(questions, f"{number}")
+    assert ids(questions._replies) == ["1", "2", "3"]
+    ask(questions, "4", path="x" * module.BYTES_PER_REPLY)
+    assert ids(questions._replies) == ["3", "4"]
+    assert questions._bytes <= module.REPLY_BYTES
 
 
-def test_the_process_ends_when_nobody_asked_for_a_while_and_starts_again() -> None:
-    with closing(Questions("tests.plugin.fake_answer:answer", Limits(idle_seconds=0.05))) as questions:
-        assert isinstance(asked(questions), bytes)
+def test_the_process_ends_when_no_question_came_for_a_while_and_starts_again() -> None:
+    with closing(QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits(idle_seconds=0.05))) as questions:
+        assert isinstance(ask(questions), bytes)
         until(lambda: questions._thread, lambda thread: thread is None)
-        assert isinstance(asked(questions, number=1), bytes)
+        assert isinstance(ask(questions, "1"), bytes)
 
 
-def test_closing_ends_who_waits(tmp_path: Path) -> None:
-    questions = Questions("tests.plugin.fake_answer:answer", Limits())
+def test_closing_ends_the_wait_of_a_request(tmp_path: Path) -> None:
+    questions = QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits())
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)
     replies: list[object] = []
-    thread = threading.Thread(target=lambda: replies.append(asked(questions, "gate", path=gate)))
+    thread = threading.Thread(target=lambda: replies.append(ask(questions, "gate", gate)))
     thread.start()
     until(lambda: questions._running, lambda running: running is not None)
     questions.close()
     thread.join()
-    assert isinstance(replies[0], Pending | Failure)
+    assert isinstance(replies[0], AnalysisState | WorkerFailure)
     assert questions._thread is None or not questions._thread.is_alive()

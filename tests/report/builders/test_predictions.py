@@ -8,7 +8,7 @@ from draw import drawn
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.check import Check
 from tb_bottleneck.replay.plan import Gain, PlanStep, Prediction
-from tb_bottleneck.report.builders.predictions import set_prediction, why_not
+from tb_bottleneck.report.builders.predictions import lowered_severity, why_not_simulated
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -53,7 +53,7 @@ def test_a_simulated_gain_takes_the_place_of_the_bound(report):
     assert found.findings[0].cause == "loader_in_main_process"
     assert speedup.basis == "replay"
     assert speedup.low <= speedup.expected <= speedup.high
-    assert speedup.assumes.startswith("workers make batches")
+    assert speedup.assumes.startswith("workers create batches")
 
 
 def test_the_plan_repeats_the_gain_of_its_first_cure(report):
@@ -74,9 +74,11 @@ def test_the_check_of_the_replay_is_reported(report):
 
 
 def test_a_gain_that_was_not_simulated_says_why(report):
-    assert why_not("oversubscribed_threads", on_cpu=True).startswith("Not simulated: how fast the operators run")
-    assert "healthy link" in why_not("degraded_link", on_cpu=False)
-    assert "on the CPU" in why_not("small_kernels", on_cpu=True)
+    assert why_not_simulated("oversubscribed_threads", on_cpu=True).startswith(
+        "Not simulated: a recording with too many threads"
+    )
+    assert "healthy link" in why_not_simulated("degraded_link", on_cpu=False)
+    assert "on the CPU" in why_not_simulated("small_kernels", on_cpu=True)
     assert report(STARVED).findings[0].speedup.because == ""
 
 
@@ -100,7 +102,7 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
     monkeypatch.setattr("tb_bottleneck.diagnosis.trace.predict", fails)
     found = report(STARVED)
     assert found.verdict.regime == "input"
-    assert "our fault" in found.replay.because
+    assert "an error in tb_bottleneck" in found.replay.because
     assert found.findings[0].speedup.basis == "bound"
     assert "planted" in caplog.text
 
@@ -108,9 +110,9 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
 def test_the_text_shows_the_plan_with_its_bounds_and_assumptions(report):
     text = render(report(STARVED))
     assert "What to change first" in text
-    assert "1. Let worker processes make the batches" in text
-    assert "this assumes that workers make batches as fast as now" in " ".join(text.split())
-    assert "with nothing changed, the simulation is" in " ".join(text.split())
+    assert "1. Let worker processes create the batches" in text
+    assert "this assumes that workers create batches as fast as now" in " ".join(text.split())
+    assert "without any change, the simulated time differs by" in " ".join(text.split())
 
 
 def test_the_text_says_why_there_is_no_plan(report):
@@ -122,27 +124,20 @@ def test_the_text_says_why_there_is_no_plan(report):
 @pytest.mark.parametrize(
     ("alone", "together", "severity"),
     [
-        ((1.0, 1.05), None, "warning"),  # the rule sees a fifth at stake, and no cure frees it
+        ((1.0, 1.05), None, "warning"),  # the rule estimates a fifth of the time, and no fix saves it
         ((1.1, 1.2), (1.12, 1.2), "warning"),
         ((1.1, 1.2), (1.4, 1.6), "critical"),
     ],
 )
-def test_no_more_is_called_at_stake_than_cures_are_simulated_to_give_back(alone, together, severity):
-    found = pb.Report()
-    found.findings.add(cause="unfused_pointwise")
-    found.verdict.severity = "critical"
-    check = Check(error=0.0, frozen_share=0.0)
+def test_the_severity_is_lowered_to_what_the_fixes_are_simulated_to_save(alone, together, severity):
     plan = ()
     if together is not None:
         plan = (PlanStep("unfused_pointwise", "fusing", 1e6, Gain(together[0], 1.0, together[1])),)
     gains = {"unfused_pointwise": Gain(alone[0], 1.0, alone[1])}
-    set_prediction(found, Prediction(check, gains, plan, None))
-    assert found.verdict.severity == severity
+    prediction = Prediction(Check(error=0.0, frozen_share=0.0), gains, plan, None)
+    assert lowered_severity("critical", ["unfused_pointwise"], prediction) == severity
 
 
-def test_what_could_not_be_simulated_keeps_what_its_rule_says():
-    found = pb.Report()
-    found.findings.add(cause="degraded_link")
-    found.verdict.severity = "critical"
-    set_prediction(found, Prediction(Check(error=0.0, frozen_share=0.0), {}, (), None))
-    assert found.verdict.severity == "critical"
+def test_what_could_not_be_simulated_keeps_the_severity_of_its_rule():
+    prediction = Prediction(Check(error=0.0, frozen_share=0.0), {}, (), None)
+    assert lowered_severity("critical", ["degraded_link"], prediction) == "critical"

@@ -3,7 +3,7 @@
 import pytest
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
-from tb_bottleneck.report.builders.telemetry_phases import _confirmed, bands_of
+from tb_bottleneck.report.builders.telemetry_phases import _confirmed, phases_of
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tests.telemetry.simulated import S, Stretch, simulate, stretch
@@ -19,7 +19,7 @@ def drawn(*stretches: Stretch, seed: int = 0) -> str:
     telemetry = Telemetry()
     telemetry.add(simulate(stretches, seed))
     line = ""
-    for band in bands_of(telemetry_recording.TelemetryRecording(telemetry)):
+    for band in phases_of(telemetry_recording.TelemetryRecording(telemetry)):
         letter = LETTERS[band.regime]
         line += (letter.upper() if band.severity in ("critical", "warning") else letter) * round(
             (band.end - band.begin) / LETTER_NS
@@ -95,7 +95,7 @@ def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str
         packet.series.add(name=name, device="host", unix_ns=at, values=[value] * len(at))
     telemetry = Telemetry()
     telemetry.add([context({"device_kind": "cpu", "cores": 2, "torch_threads": 1}), packet])
-    return [(band.regime, band.severity) for band in bands_of(telemetry_recording.TelemetryRecording(telemetry))]
+    return [(band.regime, band.severity) for band in phases_of(telemetry_recording.TelemetryRecording(telemetry))]
 
 
 def test_a_cpu_that_is_shared_is_crowded_and_its_long_steps_are_no_interruptions():

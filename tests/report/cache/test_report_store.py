@@ -54,7 +54,7 @@ def test_a_damaged_entry_is_removed(tmp_path, damage):
 
 
 def test_the_least_recently_used_one_goes_first(tmp_path):
-    store = Store(tmp_path, "1", bytes_kept=2000)
+    store = Store(tmp_path, "1", max_bytes=2000)
     traces = [Identity(f"/logs/{number}", 1, 1) for number in range(40)]
     for age, trace in enumerate(traces[:10]):
         store.put(trace, REPORT)
@@ -75,13 +75,13 @@ def test_only_files_of_ours_are_ever_removed(tmp_path):
     young.write_bytes(b"")
     abandoned.write_bytes(b"")
     os.utime(abandoned, (0, 0))
-    Store(tmp_path, "1", bytes_kept=10).put(TRACE, REPORT)
+    Store(tmp_path, "1", max_bytes=10).put(TRACE, REPORT)
     assert entries(tmp_path) == sorted(["thesis.tex", "0" * 32, "x.report", "f" * 32 + ".report.bak", young.name])
 
 
 def test_a_report_that_is_too_large_is_not_kept(tmp_path):
     store = Store(tmp_path, "1")
-    store.put(TRACE, Report(source="x" * report_store.LARGEST))
+    store.put(TRACE, Report(source="x" * report_store.MAX_REPORT_BYTES))
     assert entries(tmp_path) == []
 
 
@@ -96,7 +96,7 @@ def test_a_place_that_cannot_be_written_is_no_trouble(tmp_path, monkeypatch, obs
         def refuse(*arguments: object, **options: object) -> None:
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(report_store.tempfile, "mkstemp", refuse)
+        monkeypatch.setattr("os.open", refuse)
     store = Store(place, "1")
     store.put(TRACE, REPORT)
     assert store.get(TRACE) is None
@@ -106,7 +106,7 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(report_store.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     Store(tmp_path, "1").put(TRACE, REPORT)
     assert entries(tmp_path) == []
 
@@ -135,7 +135,7 @@ from pathlib import Path
 from tb_bottleneck.report.cache.file_identity import Identity
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.schema.bottleneck_pb2 import Report
-store = Store(Path(sys.argv[1]), "1", bytes_kept=20_000)
+store = Store(Path(sys.argv[1]), "1", max_bytes=20_000)
 for turn in range(300):
     trace = Identity(f"/logs/{turn % 40}", 1, 1)
     found = store.get(trace)

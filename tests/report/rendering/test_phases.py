@@ -1,6 +1,6 @@
-"""The stretches as lines for a terminal."""
+"""The phases as lines for a terminal."""
 
-from tb_bottleneck.report.rendering.phases import MOST_LINES, lines_of, tell_that_it_is_the_latest
+from tb_bottleneck.report.rendering.phases import MAX_LINES, lines_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 S = 1_000_000_000
@@ -25,16 +25,5 @@ def test_one_line_tells_when_what_and_how_much():
 
 def test_one_stretch_is_no_news_and_many_are_cut_short():
     assert list(lines_of(run_of((60, "Compute", 0.9, "none")))) == []
-    many = run_of(*[(60, "Compute", 0.9, "none")] * (MOST_LINES + 5))
+    many = run_of(*[(60, "Compute", 0.9, "none")] * (MAX_LINES + 5))
     assert list(lines_of(many))[-1] == "  and 5 more"
-
-
-def test_the_latest_stretch_says_how_long_it_is_by_now():
-    told = []
-    for seconds in (40, 119, 121, 7300):
-        report = run_of((seconds, "Waiting for data", 0.4, "critical"))
-        report.window.begin_ns, report.window.end_ns = 5e9, 5e9 + seconds * 1e9
-        report.verdict.headline = "The GPU waits."
-        tell_that_it_is_the_latest(report)
-        told.append(report.verdict.headline)
-    assert told == [f"In the last {time}: The GPU waits." for time in ("40 s", "119 s", "2 min", "2 h")]

@@ -10,33 +10,33 @@ torch = pytest.importorskip("torch")
 from monitor.datasets import Breaks, Counts, Stream  # noqa: E402
 
 from tb_bottleneck.errors import Unusable  # noqa: E402
-from tb_bottleneck.tools.loader_sweep.endless_loaders import Feed, Setting, feed_of  # noqa: E402
+from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders, sweep_loaders  # noqa: E402
 
-ALONE = Setting(0, False, 0)
+ALONE = LoaderSetting(0, False, 0)
 
 
-def first(feed: Feed, count: int, setting: Setting = ALONE) -> list[list[int]]:
+def first(feed: SweepLoaders, count: int, setting: LoaderSetting = ALONE) -> list[list[int]]:
     return [torch.as_tensor(batch).reshape(-1).tolist() for batch in islice(feed.loader(setting), count)]
 
 
 def test_a_stream_never_ends_and_the_next_loader_reads_on() -> None:
-    feed = Feed({"dataset": Counts(), "batch_size": 3}, torch)
+    feed = SweepLoaders({"dataset": Counts(), "batch_size": 3}, torch)
     assert first(feed, 4) == [[0, 1, 2], [3, 4, 5], [6], [0, 1, 2]]
     assert first(feed, 2) == [[3, 4, 5], [6]]
 
 
 def test_samples_are_counted_batch_by_batch() -> None:
-    feed = Feed({"dataset": Counts(), "batch_size": 3}, torch)
+    feed = SweepLoaders({"dataset": Counts(), "batch_size": 3}, torch)
     assert [feed.samples_in(batch) for batch in islice(feed.loader(ALONE), 4)] == [3, 3, 1, 3]
 
 
 def test_without_batches_each_sample_comes_alone() -> None:
-    feed = Feed({"dataset": Counts(), "batch_size": None}, torch)
+    feed = SweepLoaders({"dataset": Counts(), "batch_size": None}, torch)
     assert first(feed, 9) == [[n % 7] for n in range(9)]
 
 
 def test_shuffling_and_dropping_are_the_users() -> None:
-    feed = Feed({"dataset": Counts(), "batch_size": 3, "drop_last": True, "shuffle": True}, torch)
+    feed = SweepLoaders({"dataset": Counts(), "batch_size": 3, "drop_last": True, "shuffle": True}, torch)
     batches = first(feed, 4)
     assert [len(batch) for batch in batches] == [3] * 4
     assert len({*batches[0], *batches[1]}) == 6
@@ -47,26 +47,26 @@ def test_a_loader_is_taken_over_with_its_parts() -> None:
         return [sample * 10 for sample in samples]
 
     loader = torch.utils.data.DataLoader(Counts(), batch_size=4, collate_fn=collate, num_workers=1, prefetch_factor=5)
-    feed = Feed(loader, torch)
-    assert feed.given == Setting(1, False, 5)
+    feed = SweepLoaders(loader, torch)
+    assert feed.given == LoaderSetting(1, False, 5)
     assert first(feed, 2) == [[0, 10, 20, 30], [40, 50, 60]]
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_a_loader_over_what_is_iterated(batch_size: int | None) -> None:
-    feed = Feed(torch.utils.data.DataLoader(Stream(), batch_size=batch_size), torch)
+    feed = SweepLoaders(torch.utils.data.DataLoader(Stream(), batch_size=batch_size), torch)
     assert len(first(feed, 100)) == (5 if batch_size is None else 3)
 
 
 def test_a_loader_whose_samples_come_alone() -> None:
-    feed = Feed(torch.utils.data.DataLoader(Counts(), batch_size=None), torch)
+    feed = SweepLoaders(torch.utils.data.DataLoader(Counts(), batch_size=None), torch)
     assert first(feed, 8) == [[n % 7] for n in range(8)]
 
 
 def test_what_the_sweep_varies_is_not_the_users_any_more() -> None:
     given = {"dataset": Counts(), "num_workers": 2, "persistent_workers": True, "pin_memory": True, "timeout": 5}
-    feed = Feed(given, torch)
-    assert feed.given == Setting(2, True, 2)
+    feed = SweepLoaders(given, torch)
+    assert feed.given == LoaderSetting(2, True, 2)
     assert first(feed, 1) == [[0]]
     assert given["num_workers"] == 2, "the user's own arguments stay as they are"
 
@@ -74,7 +74,7 @@ def test_what_the_sweep_varies_is_not_the_users_any_more() -> None:
 @pytest.mark.parametrize("given", [5, {"batch_size": 3}, {"dataset": Counts(), "no_such": 1}])
 def test_what_no_loader_can_be_made_of(given: object) -> None:
     with pytest.raises(Unusable):
-        Feed(given, torch)
+        SweepLoaders(given, torch)
 
 
 def test_a_batch_is_taken_to_the_device_part_by_part() -> None:
@@ -90,12 +90,12 @@ def test_a_batch_is_taken_to_the_device_part_by_part() -> None:
     pretended = Torch()
     pretended.Tensor = Tensor
     pretended.cuda = SimpleNamespace(synchronize=lambda: sent.append(("waited", True)))
-    feed = Feed(Breaks(), pretended, "cuda")
+    feed = SweepLoaders(Breaks(), pretended, "cuda")
     feed.take({"image": Tensor(), "more": (Tensor(), ["name", Tensor()])}, True)
     assert sent == [("cuda", True)] * 3 + [("waited", True)]
 
 
 def test_on_a_machine_without_a_gpu_nothing_is_sent() -> None:
-    feed = feed_of(Counts())
+    feed = sweep_loaders(Counts())
     if feed.device is None:
         feed.take([torch.zeros(1)], True)

@@ -9,24 +9,24 @@ torch = pytest.importorskip("torch")
 from monitor.datasets import SAMPLE_S, Breaks, Computes, Counts, Empty, Stream, Waits, cannot_be_sent  # noqa: E402
 
 from tb_bottleneck.monitor.facts.cpu import usable_cores  # noqa: E402
-from tb_bottleneck.tools.loader_sweep.endless_loaders import Feed, Setting  # noqa: E402
+from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders  # noqa: E402
 from tb_bottleneck.tools.loader_sweep.sweep import (  # noqa: E402
-    Failed,
-    Measured,
     Sweep,
-    beyond,
+    SweepFailure,
+    SweepResult,
+    all_combinations,
     code,
-    grid,
     is_hopeless,
     knee,
+    next_setting,
     settings,
 )
 
-ALONE, ONE, TWO = Setting(0, False, 0), Setting(1, False, 2), Setting(2, False, 2)
+ALONE, ONE, TWO = LoaderSetting(0, False, 0), LoaderSetting(1, False, 2), LoaderSetting(2, False, 2)
 
 
-def measured(workers: int, rate: float, noise: float = 0.01, pinned: bool = False, prefetch: int = 2) -> Measured:
-    return Measured(Setting(workers, pinned, prefetch if workers else 0), rate, noise, 0.1, 100, 3.0)
+def measured(workers: int, rate: float, noise: float = 0.01, pinned: bool = False, prefetch: int = 2) -> SweepResult:
+    return SweepResult(LoaderSetting(workers, pinned, prefetch if workers else 0), rate, noise, 0.1, 100, 3.0)
 
 
 class Drawn:
@@ -39,7 +39,7 @@ class Drawn:
         self.drawing = drawing
         self.now = 0.0
 
-    def loader(self, setting: Setting) -> Iterator[int]:
+    def loader(self, setting: LoaderSetting) -> Iterator[int]:
         for letter in self.drawing:
             self.now += 0.1
             if letter == "#":
@@ -52,16 +52,16 @@ class Drawn:
     def samples_in(self, batch: object) -> int:
         return 1
 
-    def under(self, setting: Setting, seconds: float = 1.0) -> Measured | Failed:
+    def under(self, setting: LoaderSetting, seconds: float = 1.0) -> SweepResult | SweepFailure:
         return Sweep(self, seconds, lambda: self.now).measure(setting)  # type: ignore[arg-type]
 
 
 def test_the_warm_up_is_not_measured() -> None:
     found = Drawn("........#####.#.#.#.#.#.#.#.#.#").under(ONE)
-    assert isinstance(found, Measured)
+    assert isinstance(found, SweepResult)
     assert found.first_batch_s == pytest.approx(0.9)
     drawn = Drawn(".....#.#" + "#" * 30).under(ONE)
-    assert isinstance(drawn, Measured)
+    assert isinstance(drawn, SweepResult)
     assert drawn.samples_per_s == pytest.approx(10)
     assert drawn.noise == pytest.approx(0, abs=1e-6)
 
@@ -69,7 +69,7 @@ def test_the_warm_up_is_not_measured() -> None:
 def test_workers_that_take_long_to_start_still_get_their_warm_up() -> None:
     """A worker that is started anew takes seconds; its queue, filled meanwhile, was once measured as its rate."""
     found = Drawn("." * 50 + "####" + "...##" * 12).under(TWO)
-    assert isinstance(found, Measured)
+    assert isinstance(found, SweepResult)
     assert found.samples_per_s == pytest.approx(4)
 
 
@@ -79,14 +79,14 @@ def test_workers_that_deliver_together_are_measured_in_whole_rounds() -> None:
     """
     for seconds in (1.0, 1.1, 1.3):
         found = Drawn("...##" * 12).under(TWO, seconds)
-        assert isinstance(found, Measured)
+        assert isinstance(found, SweepResult)
         assert found.samples_per_s == pytest.approx(4)
 
 
 def test_a_dataset_that_ends_too_soon_is_no_figure() -> None:
-    assert isinstance(Drawn("#").under(ONE), Failed)
-    assert isinstance(Drawn("##").under(ONE), Failed)
-    assert Drawn("").under(ONE) == Failed(ONE, "the dataset gave no batch")
+    assert isinstance(Drawn("#").under(ONE), SweepFailure)
+    assert isinstance(Drawn("##").under(ONE), SweepFailure)
+    assert Drawn("").under(ONE) == SweepFailure(ONE, "the dataset gave no batch")
 
 
 def test_settings_up_to_the_cores_and_the_cores_themselves() -> None:
@@ -96,13 +96,13 @@ def test_settings_up_to_the_cores_and_the_cores_themselves() -> None:
 
 
 def test_every_combination_the_cheapest_first_and_nothing_to_prefetch_without_workers() -> None:
-    assert grid([1, 0], (4, 2), (True, False)) == [
-        Setting(0, False, 0),
-        Setting(0, True, 0),
-        Setting(1, False, 2),
-        Setting(1, False, 4),
-        Setting(1, True, 2),
-        Setting(1, True, 4),
+    assert all_combinations([1, 0], (4, 2), (True, False)) == [
+        LoaderSetting(0, False, 0),
+        LoaderSetting(0, True, 0),
+        LoaderSetting(1, False, 2),
+        LoaderSetting(1, False, 4),
+        LoaderSetting(1, True, 2),
+        LoaderSetting(1, True, 4),
     ]
 
 
@@ -124,85 +124,89 @@ def test_no_workers_is_only_named_where_nothing_else_works() -> None:
 
 def test_workers_that_wait_may_be_more_than_cores() -> None:
     rising = [measured(1, 100), measured(2, 200)]
-    assert beyond(rising, cores=2) == Setting(4, False, 2)
-    assert beyond([*rising, measured(4, 390)], cores=2) == Setting(8, False, 2)
-    assert beyond([*rising, measured(4, 220)], cores=2) is None
-    assert beyond([*rising, Failed(Setting(4, False, 2), "killed")], cores=2) == Setting(4, False, 2)
+    assert next_setting(rising, cores=2) == LoaderSetting(4, False, 2)
+    assert next_setting([*rising, measured(4, 390)], cores=2) == LoaderSetting(8, False, 2)
+    assert next_setting([*rising, measured(4, 220)], cores=2) is None
+    assert next_setting([*rising, SweepFailure(LoaderSetting(4, False, 2), "killed")], cores=2) == LoaderSetting(
+        4, False, 2
+    )
 
 
 def test_only_so_many_are_tried_unasked() -> None:
-    assert beyond([measured(8, 100), measured(16, 200)], cores=2) is None
-    assert beyond([measured(16, 100), measured(32, 200)], cores=16) == Setting(64, False, 2)
-    assert beyond([measured(32, 100), measured(64, 200)], cores=64) is None
-    assert beyond([measured(0, 100)], cores=4) is None
+    assert next_setting([measured(8, 100), measured(16, 200)], cores=2) is None
+    assert next_setting([measured(16, 100), measured(32, 200)], cores=16) == LoaderSetting(64, False, 2)
+    assert next_setting([measured(32, 100), measured(64, 200)], cores=64) is None
+    assert next_setting([measured(0, 100)], cores=4) is None
 
 
 def test_where_all_fails_with_workers_too_the_rest_is_not_tried() -> None:
-    broken = Failed(ALONE, "ValueError: broken")
+    broken = SweepFailure(ALONE, "ValueError: broken")
     assert not is_hopeless([broken]), "it may only fail outside of a worker"
-    assert is_hopeless([broken, Failed(ONE, "ValueError: broken")])
-    assert not is_hopeless([measured(0, 100), Failed(ONE, "cannot be pickled")])
+    assert is_hopeless([broken, SweepFailure(ONE, "ValueError: broken")])
+    assert not is_hopeless([measured(0, 100), SweepFailure(ONE, "cannot be pickled")])
 
 
 def test_the_line_to_use() -> None:
     assert code(ALONE) == "DataLoader(dataset, ..., num_workers=0)"
-    assert code(Setting(4, True, 2)) == (
+    assert code(LoaderSetting(4, True, 2)) == (
         "DataLoader(dataset, ..., num_workers=4, pin_memory=True, prefetch_factor=2, persistent_workers=True)"
     )
 
 
 def test_without_workers_a_dataset_that_waits_gives_one_sample_a_wait() -> None:
-    found = Sweep(Feed({"dataset": Waits(), "batch_size": 4}, torch), 0.2).measure(ALONE)
-    assert isinstance(found, Measured)
+    found = Sweep(SweepLoaders({"dataset": Waits(), "batch_size": 4}, torch), 0.2).measure(ALONE)
+    assert isinstance(found, SweepResult)
     assert 0.1 / SAMPLE_S < found.samples_per_s <= 1.02 / SAMPLE_S
 
 
-def rates(given: object, tried: list[Setting], seconds: float) -> list[float]:
-    results = [Sweep(Feed(given, torch), seconds).measure(setting) for setting in tried]
-    assert all(isinstance(one, Measured) for one in results), results
-    return [one.samples_per_s for one in results if isinstance(one, Measured)]
+def rates(given: object, tried: list[LoaderSetting], seconds: float) -> list[float]:
+    results = [Sweep(SweepLoaders(given, torch), seconds).measure(setting) for setting in tried]
+    assert all(isinstance(one, SweepResult) for one in results), results
+    return [one.samples_per_s for one in results if isinstance(one, SweepResult)]
 
 
 @pytest.mark.slow
 def test_four_workers_that_wait_give_more_samples_than_one_can_however_few_the_cores() -> None:
     """Four times as many where nothing else runs; where much does, a good deal more at least."""
-    (four,) = rates({"dataset": Waits(), "batch_size": 4}, [Setting(4, False, 2)], 0.8)
+    (four,) = rates({"dataset": Waits(), "batch_size": 4}, [LoaderSetting(4, False, 2)], 0.8)
     assert 1.5 / SAMPLE_S < four < 5 / SAMPLE_S
 
 
 @pytest.mark.slow
 def test_workers_that_compute_are_no_faster_than_their_cores() -> None:
     """Processor time is what a sample takes, so a core gives so many of them a second at the most."""
-    _, eight = rates({"dataset": Computes(), "batch_size": 2}, [ONE, Setting(8, False, 2)], 0.8)
+    _, eight = rates({"dataset": Computes(), "batch_size": 2}, [ONE, LoaderSetting(8, False, 2)], 0.8)
     assert eight <= 1.15 * max(1, usable_cores()) / SAMPLE_S
 
 
 def test_what_is_iterated_is_begun_anew() -> None:
-    found = Sweep(Feed({"dataset": Stream(), "batch_size": 2}, torch), 0.1).measure(ONE)
-    assert isinstance(found, Measured)
+    found = Sweep(SweepLoaders({"dataset": Stream(), "batch_size": 2}, torch), 0.1).measure(ONE)
+    assert isinstance(found, SweepResult)
     assert found.batches > 10
 
 
 @pytest.mark.parametrize("setting", [ALONE, ONE])
-def test_a_sample_that_raises_is_told_in_one_line(setting: Setting) -> None:
-    found = Sweep(Feed(Breaks(), torch), 0.1).measure(setting)
-    assert isinstance(found, Failed)
+def test_a_sample_that_raises_is_told_in_one_line(setting: LoaderSetting) -> None:
+    found = Sweep(SweepLoaders(Breaks(), torch), 0.1).measure(setting)
+    assert isinstance(found, SweepFailure)
     assert found.because == f"ValueError: sample 0 is broken{' (in a worker)' if setting.workers else ''}"
 
 
 def test_what_cannot_be_sent_to_a_worker_is_said_and_works_without_one() -> None:
-    feed = Feed(cannot_be_sent(), torch)
+    feed = SweepLoaders(cannot_be_sent(), torch)
     found = Sweep(feed, 0.1).measure(ONE)
-    assert isinstance(found, Failed)
+    assert isinstance(found, SweepFailure)
     assert "pickle" in found.because
-    assert isinstance(Sweep(feed, 0.05).measure(ALONE), Measured)
+    assert isinstance(Sweep(feed, 0.05).measure(ALONE), SweepResult)
 
 
 def test_an_empty_dataset_does_not_go_on_for_ever() -> None:
-    assert Sweep(Feed({"dataset": Empty()}, torch), 0.1).measure(ALONE) == Failed(ALONE, "the dataset gave no batch")
+    assert Sweep(SweepLoaders({"dataset": Empty()}, torch), 0.1).measure(ALONE) == SweepFailure(
+        ALONE, "the dataset gave no batch"
+    )
 
 
 def test_a_short_dataset_is_read_over_and_over() -> None:
-    found = Sweep(Feed({"dataset": Counts(), "batch_size": 7}, torch), 0.05).measure(ALONE)
-    assert isinstance(found, Measured)
+    found = Sweep(SweepLoaders({"dataset": Counts(), "batch_size": 7}, torch), 0.05).measure(ALONE)
+    assert isinstance(found, SweepResult)
     assert found.batches > 20

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.errors import NotFound, Unusable
-from tb_bottleneck.tools.loader_sweep.user_factory import made_by, one_line
+from tb_bottleneck.tools.loader_sweep.user_factory import call_factory, one_line
 
 
 @pytest.fixture
@@ -28,53 +28,53 @@ def write(path: Path, text: str) -> None:
 def test_by_module_from_the_current_directory(here: Path) -> None:
     write(here / "shop/__init__.py", "")
     write(here / "shop/data.py", "def make(): return 41\n")
-    assert made_by("shop.data:make") == 41
+    assert call_factory("shop.data:make") == 41
 
 
 def test_by_file_wherever_it_lies(here: Path) -> None:
     write(here / "deep/training_data.py", "from beside import answer\ndef make(): return answer\n")
     write(here / "deep/beside.py", "answer = 42\n")
-    assert made_by("deep/training_data.py:make") == 42
+    assert call_factory("deep/training_data.py:make") == 42
 
 
 def test_a_file_without_that_function_tells_what_it_has(here: Path) -> None:
     write(here / "some_data.py", "from os.path import join\ndef make_train(): ...\ndef make_test(): ...\n")
     with pytest.raises(NotFound, match=r"no function 'make'; it has make_train, make_test$"):
-        made_by("some_data.py:make")
+        call_factory("some_data.py:make")
 
 
 @pytest.mark.parametrize("factory", ["some_data", "some_data:", ":make", "make.py"])
 def test_a_name_without_a_function_is_told_the_form(here: Path, factory: str) -> None:
     with pytest.raises(NotFound, match="module:function"):
-        made_by(factory)
+        call_factory(factory)
 
 
 def test_a_file_that_is_not_there(here: Path) -> None:
     with pytest.raises(NotFound, match=r"no such file: nowhere\.py"):
-        made_by("nowhere.py:make")
+        call_factory("nowhere.py:make")
 
 
 def test_a_module_that_is_not_there(here: Path) -> None:
     with pytest.raises(NotFound, match="no module named 'nowhere'; looked in"):
-        made_by("nowhere.data:make")
+        call_factory("nowhere.data:make")
 
 
 def test_a_module_that_lacks_one_of_its_own_is_not_taken_for_absent(here: Path) -> None:
     write(here / "needs_more.py", "import surely_not_installed\n")
     with pytest.raises(Unusable, match=r"importing needs_more raised ModuleNotFoundError.*surely_not_installed"):
-        made_by("needs_more:make")
+        call_factory("needs_more:make")
 
 
 def test_a_file_named_as_a_module_that_is_loaded(here: Path) -> None:
     write(here / "json.py", "def make(): ...\n")
     with pytest.raises(NotFound, match="give the file another"):
-        made_by("json.py:make")
+        call_factory("json.py:make")
 
 
 def test_a_function_that_raises(here: Path) -> None:
     write(here / "failing_data.py", "def make(): raise KeyError('no such split')\n")
     with pytest.raises(Unusable, match=r"failing_data.py:make\(\) raised KeyError: 'no such split'"):
-        made_by("failing_data.py:make")
+        call_factory("failing_data.py:make")
 
 
 def test_an_exception_in_one_line() -> None:

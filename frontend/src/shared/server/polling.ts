@@ -1,31 +1,26 @@
-// Asks again while the server still reads the recording.
-import type { Answer } from "./api";
+// Repeats a request until the server has computed the response.
+import type { Attempt, Result } from "./result";
 
-export const AGAIN_MS = 250;
+const INTERVAL_MS = 250;
 
-interface Staged {
-  readonly state: string; // waiting | analysing | done | failed
-  readonly progress: number;
-  readonly problem: string;
-}
-
-/** The answer once it is done. `tell` hears how far it is, 0 to 1; what failed has a sentence. */
-export async function settled<T extends Staged>(
-  ask: () => Promise<Answer<T>>,
+/** The first result that is not pending. Calls `onProgress` (0 to 1) before each repetition. */
+export async function poll<T>(
+  request: () => Promise<Attempt<T>>,
   signal: AbortSignal,
-  tell: (progress: number) => void,
-): Promise<Answer<T>> {
+  onProgress: (progress: number) => void = () => undefined,
+): Promise<Result<T>> {
   for (;;) {
-    const answer = await ask();
-    if (answer.kind !== "ok" || answer.value.state === "done") return signal.aborted ? { kind: "aborted" } : answer;
-    if (answer.value.state === "failed") return { kind: "failed", message: answer.value.problem };
-    tell(answer.value.progress);
-    await rest(AGAIN_MS, signal);
+    const attempt = await request();
+    if (signal.aborted) return { kind: "aborted" };
+    if (attempt.kind !== "pending") return attempt;
+    onProgress(attempt.value.progress);
+    await pause(INTERVAL_MS, signal);
     if (signal.aborted) return { kind: "aborted" };
   }
 }
 
-export function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Resolves after the time, or as soon as the signal is aborted. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });

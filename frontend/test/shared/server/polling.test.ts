@@ -1,22 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Answer } from "../../../src/shared/server/api";
-import { settled } from "../../../src/shared/server/polling";
+import { poll } from "../../../src/shared/server/polling";
+import type { Attempt } from "../../../src/shared/server/result";
 
-const stage = (state: string, progress = 0, problem = ""): Answer<{ state: string; progress: number; problem: string }> => ({ kind: "ok", value: { state, progress, problem } });
+const pending = (progress: number): Attempt<string> => ({ kind: "pending", value: { state: "analysing", progress } });
+const never = new AbortController().signal;
 
-test("it is asked again until the answer is done, and how far it is, is told", async () => {
-  const answers = [stage("waiting"), stage("analysing", 0.5), stage("done", 1)];
-  const told: number[] = [];
-  const found = await settled(async () => answers.shift()!, new AbortController().signal, (progress) => told.push(progress));
-  assert.deepEqual([found.kind, told, answers.length], ["ok", [0, 0.5], 0]);
+test("a request is repeated until it is not pending, with its progress", async () => {
+  const attempts: Attempt<string>[] = [pending(0), pending(0.5), { kind: "ok", value: "done" }];
+  const progressed: number[] = [];
+  const result = await poll(async () => attempts.shift()!, never, (progress) => progressed.push(progress));
+  assert.deepEqual([result, progressed, attempts.length], [{ kind: "ok", value: "done" }, [0, 0.5], 0]);
 });
 
-test("what failed says why, and what is no longer wanted is asked for no more", async () => {
-  const never = new AbortController().signal;
-  assert.deepEqual(await settled(async () => stage("failed", 0, "No such file."), never, () => undefined), { kind: "failed", message: "No such file." });
-  const leaving = new AbortController();
-  let asked = 0;
-  const found = settled(async () => (asked++, stage("waiting")), leaving.signal, () => leaving.abort());
-  assert.deepEqual([await found, asked], [{ kind: "aborted" }, 1]);
+test("a failure ends the repetition, and so does a cancelled request", async () => {
+  const failure = { kind: "failed", message: "No such file." } as const;
+  assert.deepEqual(await poll(async () => failure, never), failure);
+  const controller = new AbortController();
+  let requests = 0;
+  const result = poll(async () => (requests++, pending(0)), controller.signal, () => controller.abort());
+  assert.deepEqual([await result, requests], [{ kind: "aborted" }, 1]);
 });

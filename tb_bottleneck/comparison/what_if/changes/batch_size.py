@@ -4,14 +4,14 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.kernel_scaling import KERNELS, LARGE_COPY_BYTES, SHORTEST_KERNEL_NS
+from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_COPY_BYTES, SHORTEST_KERNEL_NS
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats
 
 MAX_SAMPLES = 1 << 30
@@ -67,7 +67,7 @@ def change_batch_size(recording: Recording, samples: int) -> Change:
 def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estimate) -> Floats:
     ops = recording.trace.device_ops
     length = np.maximum(ops.end - ops.start, 1).astype(np.float64)
-    kernels = np.isin(ops.work, KERNELS)
+    kernels = np.isin(ops.work, COMPUTE_KERNELS)
     copies = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY))
     start = np.minimum(length, SHORTEST_KERNEL_NS)
     in_proportion = (start + (length - start) * grows) / length

@@ -7,7 +7,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.loader_throughput import workers_are_behind
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.loader import SINGLE, fetches, loader_iterator
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.loader import BATCH_HANDOVER_NS
 from tb_bottleneck.units import share_text
@@ -43,7 +43,7 @@ def change_workers(recording: Recording, number: int) -> Change:
     if not len(rows_in_window):
         raise CannotPredict("No batch was fetched in the recorded steps.")
     durations = events.duration[rows_in_window]
-    in_training_process = iterator.text == SINGLE
+    in_training_process = iterator.text == SINGLE_PROCESS_ITERATOR
     if not in_training_process and not workers_are_behind(recording):
         raise CannotPredict("The workers already keep up, so their maximum speed is unknown.")
     now = 0 if in_training_process else _workers_now(recording)

@@ -1,15 +1,15 @@
-"""Traffic on the PCIe link: from byte counters where the driver has them, else measured by the driver, which is slow.
+"""Traffic on the PCIe link, from the driver's byte counters, or from its slow measurement if it has none.
 
-Newer drivers count bytes (fields 197 and 198). nvmlDeviceGetPcieThroughput counts over 20 ms for each direction while
-the caller waits, so it is used sparingly; its unit is KB/s.
+Newer drivers count bytes (fields 197 and 198). nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is
+called rarely; its unit is KB/s.
 """
 
 import time
 from collections.abc import Mapping
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
 from tb_bottleneck.monitor.samplers.nvml.driver import NvmlDriver
-from tb_bottleneck.monitor.samplers.nvml.parse import number_of
+from tb_bottleneck.monitor.samplers.nvml.parse import as_number
 from tb_bottleneck.monitor.samplers.rates import Clock, Rates
 
 SLOW_S = 10.0
@@ -19,7 +19,7 @@ _KB = 1000.0
 _EARLY = 0.1
 
 
-class Traffic:
+class PcieTraffic:
     """Bytes per second from and to each GPU."""
 
     signals = ("pcie_sent", "pcie_received")
@@ -31,13 +31,13 @@ class Traffic:
         self._no_counters: set[str] = set()
         self._slow_at: dict[str, float] = {}
 
-    def ask(self, driver: NvmlDriver, gpu: Gpu) -> Mapping[str, float]:
-        """From counters nothing at the first call. Raises Refused."""
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """Returns nothing at the first call with counters. Raises DriverError."""
         if gpu.uuid not in self._no_counters:
             try:
                 counted = {signal: driver.field(gpu.board, field) for signal, field in _FIELDS.items()}
-            except Refused as refusal:
-                if not refusal.lasting:
+            except DriverError as error:
+                if not error.lasting:
                     raise
                 self._no_counters.add(gpu.uuid)
             else:
@@ -47,6 +47,6 @@ class Traffic:
             return {}
         self._slow_at[gpu.uuid] = now + SLOW_S * (1 - _EARLY)
         return {
-            signal: number_of(driver.call("nvmlDeviceGetPcieThroughput", gpu.board, counter)) * _KB
+            signal: as_number(driver.call("nvmlDeviceGetPcieThroughput", gpu.board, counter)) * _KB
             for signal, counter in _COUNTERS.items()
         }

@@ -5,11 +5,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.facts.pcie_link import Link
+from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
 from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi
-from tb_bottleneck.monitor.samplers.amd.queries import questions
-from tb_bottleneck.monitor.samplers.gpu_driver import Refused
-from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
+from tb_bottleneck.monitor.samplers.amd.queries import queries
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
+from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 from tb_bottleneck.schema.signals import SERIES
 
 
@@ -62,12 +62,12 @@ def made_up(power: object = 601) -> ModuleType:
 
 
 @pytest.fixture
-def gpus(monkeypatch: pytest.MonkeyPatch) -> Gpus[AmdSmi]:
+def gpus(monkeypatch: pytest.MonkeyPatch) -> GpuSampler[AmdSmi]:
     monkeypatch.setitem(sys.modules, "amdsmi", made_up())
-    return Gpus(AmdSmi(), questions(), list)
+    return GpuSampler(AmdSmi(), queries(), list)
 
 
-def test_an_mi300x_in_our_units(gpus: Gpus[AmdSmi]) -> None:
+def test_an_mi300x_in_our_units(gpus: GpuSampler[AmdSmi]) -> None:
     assert {reading.name: reading.value for reading in gpus.read()} == pytest.approx(
         {
             "gpu_utilisation": 0.88,
@@ -92,10 +92,10 @@ def test_an_mi300x_in_our_units(gpus: Gpus[AmdSmi]) -> None:
     )
 
 
-def test_what_it_does_not_tell_has_a_reason(gpus: Gpus[AmdSmi]) -> None:
+def test_what_it_does_not_tell_has_a_reason(gpus: GpuSampler[AmdSmi]) -> None:
     list(gpus.read())
     assert gpus.missing() == {
-        "memory_utilisation": "this GPU does not tell umc_activity",
+        "memory_utilisation": "this GPU does not report umc_activity",
         "other_processes": "the driver did not answer (AMD SMI: NO_PERM)",
     }
 
@@ -104,7 +104,7 @@ def test_an_older_card_tells_a_mean_power(monkeypatch: pytest.MonkeyPatch) -> No
     module = made_up()
     module.amdsmi_get_power_info = lambda handle: {"current_socket_power": "N/A", "average_socket_power": 230}
     monkeypatch.setitem(sys.modules, "amdsmi", module)
-    readings = Gpus(AmdSmi(), questions(), list).read()
+    readings = GpuSampler(AmdSmi(), queries(), list).read()
     assert [reading.value for reading in readings if reading.name == "power"] == [230]
 
 
@@ -129,23 +129,23 @@ def test_a_lost_driver_is_told_apart(monkeypatch: pytest.MonkeyPatch, words: str
     smi = AmdSmi()
     smi.open()
     uuid = smi.gpus()[0].uuid
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(DriverError) as refusal:
         smi.call("amdsmi_get_gpu_activity", uuid)
     assert refusal.value.lost
 
 
 def test_without_the_library_all_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "amdsmi", None)
-    gpus = Gpus(AmdSmi(), questions(), list)
+    gpus = GpuSampler(AmdSmi(), queries(), list)
     assert list(gpus.read()) == []
     assert "amdsmi" in gpus.missing()["power"]
 
 
 def test_every_signal_is_declared() -> None:
-    assert {signal for question in questions() for signal in question.signals} <= SERIES.keys()
+    assert {signal for question in queries() for signal in question.signals} <= SERIES.keys()
 
 
-def test_its_link_becomes_a_fact(gpus: Gpus[AmdSmi]) -> None:
-    link = Link()
-    link.hear(list(gpus.read()))
+def test_its_link_becomes_a_fact(gpus: GpuSampler[AmdSmi]) -> None:
+    link = PcieLinkFacts()
+    link.add_readings(list(gpus.read()))
     assert link.facts() == {"link_generation": 4, "link_width": 16, "link_generation_max": 5, "link_width_max": 16}

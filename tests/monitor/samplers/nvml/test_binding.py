@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from tb_bottleneck.monitor.samplers.gpu_driver import Gpu, Refused
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
 from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
 
 UUID = "GPU-aaaaaaaa-0000"
@@ -44,7 +44,7 @@ def raising(code: int):
 
 
 def test_a_gpu_is_listed_with_its_place_on_the_bus(nvml: Nvml) -> None:
-    assert nvml.gpus() == [Gpu(UUID, UUID, "NVIDIA H200", "0001:c1:00")]
+    assert nvml.gpus() == [GpuDevice(UUID, UUID, "NVIDIA H200", "0001:c1:00")]
 
 
 def test_a_partitioned_gpu_is_listed_by_its_instances(nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_a_neighbour_that_the_driver_has_lost_does_not_cost_us_our_own(
     pretend(monkeypatch, nvmlDeviceGetCount=lambda: 2, nvmlDeviceGetHandleByIndex=handle)
     assert [gpu.uuid for gpu in nvml.gpus()] == [UUID]
     pretend(monkeypatch, nvmlDeviceGetCount=lambda: 1)
-    with pytest.raises(Refused, match="lost the GPU"):
+    with pytest.raises(DriverError, match="lost the GPU"):
         nvml.gpus()
 
 
@@ -112,13 +112,13 @@ def test_errors_become_refusals(
 ) -> None:
     pretend(monkeypatch, nvmlDeviceGetPowerUsage=raising(code))
     nvml.gpus()
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(DriverError) as refusal:
         nvml.call("nvmlDeviceGetPowerUsage", UUID)
     assert (refusal.value.lasting, refusal.value.lost) == (lasting, lost)
 
 
 def test_a_call_that_this_pynvml_lacks_is_refused_for_good(nvml: Nvml) -> None:
-    with pytest.raises(Refused, match="does not know nvmlDeviceGetWhatever"):
+    with pytest.raises(DriverError, match="has no nvmlDeviceGetWhatever"):
         nvml.call("nvmlDeviceGetWhatever", UUID)
 
 
@@ -147,7 +147,7 @@ def test_a_counter_of_32_bits_would_wrap_twelve_times_a_second_so_it_is_refused(
 ) -> None:
     pretend(monkeypatch, nvmlDeviceGetFieldValues=field(pynvml.NVML_VALUE_TYPE_UNSIGNED_INT, uiVal=12345))
     nvml.gpus()
-    with pytest.raises(Refused, match="32 bits"):
+    with pytest.raises(DriverError, match="32 bits"):
         nvml.field(UUID, 197)
     assert nvml.field(UUID, pynvml.NVML_FI_DEV_MEMORY_TEMP) == 12345, "a temperature is no counter"
 
@@ -156,14 +156,14 @@ def test_a_field_has_an_error_of_its_own(nvml: Nvml, monkeypatch: pytest.MonkeyP
     refused = field(pynvml.NVML_VALUE_TYPE_DOUBLE, pynvml.NVML_ERROR_NOT_SUPPORTED)
     pretend(monkeypatch, nvmlDeviceGetFieldValues=refused)
     nvml.gpus()
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(DriverError) as refusal:
         nvml.field(UUID, 138, 0xFFFFFFFF)
     assert refusal.value.lasting
 
 
 def test_without_a_library_the_words_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, nvmlInit=raising(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND))
-    with pytest.raises(Refused, match="no NVIDIA driver was found"):
+    with pytest.raises(DriverError, match="no NVIDIA driver was found"):
         Nvml().open()
 
 
@@ -221,7 +221,7 @@ def test_metrics_come_with_the_second_sample_and_samples_are_given_back(
 
 def test_a_gpu_before_hopper_has_none(nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
     Metrics(monkeypatch, supported=False)
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(DriverError) as refusal:
         nvml.performance(nvml.gpus()[0], (2,))
     assert refusal.value.lasting
 
@@ -234,7 +234,7 @@ def test_a_permission_that_goes_away_while_it_runs_leaks_nothing(nvml: Nvml, mon
     nvml.performance(gpu, (2,))
     metrics.fails = pynvml.NVML_ERROR_NO_PERMISSION
     for _ in range(3):
-        with pytest.raises(Refused, match="administrators"):
+        with pytest.raises(DriverError, match="administrators"):
             nvml.performance(gpu, (2,))
     nvml.close()
     assert metrics.held == 0

@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 from monitor.samplers.replay import Replay
 
-from tb_bottleneck.monitor.samplers.gpu_sampler import Gpus
+from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 from tb_bottleneck.monitor.samplers.nvml.other_processes import OtherProcesses, OtherWork
-from tb_bottleneck.monitor.samplers.nvml.pcie_traffic import Traffic
-from tb_bottleneck.monitor.samplers.nvml.queries import questions
+from tb_bottleneck.monitor.samplers.nvml.pcie_traffic import PcieTraffic
+from tb_bottleneck.monitor.samplers.nvml.queries import queries
 from tb_bottleneck.schema.signals import SERIES
 
 
@@ -22,14 +22,14 @@ class Clock:
         return self.now
 
 
-def sampler(replay: Replay, clock: Clock) -> Gpus[Replay]:
+def sampler(replay: Replay, clock: Clock) -> GpuSampler[Replay]:
     remade = {OtherProcesses: lambda: OtherProcesses(lambda: {4242}), OtherWork: lambda: OtherWork(lambda: {4242})}
-    remade[Traffic] = lambda: Traffic(clock)
-    asked = [remade.get(type(one), lambda one=one: one)() for one in questions()]
-    return Gpus(replay, asked, lambda gpus: gpus[:1], clock)
+    remade[PcieTraffic] = lambda: PcieTraffic(clock)
+    asked = [remade.get(type(one), lambda one=one: one)() for one in queries()]
+    return GpuSampler(replay, asked, lambda gpus: gpus[:1], clock)
 
 
-def values(gpus: Gpus[Replay]) -> dict[str, float]:
+def values(gpus: GpuSampler[Replay]) -> dict[str, float]:
     return {reading.name: reading.value for reading in gpus.read()}
 
 
@@ -83,7 +83,7 @@ def test_rates_and_metrics_between_two_moments_come_with_the_second() -> None:
 
 
 def test_every_signal_is_declared_and_asked_for_once() -> None:
-    signals = [signal for question in questions() for signal in question.signals]
+    signals = [signal for question in queries() for signal in question.signals]
     assert set(signals) <= SERIES.keys()
     assert len(signals) == len(set(signals))
 
@@ -134,7 +134,7 @@ def test_what_changes_seldom_is_asked_seldom() -> None:
 
 def test_a_list_of_processes_without_our_own_says_nothing_of_others() -> None:
     replay, clock = Replay("h200.json"), Clock()
-    gpus = Gpus(replay, [OtherProcesses(lambda: {1}), OtherWork(lambda: {1})], lambda gpus: gpus[:1], clock)
+    gpus = GpuSampler(replay, [OtherProcesses(lambda: {1}), OtherWork(lambda: {1})], lambda gpus: gpus[:1], clock)
     assert values(gpus) == {}
     assert "container" in gpus.missing()["other_processes"]
     assert "container" in gpus.missing()["other_processes_utilisation"]

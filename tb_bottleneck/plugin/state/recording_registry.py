@@ -1,0 +1,53 @@
+"""The reports of all recordings: traces, which worker processes analyse, and telemetry, which the server reads."""
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
+from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.sources.logdir import Recording
+
+
+class RecordingRegistry:
+    """Any thread may call every method."""
+
+    def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry) -> None:
+        self._analyses = analyses
+        self._telemetry = telemetry
+        self._wanted: tuple[Recording, ...] = ()
+
+    def want(self, recordings: Iterable[Recording]) -> None:
+        """Makes these the only recordings to analyse."""
+        self._wanted = wanted = tuple(recordings)
+        self._analyses.want(recording for recording in wanted if not recording.is_telemetry)
+        self._telemetry.want(recording for recording in wanted if recording.is_telemetry)
+
+    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
+        """Returns the recording's progress, and its digest once there is one."""
+        return (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
+
+    def report(self, recording: Recording) -> Report | AnalysisState:
+        """Returns the recording's report, joined with the reports of the other evidence source beside it that exist
+        already; or how far the analysis is."""
+        report = self._own_report(recording)
+        if isinstance(report, AnalysisState):
+            return report
+        from tb_bottleneck.report.cross_check import join  # imports the rules
+
+        directory = _directory(recording)
+        others = [self._own_report(other) for other in self._other_source(recording)]
+        return join([(directory, report), *((directory, other) for other in others if isinstance(other, Report))])[0]
+
+    def _own_report(self, recording: Recording) -> Report | AnalysisState:
+        return (self._telemetry if recording.is_telemetry else self._analyses).report(recording)
+
+    def _other_source(self, recording: Recording) -> list[Recording]:
+        """Returns the analysed recordings of the other evidence source in the same directory."""
+        others = [other for other in self._wanted if other.is_telemetry != recording.is_telemetry]
+        near = [other for other in others if _directory(other) == _directory(recording)]
+        return [other for other in near if self.look(other)[1] is not None]
+
+
+def _directory(recording: Recording) -> str:
+    return PurePath(recording.path).parent.as_posix()

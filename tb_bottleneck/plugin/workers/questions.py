@@ -1,0 +1,142 @@
+"""Questions about recordings, as the server sends them to the process that answers them.
+
+A question is a frozen value: equal questions have equal answers, so a question is also the key of its cached reply. It
+names each file with its modification time and size. A file that was replaced therefore makes a new question.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from tb_bottleneck.sources.logdir import Recording
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """A trace in one state of its content."""
+
+    id: str
+    path: str
+    mtime_ns: int
+    size: int
+
+    @classmethod
+    def of(cls, id_: str, recording: Recording) -> "TraceFile":
+        """Returns the trace of this recording."""
+        return cls(id_, recording.path, recording.mtime_ns, recording.size)
+
+
+@dataclass(frozen=True)
+class TelemetryFile:
+    """An event file of the monitor in one state of its content."""
+
+    path: str
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class ComparedRecording:
+    """A trace with the telemetry of the same run, under the name that a comparison shows."""
+
+    name: str
+    trace: TraceFile
+    telemetry: tuple[TelemetryFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class TimelineQuestion:
+    """A range of a trace's timeline; an end that is None is the recording's own."""
+
+    trace: TraceFile
+    begin_ns: float | None = None
+    end_ns: float | None = None
+    pixels: float | None = None
+
+
+@dataclass(frozen=True)
+class TablesQuestion:
+    """The tables of a trace's judged window."""
+
+    trace: TraceFile
+
+
+@dataclass(frozen=True)
+class SliceQuestion:
+    """A range of a trace as a trace of its own; an end that is None is the recording's own."""
+
+    trace: TraceFile
+    begin_ns: float | None = None
+    end_ns: float | None = None
+
+
+@dataclass(frozen=True)
+class CompareQuestion:
+    """Recording A against recording B."""
+
+    a: ComparedRecording
+    b: ComparedRecording
+
+
+@dataclass(frozen=True)
+class SeriesQuestion:
+    """Several recordings, in the order given."""
+
+    recordings: tuple[ComparedRecording, ...]
+
+
+@dataclass(frozen=True)
+class WhatIfQuestion:
+    """A recording under other conditions; a condition that is None stays as it was recorded."""
+
+    recording: ComparedRecording
+    device: str | None = None
+    workers: int | None = None
+    batch: int | None = None
+    precision: str | None = None
+    link: str | None = None
+
+
+RecordingQuestion: TypeAlias = (
+    TimelineQuestion | TablesQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
+)
+
+_TYPES: Mapping[str, type[RecordingQuestion]] = {
+    cls.__name__: cls
+    for cls in (TimelineQuestion, TablesQuestion, SliceQuestion, CompareQuestion, SeriesQuestion, WhatIfQuestion)
+}
+
+
+def encode(question: RecordingQuestion) -> bytes:
+    """Returns the question as JSON. Paths that are not valid Unicode survive the round trip."""
+    return json.dumps({"type": type(question).__name__, "fields": asdict(question)}).encode()
+
+
+def decode(payload: bytes) -> RecordingQuestion:
+    """Returns the question that `encode` wrote.
+
+    Raises:
+        ValueError, KeyError, TypeError: the payload is not such a question.
+    """
+    question = json.loads(payload)
+    fields = {name: _FIELD_DECODERS.get(name, _unchanged)(value) for name, value in question["fields"].items()}
+    return _TYPES[question["type"]](**fields)
+
+
+def _compared_recording(fields: Mapping[str, Any]) -> ComparedRecording:
+    telemetry = tuple(TelemetryFile(**file) for file in fields["telemetry"])
+    return ComparedRecording(fields["name"], TraceFile(**fields["trace"]), telemetry)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+_FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
+    "trace": lambda fields: TraceFile(**fields),
+    "a": _compared_recording,
+    "b": _compared_recording,
+    "recording": _compared_recording,
+    "recordings": lambda rows: tuple(map(_compared_recording, rows)),
+}
+"""Fields that hold a value of one of the classes above; all other fields are JSON scalars."""

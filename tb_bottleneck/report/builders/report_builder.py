@@ -1,0 +1,278 @@
+"""Builds a report from finished inputs. Trace and telemetry differ only in the texts and in the inputs they provide."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from string import Template
+
+from tb_bottleneck.attribution.account import Account
+from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
+from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.report.builders.predictions import (
+    ReplayFailed,
+    lowered_severity,
+    plan_rows,
+    replay_check,
+    simulated_speedup,
+    why_not_simulated,
+)
+from tb_bottleneck.report.builders.provenance import Origin
+from tb_bottleneck.report.builders.source_texts import Context, SourceTexts, figures
+from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.units import bytes_text, duration_text, share_text
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The recording that a report is about."""
+
+    run: str
+    source: str
+    evidence_source: str  # trace | telemetry
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The verdicts of all regimes, the answer drawn from them, and the confidence in it."""
+
+    verdicts: tuple[AnyVerdict, ...]
+    answer: Conclusion
+    confidence: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a run with one dominant regime: [begin, end) in ns since 1970, `share` of the phase."""
+
+    begin: int
+    end: int
+    regime: Regime
+    share: float
+    severity: str
+
+
+def unreadable_report(identity: Identity, code: str, error: str) -> pb.Report:
+    """Returns the report of a file that could not be read or judged."""
+    return _report(identity, health=pb.Health(status="unreadable", reasons=[_reason(code, {"error": error})]))
+
+
+def build_report(
+    identity: Identity,
+    texts: SourceTexts,
+    origin: Origin,
+    defects: Sequence[Defect],
+    *,
+    window: Window | None = None,
+    account: Account | None = None,
+    diagnosis: Diagnosis | None = None,
+    prediction: Prediction | ReplayFailed | None = None,
+    phases: Sequence[Phase] = (),
+    latest_phase_only: bool = False,
+) -> pb.Report:
+    """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
+
+    `prediction` is ReplayFailed if the replay raised an error, None if nothing was replayed. `latest_phase_only` means
+    that window, account and diagnosis are about the last of the phases.
+    """
+    device = origin.device
+    report = _report(
+        identity,
+        rank=origin.rank,
+        world_size=origin.world_size,
+        device=pb.Device(name=device.name, kind=device.kind, index=device.index, count=device.count),
+        health=_health(defects),
+        phases=[_phase(phase, texts) for phase in phases],
+    )
+    if window is None:
+        return report
+    report.window.CopyFrom(_window(window))
+    report.account.extend(_account(account, window.steps) if account is not None else ())
+    if diagnosis is None:
+        return report
+    writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction)
+    report.verdict.CopyFrom(writer.verdict(latest_phase_only))
+    report.regimes.extend(map(writer.regime_verdict, diagnosis.verdicts))
+    report.findings.extend(writer.finding(*named) for named in causes_by_cost(diagnosis, texts))
+    report.plan.extend(plan_rows(prediction) if isinstance(prediction, Prediction) else ())
+    if prediction is not None:
+        report.replay.CopyFrom(replay_check(prediction))
+    return report
+
+
+def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVerdict, AnyCause]]:
+    """Returns the causes in the order of the findings: those of the answer's regime first, then the costliest.
+
+    A cause that several regimes name with the same texts, such as too few cores, is listed once.
+    """
+    named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
+    named.sort(key=lambda pair: (pair[0].regime != diagnosis.answer.regime, -pair[1].cost_share))
+    by_advice: dict[int, tuple[AnyVerdict, AnyCause]] = {}
+    for verdict, cause in named:
+        by_advice.setdefault(id(texts.advice(verdict.regime, cause.name)), (verdict, cause))
+    return list(by_advice.values())
+
+
+def _report(identity: Identity, **parts: object) -> pb.Report:
+    source = identity.evidence_source
+    names = {"run": identity.run, "source": identity.source, "witness": source, "evidence_source": source}
+    return pb.Report(schema=SCHEMA, **names, **parts)  # type: ignore[arg-type]
+
+
+def _health(defects: Sequence[Defect]) -> pb.Health:
+    """A fatal defect makes the recording incomplete, any other degrades it."""
+    fatal = any(defect.fatal for defect in defects)
+    status = "incomplete" if fatal else "degraded" if defects else "ok"
+    return pb.Health(status=status, reasons=[_reason(defect.code, defect.facts) for defect in defects])
+
+
+def _reason(code: str, facts: Mapping[str, float | str]) -> pb.HealthReason:
+    """Fills the figures of a defect into its text."""
+    advice = health_advice(code)
+    values = {name: _fact_text(name, value) for name, value in facts.items()}
+    return pb.HealthReason(code=code, detail=advice.detail.safe_substitute(values), fix=advice.fix)
+
+
+def _fact_text(name: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    if name == "share":
+        return share_text(value)
+    return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
+
+
+def _window(window: Window) -> pb.Window:
+    message = pb.Window(
+        steps=window.steps,
+        basis=window.basis,
+        begin_ns=float(window.begin),
+        end_ns=float(window.end),
+        step_times_ns=window.step_times,
+    )
+    if window.spread is not None:
+        p10, median, p90 = window.spread
+        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90))
+    return message
+
+
+def _account(account: Account, steps: int) -> Iterable[pb.AccountRow]:
+    """One row for each regime, in the order of REGIMES."""
+    for regime in REGIMES:
+        yield pb.AccountRow(
+            regime=regime,
+            share=account.share(regime),
+            ns_per_step=account.ns[regime] / max(steps, 1),
+            title=regime.label,
+            meaning=regime_advice(regime).meaning,
+        )
+
+
+def _phase(phase: Phase, texts: SourceTexts) -> pb.Phase:
+    return pb.Phase(
+        begin_ns=float(phase.begin),
+        end_ns=float(phase.end),
+        regime=phase.regime,
+        share=phase.share,
+        severity=phase.severity,
+        title=texts.title(phase.regime, phase.severity),
+    )
+
+
+@dataclass(frozen=True)
+class _DiagnosisWriter:
+    """Writes the parts of the report that depend on the verdicts."""
+
+    diagnosis: Diagnosis
+    texts: SourceTexts
+    context: Context
+    prediction: Prediction | ReplayFailed | None
+
+    def verdict(self, latest_phase_only: bool) -> pb.Verdict:
+        answer, severity = self.diagnosis.answer, self.diagnosis.answer.severity
+        if isinstance(self.prediction, Prediction):
+            causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
+            severity = lowered_severity(severity, causes, self.prediction)
+        headline = self.texts.headline(answer, self.diagnosis.verdicts, self.context)
+        if latest_phase_only:
+            headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
+        return pb.Verdict(
+            regime=answer.regime,
+            share=answer.share,
+            severity=severity,
+            confidence=self.diagnosis.confidence,
+            headline=headline,
+            title=self.texts.title(Regime(answer.regime), answer.severity),
+        )
+
+    def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:
+        judgement = verdict.judgement
+        if judgement.status == BROKEN:
+            because = self.texts.rule_failed
+        else:
+            values = self.context.values(judgement.share) | self.texts.because_values(verdict)
+            because = self.texts.because(verdict).safe_substitute(values).strip()
+        return pb.RegimeVerdict(
+            regime=verdict.regime,
+            status=judgement.status,
+            share=judgement.share,
+            because=because,
+            title=verdict.regime.label,
+        )
+
+    def finding(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:
+        advice = self.texts.advice(verdict.regime, cause.name)
+        code = advice.code.safe_substitute(figures(verdict.facts))
+        return pb.Finding(
+            cause=cause.name,
+            regime=verdict.regime,
+            cost_share=cause.cost_share,
+            speedup=self._speedup(verdict, cause),
+            evidence=list(self._evidence(verdict, cause)),
+            fix=pb.Fix(summary=advice.summary, code=code, confirm=advice.confirm),
+            title=advice.title,
+        )
+
+    def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
+        """The simulated gain of the cause; without one a bound, with the reason."""
+        bound = _bound(min(verdict.judgement.recoverable, cause.cost_share), cause.bounded)
+        if not isinstance(self.prediction, Prediction):
+            return bound
+        if cause.name in self.prediction.gains:
+            return simulated_speedup(cause.name, self.prediction)
+        if self.prediction.check.trusted:
+            bound.because = why_not_simulated(cause.name, self.context.device_kind == "cpu")
+        return bound
+
+    def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
+        """Optional lines are left out if their measure is missing."""
+        for line in self.texts.evidence_lines(verdict.regime, cause):
+            fact = verdict.facts[line.measure]
+            if not (line.optional and isinstance(fact, Missing)):
+                label = Template(line.label).safe_substitute(each=self.context.each)
+                yield _evidence_row(pb.Evidence(label=label, compared_with=line.compared_with), fact)
+
+
+def _bound(recoverable: float, bounded: bool) -> pb.Speedup:
+    """An upper bound: at best the recoverable share of the time is saved, at worst nothing."""
+    if not bounded or not 0 < recoverable < 1:
+        return pb.Speedup(expected=1, low=1, high=1, basis="none")
+    best = 1 / (1 - recoverable)
+    return pb.Speedup(expected=best, low=1, high=best, basis="bound")
+
+
+def _evidence_row(row: pb.Evidence, fact: Measure | Missing) -> pb.Evidence:
+    if isinstance(fact, Missing):
+        row.unit, row.text, row.compared_with = "text", f"not known: {fact.because}", ""
+    elif fact.unit == "text":
+        row.unit, row.text = "text", fact.text
+    elif math.isfinite(fact.value):
+        row.unit, row.value = fact.unit, fact.value
+    if isinstance(fact, Measure) and fact.begin is not None and fact.end is not None:
+        row.begin_ns, row.end_ns = float(fact.begin), float(fact.end)
+    return row

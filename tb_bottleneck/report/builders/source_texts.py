@@ -1,0 +1,87 @@
+"""The interface for the texts of one evidence source, and the values that their templates are filled with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from string import Template
+from typing import Protocol
+
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
+from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.units import share_text
+
+
+@dataclass(frozen=True)
+class Context:
+    """Facts of the recording that every template may use."""
+
+    device_kind: str
+    device_name: str
+    window: Window
+
+    @property
+    def each(self) -> str:
+        """The unit of evidence: per step, or in all if the recording was not cut into steps."""
+        return "in all" if self.window.basis == "whole" else "per step"
+
+    def values(self, share: float) -> dict[str, str]:
+        """Returns the values for a template about this share of the window."""
+        return {
+            "share": share_text(share),
+            "device": "CPU" if self.device_kind == "cpu" else "GPU",
+            "idle_device": self.device_name or "A GPU",
+            "per": "the recorded time" if self.window.basis == "whole" else "each step",
+        }
+
+
+class SourceTexts(Protocol):
+    """The texts of one evidence source."""
+
+    @property
+    def rule_failed(self) -> str:
+        """The sentence about a rule that raised an error."""
+        ...
+
+    def title(self, regime: Regime, severity: str) -> str:
+        """Returns the label of a regime in a verdict of this severity."""
+        ...
+
+    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+        """Returns the headline of the report."""
+        ...
+
+    def latest_phase(self, headline: str, length_ns: int) -> str:
+        """Returns the headline of a report about the last phase of a run."""
+        ...
+
+    def because(self, verdict: AnyVerdict) -> Template:
+        """Returns the reason for the judgement of a regime."""
+        ...
+
+    def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
+        """Returns the values for `because`, beyond those of the context."""
+        ...
+
+    def advice(self, regime: Regime, cause: str) -> CauseAdvice:
+        """Returns the texts of a cause."""
+        ...
+
+    def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
+        """Returns the lines of evidence to show for a cause."""
+        ...
+
+
+_FORMATS: dict[str, Callable[[Measure], str]] = {
+    "count": lambda measure: f"{measure.value:,.0f}",
+    "share": lambda measure: share_text(measure.value),
+    "text": lambda measure: measure.text,
+}
+
+
+def figures(facts: Mapping[str, Measure | Missing]) -> dict[str, str]:
+    """Returns the counts, shares and texts among the facts, formatted for templates."""
+    known = {name: fact for name, fact in facts.items() if isinstance(fact, Measure) and fact.unit in _FORMATS}
+    return {name: _FORMATS[fact.unit](fact) for name, fact in known.items()}

@@ -1,0 +1,62 @@
+"""The inputs of a report that come from telemetry: origin, window and confidence."""
+
+from collections.abc import Sequence
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
+from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE
+from tb_bottleneck.report.builders.provenance import MAX_NAME, Device, Origin
+from tb_bottleneck.report.builders.window import Window, longest_of_neighbours, spread_of
+
+# For more than low confidence: traceml's minimum (diagnostics/step_time/policy.py).
+MIN_TELEMETRY_STEPS = 20
+_INT32 = 1 << 31
+
+
+def telemetry_origin(recording: TelemetryRecording) -> Origin:
+    """Returns the origin of telemetry, from the context of the run."""
+    rank, world_size = recording.fact("rank"), recording.fact("world_size")
+    name, kind = recording.facts.get("device_name"), recording.facts.get("device_kind")
+    known = kind if kind in ("cuda", "rocm", "cpu", "xpu") else "cuda" if recording.on_device else "cpu"
+    kind = "cuda" if recording.on_device and known == "cpu" else known
+    return Origin(
+        rank=int(rank) if rank is not None and 0 <= rank < _INT32 else None,
+        world_size=int(world_size) if world_size is not None and 0 < world_size < _INT32 else None,
+        device=Device(
+            name=name[:MAX_NAME] if isinstance(name, str) and known == kind else "",
+            kind=kind,
+            count=max(len(recording.telemetry.devices), 1),
+        ),
+    )
+
+
+def telemetry_window(recording: TelemetryRecording) -> Window:
+    """Returns the judged window of telemetry."""
+    grid, steps = recording.windows.grid, len(recording.steps)
+    _, highest, mean = recording.windows.highest("wall")
+    return Window(
+        steps=steps,
+        basis="step_clock" if steps else "whole",
+        begin=int(grid.begin),
+        end=int(grid.edges[-1]),
+        spread=spread_of(mean) if len(mean) else None,
+        step_times=longest_of_neighbours(highest) if len(mean) else (),
+    )
+
+
+def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], answer: Conclusion) -> str:
+    """Returns medium or low: telemetry sees steps only from outside.
+
+    It is low with few steps, with any defect, with much unexplained time, and for the device's own work if no counters
+    tell its limit.
+    """
+    limit_known = answer.regime not in DEVICE_REGIMES or recording.bounds.counters
+    unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")
+    in_doubt = isinstance(unexplained, Missing) or unexplained.value > LARGE_UNEXPLAINED_SHARE
+    in_doubt = answer.regime == Regime.UNEXPLAINED or (in_doubt and answer.regime != Regime.GPU_UNUSED)
+    enough = len(recording.steps) >= MIN_TELEMETRY_STEPS
+    return "medium" if enough and limit_known and not in_doubt and not defects else "low"

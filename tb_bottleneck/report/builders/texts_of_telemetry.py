@@ -1,0 +1,83 @@
+"""The texts of reports about telemetry."""
+
+from collections.abc import Sequence
+from string import Template
+
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
+from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
+from tb_bottleneck.regimes.telemetry.judge import RULES
+from tb_bottleneck.report.builders.source_texts import Context, figures
+from tb_bottleneck.units import NS_PER_S, share_text
+
+_FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
+_MINUTE, _HOUR = 60, 3600
+
+
+class TelemetryTexts:
+    """Implements SourceTexts for telemetry."""
+
+    rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
+
+    def title(self, regime: Regime, severity: str) -> str:
+        """Returns the label of the regime, or a better one if the label would mislead.
+
+        A device that works without disturbance is not called unexplained. A device that works but is slowed down, by
+        heat or by other threads, is not called sound.
+        """
+        words = telemetry_advice().phase
+        if (regime, severity) == (Regime.UNEXPLAINED, "none"):
+            return words["at_work"].template
+        if regime is Regime.COMPUTE and severity != "none":
+            return words["held"].safe_substitute(title=regime.label)
+        return regime.label
+
+    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+        """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
+        advice, regime = telemetry_advice(), Regime(answer.regime)
+        verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
+        by_cost = sorted(verdict.judgement.causes, key=lambda cause: -cause.cost_share)
+        causes = by_cost if answer.severity != "none" else []
+        own = advice.causes[causes[0].name].headline if causes else None
+        template = own or advice.headline.get(regime) or regime_advice(regime).headline
+        share = causes[0].cost_share if own is not None and causes else answer.share
+        headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
+        if answer.severity == "none":
+            headline += " Telemetry shows no other loss of more than a tenth of the time."
+        return headline
+
+    def latest_phase(self, headline: str, length_ns: int) -> str:
+        """Returns the headline with the length of the last phase, since it is about that phase only."""
+        return telemetry_advice().phase["latest"].safe_substitute(time=_length(length_ns), headline=headline)
+
+    def because(self, verdict: AnyVerdict) -> Template:
+        """Returns the reason for this status of the regime."""
+        judgement, templates = verdict.judgement, telemetry_advice().because
+        if judgement.status == ABSTAINS:
+            return templates[ABSTAINS]
+        if judgement.status == FIRES and judgement.share < _FIRES_AT.get(verdict.regime, 0.0):
+            return templates["named"]
+        return templates[judgement.status if judgement.share > 0 else "unowned"]
+
+    def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
+        """Returns the threshold and the missing signal."""
+        fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
+        return {"fires_at": fires_at, "missing": verdict.judgement.missing}
+
+    def advice(self, regime: Regime, cause: str) -> CauseAdvice:
+        """Returns the texts of a cause, which are the same for every regime."""
+        return telemetry_advice().causes[cause]
+
+    def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
+        """Returns the lines of the measures that the rule names, in its order."""
+        return [telemetry_advice().lines[measure.__name__] for measure in cause.evidence]
+
+
+def _length(ns: float) -> str:
+    """Whole seconds, from two minutes on minutes, from two hours on hours: live users need no more."""
+    seconds = ns / NS_PER_S
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"

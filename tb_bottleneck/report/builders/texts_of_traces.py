@@ -1,0 +1,77 @@
+"""The texts of reports about traces."""
+
+from collections.abc import Mapping, Sequence
+from string import Template
+
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.kernel_efficiency import compute_reached, memory_reached, roofs_known
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.judge import RULES, WORTH_RECOVERING, Conclusion
+from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
+from tb_bottleneck.report.builders.confidence import KNOWN_FROM_SHAPES
+from tb_bottleneck.report.builders.source_texts import Context, figures
+from tb_bottleneck.units import share_text
+
+_FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
+
+
+class TraceTexts:
+    """Implements SourceTexts for traces."""
+
+    rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
+
+    def title(self, regime: Regime, severity: str) -> str:
+        """Returns the label of the regime."""
+        return regime.label
+
+    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+        """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
+        regime = Regime(answer.regime)
+        advice = regime_advice(regime)
+        verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
+        costliest = max(verdict.judgement.causes, key=lambda cause: cause.cost_share, default=None)
+        template = (advice.causes[costliest.name].headline if costliest is not None else None) or advice.headline
+        headline = template.safe_substitute(figures(verdict.facts) | context.values(answer.share))
+        if answer.severity != "none" or not regime.on_device:
+            return headline
+        unexplained = next((v.judgement.share for v in verdicts if v.regime == Regime.UNEXPLAINED), 0.0)
+        if unexplained >= WORTH_RECOVERING:
+            return f"{headline} Nothing recorded explains {share_text(unexplained)} of the time."
+        return f"{headline} No other regime takes more than a tenth of the time."
+
+    def latest_phase(self, headline: str, length_ns: int) -> str:
+        """Returns the headline as it is: traces have no phases."""
+        return headline
+
+    def because(self, verdict: AnyVerdict) -> Template:
+        """Returns the reason for this status of the regime."""
+        return regime_advice(verdict.regime).because[verdict.judgement.status]
+
+    def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
+        """Returns the threshold, the missing signal, and how the limits of kernels are known."""
+        return {
+            "fires_at": share_text(_FIRES_AT.get(verdict.regime, 0.0)),
+            "missing": verdict.judgement.missing,
+            "roofs": _roofs(verdict.facts),
+        }
+
+    def advice(self, regime: Regime, cause: str) -> CauseAdvice:
+        """Returns the texts of a cause of this regime."""
+        return regime_advice(regime).causes[cause]
+
+    def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
+        """Returns the lines that the texts of the cause list."""
+        return self.advice(regime, cause.name).evidence
+
+
+def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
+    """How the limits of kernels are known, and how close the kernels come to them; empty if there are none."""
+    known = facts.get(roofs_known.__name__)
+    if not isinstance(known, Measure):
+        return ""
+    if known.value < KNOWN_FROM_SHAPES:
+        return "This is known from kernel names only; with record_shapes=True it follows from the work of the kernels."
+    reached = facts.get(compute_reached.__name__) or facts.get(memory_reached.__name__)
+    near = f" They reach {share_text(reached.value)} of that limit." if isinstance(reached, Measure) else ""
+    return f"This is known from shapes for {share_text(known.value)} of the kernel time.{near}"

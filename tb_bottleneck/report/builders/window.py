@@ -1,0 +1,56 @@
+"""The judged part of a recording as the report shows it: its steps and their times."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_bottleneck.attribution.recording import Recording
+
+MAX_STEP_TIMES = 60
+"""Number of step times that a report shows."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """[begin, end) in ns on the recording's own clock; for telemetry since 1970.
+
+    `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
+    recorded. `step_times` are at most MAX_STEP_TIMES, each the longest of a group of neighbours: the rare long steps
+    matter.
+    """
+
+    steps: int
+    basis: str
+    begin: int
+    end: int
+    spread: tuple[float, float, float] | None
+    step_times: tuple[float, ...]
+
+
+def trace_window(recording: Recording) -> Window:
+    """Returns the judged window of a trace."""
+    steps = recording.steps
+    durations = steps.durations.astype(np.float64)
+    return Window(
+        steps=len(steps),
+        basis=steps.basis,
+        begin=int(steps.begin),
+        end=int(steps.end),
+        spread=spread_of(durations),
+        step_times=longest_of_neighbours(durations),
+    )
+
+
+def spread_of(times: Floats) -> tuple[float, float, float]:
+    """Returns the 10th percentile, the median and the 90th percentile."""
+    p10, median, p90 = (float(value) for value in np.percentile(times, (10, 50, 90)))
+    return p10, median, p90
+
+
+def longest_of_neighbours(times: Floats) -> tuple[float, ...]:
+    """Returns at most MAX_STEP_TIMES of the times, each the longest of a group of neighbours."""
+    group = -(-len(times) // MAX_STEP_TIMES)
+    return tuple(np.maximum.reduceat(times, np.arange(0, len(times), group)).tolist())

@@ -1,0 +1,28 @@
+"""Tests of the trace cache: a trace stays in memory until newer ones take its place."""
+
+import json
+
+from draw import drawn
+
+from tb_bottleneck.drilldown import trace_cache
+from tb_bottleneck.drilldown.trace_cache import TraceCache
+
+RUN = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ....##........##....
+    launch  ....|.........|.....
+    gpu     .....#####.....#####
+"""
+
+
+def test_a_trace_stays_in_memory_until_others_take_its_place(tmp_path, monkeypatch):
+    read = []
+    real = trace_cache.load
+    monkeypatch.setattr(trace_cache, "load", lambda path, progress: read.append(path) or real(path, progress))
+    monkeypatch.setattr(trace_cache, "MAX_CACHED_EVENTS", 20)
+    cache = TraceCache()
+    for name in ("a", "b", "c", "a"):
+        (tmp_path / name).write_text(json.dumps(drawn(RUN)))
+        cache.get(str(tmp_path / name), 1, None)
+        cache.get(str(tmp_path / name), 1, None)
+    assert [path[-1] for path in read] == ["a", "b", "c", "a"]

@@ -1,0 +1,100 @@
+"""Fetches from the loader: even ones, slow ones among them, the bursts of workers, and files that are read."""
+
+import json
+
+import pytest
+from draw import drawn
+from simulate.examine import measured
+from simulate.problems import PROBLEMS
+from simulate.workload import healthy
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.trace.loader import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+ONE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+
+
+def fetched(tmp_path, milliseconds, iterator=ONE):
+    """A recording of steps of 100 ms, each with a fetch of so many milliseconds and a kernel."""
+    events = []
+    for step, length in enumerate(milliseconds):
+        at = step * 100_000
+        row = {"ph": "X", "pid": 1, "tid": 1, "cat": "user_annotation"}
+        events.append(row | {"name": f"ProfilerStep#{step}", "ts": at, "dur": 100_000})
+        events.append(row | {"name": f"enumerate(DataLoader)#{iterator}.__next__", "ts": at, "dur": length * 1000})
+        link = {"correlation": step + 1, "device": 0, "stream": 7, "grid": [999, 1, 1]}
+        call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 99_000, "dur": 3, "args": link}
+        kernel = {"cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": at + 99_010, "dur": 900, "args": link}
+        events += [row | call, row | kernel]
+    path = tmp_path / "f.pt.trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = load(str(path))
+    return Recording(trace, find_steps(trace))
+
+
+def test_slow_fetches_among_usual_ones_are_uneven(tmp_path):
+    recording = fetched(tmp_path, [5, 5, 5, 80, 5, 5, 5, 5, 60, 5, 5])  # the first step is left out
+    assert uneven_fetches(recording).value == pytest.approx((75 + 55) / (8 * 5 + 80 + 60))
+    assert usual_fetch(recording).value == 5e6
+    slowest = slowest_fetch(recording)
+    assert (slowest.value, slowest.end - slowest.begin) == (80e6, 80e6)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "why"),
+    [
+        ([5] * 11, "all alike"),
+        ([5, 5, 5, 80, 5, 5, 5, 5, 5, 5, 5], "one slow fetch may be an epoch's first"),
+        ([5, 5, 7, 9, 5, 12, 5, 14, 5, 5, 5], "none of three times the median"),
+        ([0.01, 0.01, 0.3, 0.01, 0.01, 0.2, 0.01, 0.01], "a queue's own times"),
+    ],
+)
+def test_even_fetches_are_not(tmp_path, milliseconds, why):
+    assert uneven_fetches(fetched(tmp_path, milliseconds)).value == 0, why
+
+
+def test_workers_that_are_too_few_deliver_in_bursts_and_that_is_not_uneven(tmp_path):
+    burst = [40, 0.1, 0.1, 0.1]  # four workers: one long wait, then three batches that are ready
+    assert uneven_fetches(fetched(tmp_path, burst * 5, SEVERAL)).value == 0
+    irregular = [0.1] * 3 + [40] + [0.1] * 9 + [40] + [0.1] + [40] + [0.1] * 6 + [40] + [0.1]
+    assert uneven_fetches(fetched(tmp_path, irregular, SEVERAL)).value > 0.9
+
+
+def test_too_few_fetches_tell_nothing(tmp_path):
+    assert isinstance(uneven_fetches(fetched(tmp_path, [5, 80, 5, 80])), Missing)
+    without = measured(healthy(1).but(loader=""))
+    assert all(
+        isinstance(measure(without), Missing) for measure in (usual_fetch, slowest_fetch, uneven_fetches, loader_reads)
+    )
+
+
+def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
+    files = PROBLEMS["a loader that reads files"].make(1)
+    assert loader_reads(measured(files)).value == pytest.approx(0.8, abs=0.02)
+    assert loader_reads(measured(files.but(reading=0.0))).value == 0
+    assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because
+
+
+OWN_LOADER = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      .....###.......###.......###.......###..
+    gpu     .....aaa.......bbb.......ccc.......ddd..
+"""
+
+
+@pytest.mark.parametrize("name", ["data_loading", "## load_batch ##", "get batch", "[Loop].train_dataloader_next"])
+def test_a_loader_that_is_not_torchs_is_known_by_its_block(tmp_path, name):
+    whole, path = drawn(OWN_LOADER, 1000), tmp_path / "own.pt.trace.json"
+    row = {"ph": "X", "cat": "user_annotation", "name": name, "pid": 100, "tid": 100, "dur": 4900}
+    whole["traceEvents"] += [row | {"ts": 10_000 * n} for n in range(4)]
+    kernels = [event for event in whole["traceEvents"] if event["cat"] == "kernel"]
+    whole["traceEvents"] += [kernel | {"dur": 5, "tid": 9} for kernel in kernels]
+    path.write_text(json.dumps(whole))
+    report = diagnose(str(path))
+    assert report.verdict.regime == "input"
+    assert report.findings[0].cause == "batches_in_the_loop"
+    assert report.findings[0].evidence[0].text == name

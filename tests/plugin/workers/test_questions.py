@@ -1,0 +1,53 @@
+"""Tests of the questions: their JSON form, and equality as the key of cached replies."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from tb_bottleneck.plugin.workers.questions import (
+    ComparedRecording,
+    CompareQuestion,
+    RecordingQuestion,
+    SeriesQuestion,
+    SliceQuestion,
+    TablesQuestion,
+    TelemetryFile,
+    TimelineQuestion,
+    TraceFile,
+    WhatIfQuestion,
+    decode,
+    encode,
+)
+
+TRACE = TraceFile("1f", os.fsdecode(b"/logs/\xff/a.json"), 1_700_000_000_123_456_789, 10)
+PLAIN = ComparedRecording("a", TRACE)
+WATCHED = ComparedRecording("b", TRACE, (TelemetryFile("/logs/events", 5), TelemetryFile("/logs/more", 6)))
+QUESTIONS = [
+    TimelineQuestion(TRACE, 0.5, 2.0**62, 100.0),
+    TimelineQuestion(TRACE),
+    TablesQuestion(TRACE),
+    SliceQuestion(TRACE, 1.0),
+    CompareQuestion(PLAIN, WATCHED),
+    SeriesQuestion((PLAIN, WATCHED, PLAIN)),
+    WhatIfQuestion(WATCHED, device="H200", workers=4),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
+def test_a_question_survives_the_pipe(question: RecordingQuestion) -> None:
+    assert decode(encode(question)) == question
+
+
+def test_equal_questions_are_one_key_and_different_ones_are_not() -> None:
+    assert len({*QUESTIONS, *map(decode, map(encode, QUESTIONS))}) == len(QUESTIONS)
+    replaced = replace(TRACE, mtime_ns=TRACE.mtime_ns + 1)
+    assert TablesQuestion(replaced) != TablesQuestion(TRACE)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"{", b"{}", b'{"type": "Another", "fields": {}}', b'{"type": "TablesQuestion", "fields": {}}']
+)
+def test_other_payloads_are_refused(payload: bytes) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        decode(payload)
