@@ -84,7 +84,7 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
 
 @dataclass(frozen=True, eq=False)
 class _Reasons:
-    """The reason for the delay of each operation: its launch, its stream, one of another stream (`after`), or none recorded.
+    """The recorded reason for the delay of each operation: its launch, its stream, one of another stream (`after`), or none.
 
     `late` operations began long after their launch had returned, on a stream that was free.
     """
