@@ -1,4 +1,4 @@
-"""Two runs side by side: the deltas sum, the cause is named, the promise of a device is held to what was measured."""
+"""Compares two runs: the differences sum, the cause is named, the expected time is compared with the measured one."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,7 @@ def ranked(tmp_path, drawing, rank, of, **header):
 
 
 def test_a_job_of_more_ranks_is_not_called_slower_by_one_rank_s_step(tmp_path):
-    """Eight ranks whose steps take a quarter longer than the one rank's get through 6.4 times as much."""
+    """Eight ranks with steps that are a quarter longer than the single rank's do 6.4 times the work."""
     slower = repeated(9, op="##........", launch=".|........", gpu="..########", sync="..########")
     one = judge_run("one", [ranked(tmp_path, BUSY, 0, 1)])
     eight = judge_run("eight", [ranked(tmp_path, slower, 0, 8)])
@@ -88,8 +88,8 @@ def test_a_job_of_more_ranks_is_not_called_slower_by_one_rank_s_step(tmp_path):
     assert "times of one rank" not in compare_runs(eight, eight).headline
 
 
-def test_of_several_ranks_the_promise_is_on_the_scale_of_their_mean(tmp_path):
-    """Rank 1's steps are half as long again; the promise is replayed on one rank, and told of the mean of both."""
+def test_of_several_ranks_the_expected_time_is_scaled_to_their_mean(tmp_path):
+    """Rank 1's steps are half as long again; one rank is replayed, and the result applies to the mean of both."""
     longer = repeated(9, op="##..........", launch=".|..........", gpu="..##########", sync="..##########")
     a = judge_run("a", [ranked(tmp_path, BUSY, 0, 2), ranked(tmp_path, longer, 1, 2)])
     b = judge_run("b", [ranked(tmp_path, BUSY, 0, 2, device=H200)])
@@ -99,13 +99,13 @@ def test_of_several_ranks_the_promise_is_on_the_scale_of_their_mean(tmp_path):
     assert told.expected.speedup == pytest.approx(whole / alone)
 
 
-def test_a_side_that_was_slowed_by_recording_stacks_is_named(tmp_path):
+def test_a_run_that_was_slowed_by_recording_stacks_is_named(tmp_path):
     told = compare_runs(judged(tmp_path, FED, with_stack=1), judged(tmp_path, FED))
     assert any(note.startswith("A was recorded with stacks and B was not") for note in told.notes)
     assert not compare_runs(judged(tmp_path, FED), judged(tmp_path, FED)).notes[1:]
 
 
-def test_a_side_that_worked_on_the_cpu_is_named(tmp_path):
+def test_a_run_on_the_cpu_is_named(tmp_path):
     path = tmp_path / "cpu.pt.trace.json"
     path.write_text(json.dumps(drawn(repeated(9, op="#.#.#.#."), deviceProperties=[])))
     told = compare_runs(judged(tmp_path, FED), judge_run("cpu", [str(path)]))

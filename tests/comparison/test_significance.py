@@ -1,4 +1,4 @@
-"""A difference is told from noise by the steps, and never claimed where they do not show it."""
+"""Differences are separated from noise by the steps, and never claimed if the steps do not show them."""
 
 from itertools import combinations
 
@@ -74,7 +74,7 @@ def test_mann_whitney_counts_the_splits_that_are_as_uneven(a, b):
 
 
 def test_many_steps_are_tested_as_few_are():
-    """What the normal distribution says of 8 against 8 steps is near what counting the splits says."""
+    """For 8 against 8 steps, the normal distribution gives nearly the same p as counting the splits."""
     rng = np.random.default_rng(1)
     for shift in (0.0, 3.0, 8.0):
         a, b = rng.normal(100, 5, 8), rng.normal(100 - shift, 5, 8)

@@ -6,13 +6,12 @@ from difflib import get_close_matches
 
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.knowledge.gpus import Gpu, entries, gpu_named, multiprocessors_of
+from tb_bottleneck.knowledge.gpus import GIGA, Gpu, entries, gpu_named, multiprocessors_of
 from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline.device_peaks import CALIBRATION, Peaks, calibration, peaks_of
 from tb_bottleneck.trace.trace import Trace
 
-GIGA = 1e9
 # A link that runs at an older generation saves power: it says nothing about copies.
 MIN_GENERATION = 3
 MAX_LANES = 32  # of a PCIe slot (base specification)
@@ -27,7 +26,7 @@ VECTOR_FP32 = Precision("vector", "fp32")
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceModel:
     """Rates in TFLOP/s (`tensor` by type, dense, and `vector`) and GB/s; None if not known.
 
     `achievable` is the share of the tensor rates that the best product reaches; 1 for rates that were measured on the
@@ -63,7 +62,7 @@ class Device:
         return self.tensor.get("fp32_matrix" if precision.dtype == "fp32" else precision.dtype)
 
 
-def device_of(trace: Trace) -> Device | None:
+def device_of(trace: Trace) -> DeviceModel | None:
     """Returns the trace's device, or None if it is not known."""
     facts, peaks = trace.header.device(trace.device_index), peaks_of(trace)
     if facts is None or peaks is None or not len(trace.device_ops):
@@ -77,7 +76,7 @@ def device_of(trace: Trace) -> Device | None:
     return _by_sheet(sanitize(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
-def device_by_sheet(trace: Trace) -> Device | None:
+def device_by_sheet(trace: Trace) -> DeviceModel | None:
     """Returns the trace's device by its data sheet, even if it was calibrated; None if there is no data sheet."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None and len(trace.device_ops) else None
@@ -86,7 +85,7 @@ def device_by_sheet(trace: Trace) -> Device | None:
     return _by_sheet(sanitize(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
-def device_named(name: str) -> Device:
+def device_named(name: str) -> DeviceModel:
     """Returns a listed device by the name that torch and NVML report, or by the name in the list.
 
     Raises:
@@ -147,7 +146,7 @@ def _plain(name: str) -> str:
     return name.lower().replace(" ", "")
 
 
-def speed_ratio(a: Device, b: Device, precision: Precision | None) -> float | None:
+def speed_ratio(a: DeviceModel, b: DeviceModel, precision: Precision | None) -> float | None:
     """Returns B's arithmetic rate / A's for A's kernels of this precision, or None if it is not known.
 
     A type that B's matrix units lack runs on B's vector units, as fp32.
@@ -162,17 +161,17 @@ def speed_ratio(a: Device, b: Device, precision: Precision | None) -> float | No
     return on_b * b.achievable / (on_a * a.achievable)
 
 
-def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> Device:
+def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> DeviceModel:
     """Returns a device from measured peaks, or from peaks computed from clocks and units (reachable share unknown)."""
     measured = peaks.basis == CALIBRATION
     basis = BY_MEASUREMENT if measured else "clocks and units"
     achievable = 1.0 if measured else None
-    return Device(name, peaks.tensor, peaks.vector, peaks.bandwidth, achievable, processors, link, peers, basis)
+    return DeviceModel(name, peaks.tensor, peaks.vector, peaks.bandwidth, achievable, processors, link, peers, basis)
 
 
-def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> Device:
+def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> DeviceModel:
     tensor = {unit: rate for unit, rate in gpu.tflops.items() if unit != "fp32"}
-    return Device(
+    return DeviceModel(
         name, tensor, gpu.tflops.get("fp32"), gpu.bandwidth, gpu.achievable, processors, _link(gpu), gpu.nvlink
     )
 

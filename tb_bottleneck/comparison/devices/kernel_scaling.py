@@ -1,8 +1,8 @@
 """Predicts how long each device operation of a recording takes on another device, by the roof that limits it.
 
-A kernel whose work is known from shapes reaches the same share of its roof: its time is the longer of its times at B's
-arithmetic rate and at B's bandwidth, over that share. If only the kernel's name gives the roof, the time is scaled by
-that roof's ratio alone. A grid that leaves multiprocessors idle uses that much less of a device (one wave of blocks
+If a kernel's work is known from shapes, it reaches the same share of its roof: its time is the longer of its times at
+B's arithmetic rate and at B's bandwidth, over that share. If only the kernel's name gives the roof, the time is scaled
+by that roof's ratio alone. A grid that leaves multiprocessors idle uses that much less of a device (one wave of blocks
 cannot use a second half of the chip: the wave scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by
 start-up and draining, and keep their time; in the worst case, a slower device lengthens them too.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, Device, speed_ratio
+from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, DeviceModel, speed_ratio
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
@@ -33,7 +33,7 @@ OTHER_VENDOR_ERROR = 0.57
 # 1 to 5 us.
 SHORTEST_KERNEL_NS = 2_000.0
 # Smaller copies are limited by their start-up, not by the link.
-LARGE_COPY_BYTES = 1 << 20
+MIN_LINK_BOUND_BYTES = 1 << 20
 KERNEL_NAME_UNITS = ("tensor", "vector")  # that a kernel's name may contain
 
 
@@ -41,8 +41,8 @@ KERNEL_NAME_UNITS = ("tensor", "vector")  # that a kernel's name may contain
 class DevicePair:
     """The device of the recording and the one to predict. The ratios are B's rate / A's, None if not known."""
 
-    a: Device
-    b: Device
+    a: DeviceModel
+    b: DeviceModel
 
     @property
     def link_ratio(self) -> float | None:
@@ -189,7 +189,7 @@ def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
     """Returns the copies that the link limits: large ones, except from pageable memory, which the host stages."""
     trace = recording.trace
     staged = name_matches(trace.names, ops.name, lambda name: "Pageable" in name)
-    mask: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~staged
+    mask: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= MIN_LINK_BOUND_BYTES) & ~staged
     return mask
 
 

@@ -166,7 +166,10 @@ def _throttled(shortfall: ShortfallContext, share: float, whole: float) -> pb.Sh
     if finding is None or share < 0:
         return None
     return pb.Shortfall(
-        cause=finding.cause, share=share, because=shortfall.evidence("found", DEVICE_REGIMES), regime=finding.regime
+        cause=finding.cause,
+        share=share,
+        because=shortfall.evidence("known_cause", DEVICE_REGIMES),
+        regime=finding.regime,
     )
 
 

@@ -1,4 +1,4 @@
-"""What another device promises: a time with an interval, a reason for each regime, and what was assumed."""
+"""The expected time on another device: an interval, a reason for each regime, and the assumptions."""
 
 import pytest
 from comparison.drawn_runs import A100, H200, V100, judged, repeated

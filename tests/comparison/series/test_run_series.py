@@ -46,7 +46,7 @@ def test_where_two_things_vary_it_is_no_sweep(tmp_path):
 
 
 def test_runs_with_one_setting_are_repeats(tmp_path):
-    """Two runs with 1 worker, of which one waits twice as long as the other: they make one point, and a doubt."""
+    """Two runs with 1 worker, one of which waits twice as long as the other: one point, and a note."""
     told = series_of([with_workers(tmp_path, waiting, number) for waiting, number in ((8, 1), (1, 4), (4, 1))])
     assert [(point.value, len(point.runs), point.steps) for point in told.points] == [("1", 2, 16), ("4", 1, 8)]
     assert told.points[0].ns == pytest.approx((1.2e6 + 0.8e6) / 2, rel=0.01)

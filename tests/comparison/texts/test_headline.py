@@ -45,7 +45,7 @@ def test_what_gains_in_one_regime_and_loses_in_another(tmp_path):
 
 
 def test_a_few_long_steps_are_not_claimed_and_yet_located(tmp_path):
-    """Every third step saves: the ranks of all steps do not tell that, and the mean does."""
+    """Every third step saves: the ranks of all steps do not show that, but the mean does."""
     saves = [number % 3 == 1 for number in range(9)]
     step = "".join(letter * (16 if saved else 4) for letter, saved in zip("abcdefghi", saves, strict=True))
     save = "".join("....############" if saved else "...." for saved in saves)

@@ -19,7 +19,7 @@ def test_a_comparison_shows_the_waterfall_and_its_sum(tmp_path):
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_a_promise_shows_what_was_assumed_and_what_is_missing(tmp_path):
+def test_an_expected_time_shows_assumptions_and_shortfall(tmp_path):
     text = render_comparison(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST, device=H200)))
     for title in (
         "Expected time of A's work on B's device",

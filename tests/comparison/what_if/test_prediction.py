@@ -1,4 +1,4 @@
-"""A run that was never made: its time with an interval, who owns it then, what to mend first, and honest refusals."""
+"""Predictions of runs: the time with an interval, the time by regime, what to fix first, and refusals."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_workers_beyond_the_cores_do_not_help(tmp_path):
     assert any("only 1 of them works at once" in line for line in told.assumptions)
 
 
-def test_the_training_may_get_slower_beside_its_workers(tmp_path):
+def test_training_may_get_slower_next_to_its_workers(tmp_path):
     told = asked(tmp_path, workers=4)
     assert told.after.low == pytest.approx(told.after.speedup / 1.15, rel=0.02)
     assert any("next to its workers" in line for line in told.assumptions)
@@ -64,7 +64,7 @@ def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
 
 
 def test_the_best_case_is_not_below_what_the_device_computes(tmp_path):
-    """Of 41 columns 40 are the device's, and a link changes none of them: no host makes the step 5 % shorter."""
+    """The device computes in 40 of 41 columns, and a link changes none of them: no host makes the step 5 % shorter."""
     bound = repeated(9, op="##" + "." * 39, launch=".|" + "." * 39, gpu="." + "#" * 40, sync=".." + "#" * 39)
     told = asked(tmp_path, bound, link="gen5x16")
     assert told.after.low < 1 / 1.04
@@ -140,8 +140,8 @@ def test_an_incomplete_recording_gives_no_prediction(tmp_path):
     assert "incomplete" in told.headline
 
 
-def test_what_nothing_explains_is_not_promised_to_be_shared_by_more_samples(tmp_path):
-    """Each kernel begins five columns after its launch, with nothing before it: why it is so, nobody knows."""
+def test_unexplained_time_is_not_expected_to_be_shared_by_more_samples(tmp_path):
+    """Each kernel begins five columns after its launch, with nothing before it, for an unknown reason."""
     header = {"tb_bottleneck": context(batch_size=8)}
     told = asked(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"), header, batch=32)
     unexplained = next(bar for bar in told.by_regime if bar.regime == "unexplained")
@@ -150,7 +150,7 @@ def test_what_nothing_explains_is_not_promised_to_be_shared_by_more_samples(tmp_
     assert any("unexplained time does not change" in line for line in told.assumptions)
 
 
-def test_the_profiler_s_weight_on_the_host_is_told_where_it_hides_a_gain(tmp_path):
+def test_profiler_overhead_is_stated_where_it_hides_a_gain(tmp_path):
     """Dispatching takes nine columns, the device's work eight: as recorded a faster device brings nothing, and without
     the profiler the host is not in the way."""
     even = repeated(9, op="#########.", launch=".|........", gpu="..########")
@@ -195,9 +195,9 @@ def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_d
 
 
 def test_what_workers_hold_back_they_held_back_before_too(tmp_path):
-    """At worst workers that keep up can do no more: then neither could the run without its profiler, as recorded.
+    """In the worst case, workers that keep up cannot do more: neither could those of the run without its profiler.
 
-    A link that nothing goes by was said to cost up to a quarter of the speed.
+    A link that nothing uses was predicted to cost up to a quarter of the speed.
     """
     fed = repeated(9, workers="#" + "." * 39, op=".#" * 20, launch="|." * 20, gpu=".#" * 20)
     told = asked(tmp_path, fed, unit_us=100, link="gen5x16")

@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_COPY_BYTES, SHORTEST_KERNEL_NS
+from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, SHORTEST_KERNEL_NS
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
@@ -43,7 +43,7 @@ def change_batch_size(recording: Recording, samples: int) -> Change:
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
         gap, ops = graph.items.gap.copy(), graph.base.ops
         # Staging a small copy takes the same time for any size.
-        large = (graph.items.op >= 0) & (ops.bytes[graph.items.op] >= LARGE_COPY_BYTES)
+        large = (graph.items.op >= 0) & (ops.bytes[graph.items.op] >= MIN_LINK_BOUND_BYTES)
         for activity, rows in ((Activity.LOAD_BATCH, np.ones(len(large), np.bool_)), (Activity.COPY, large)):
             gap[rows, activity] = np.rint(gap[rows, activity] * grows).astype(np.int64)
         return graph.with_items(gap=gap)

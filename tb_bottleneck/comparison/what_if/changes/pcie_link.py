@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import Device, device_of, link_rate
+from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, link_rate
 from tb_bottleneck.comparison.devices.kernel_scaling import (
-    LARGE_COPY_BYTES,
+    MIN_LINK_BOUND_BYTES,
     DevicePair,
     link_bound_copies,
     link_time_factors,
@@ -24,7 +24,7 @@ _LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
 LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
-def change_link(recording: Recording, text: str, new_device: Device | None = None) -> Change:
+def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> Change:
     """Returns the change to a PCIe link such as "gen4x16".
 
     If the run also moves to the device `new_device`, the link replaces the best one of that device, and `with_link`
@@ -43,7 +43,7 @@ def change_link(recording: Recording, text: str, new_device: Device | None = Non
         raise CannotPredict("The link of this recording is unknown; the monitor records it.")
     ops = recording.trace.device_ops
     ratio, rows = rate / now, link_bound_copies(recording, ops)
-    staged = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~rows
+    staged = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= MIN_LINK_BOUND_BYTES) & ~rows
     length = (ops.end - ops.start) * recording.in_window(ops.start)
     share = float(length[rows].sum() / max(recording.account.window, 1))
 

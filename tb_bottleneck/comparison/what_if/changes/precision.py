@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import Device, device_of, unknown_device_reason
+from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, operand_type, rows_by_name, times_at_roofs
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
@@ -85,7 +85,7 @@ def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
     return (f"{share_text(share)} of the device's work is products of unknown type, which stay the same",)
 
 
-def _rates(recording: Recording, device: Device, dtype: str) -> Floats:
+def _rates(recording: Recording, device: DeviceModel, dtype: str) -> Floats:
     """Returns the current arithmetic rate of each product in a wider type, in TFLOP/s; 0 for all other operations."""
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))

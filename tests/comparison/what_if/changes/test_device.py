@@ -1,4 +1,4 @@
-"""Another device: what it lacks is said, and a device that nobody knows is no start."""
+"""Another device: missing units are stated, and an unknown device allows no prediction."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_the_other_device_s_slot_is_said_where_copies_go_by_it(tmp_path):
     assert "it is in the best slot for it, with 50 GB/s usable instead of 25" in said[1]
 
 
-def test_another_maker_s_device_is_promised_with_a_wide_interval(tmp_path):
+def test_another_vendor_s_device_has_a_wide_interval(tmp_path):
     recording = judged(tmp_path, DRAWING).recording
     change = change_device(recording, device_pair_to(recording, "AMD Instinct MI300X"))
     low, high = (change.factors(case).min() for case in (Estimate.LOW, Estimate.HIGH))

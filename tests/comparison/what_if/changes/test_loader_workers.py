@@ -1,4 +1,4 @@
-"""Another number of workers: known where the training waits for them, refused where nothing tells how fast they are."""
+"""Another number of workers: predicted if training waits for them, refused if their speed is unknown."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_cores_that_nobody_recorded_are_taken_to_be_there_and_it_is_said(tmp_pat
     assert "only 64 of them work at once, because the job has no more cores" in told[1]
 
 
-def test_workers_beside_a_model_on_the_cpu_take_more_of_it(tmp_path):
+def test_workers_slow_a_model_on_the_cpu_more(tmp_path):
     """There they take the model's own cores: of the demo's pair it took 1.35 times as long."""
     trace = drawn(repeated(9, loader="######.......", op="......#.#.#.#"), 1000, deviceProperties=[])
     path = tmp_path / "cpu.pt.trace.json"

@@ -36,7 +36,7 @@ def test_the_link_that_the_run_recorded_comes_first(tmp_path):
     assert "as the run recorded it" in change.assumptions[0]
 
 
-def test_a_narrow_link_is_told_with_its_figures(tmp_path):
+def test_a_narrow_link_is_described_with_its_figures(tmp_path):
     change = change_link(pinned(tmp_path), "gen3x1")
     assert change.clause == "the link were PCIe 3.0 with 1 lane"
     assert "25 GB/s usable now, 0.8 then" in change.assumptions[0]
@@ -62,8 +62,8 @@ def test_what_is_no_link_is_refused(tmp_path, spelt):
     ("spelt", "low", "expected", "high"),
     [("gen5x16", 0.75 / 0.9, 0.75, 0.5 / 1.1), ("gen4x8", 2 / 0.9, 1.5, 1.5 / 1.1)],
 )
-def test_what_holds_a_copy_up_beside_the_link_stays(tmp_path, spelt, low, expected, high):
-    """A link of 25.2 GB/s takes half of these copies' time; the rest was said to follow the link, too."""
+def test_copy_time_that_the_link_does_not_cause_stays(tmp_path, spelt, low, expected, high):
+    """A link of 25.2 GB/s takes half of these copies' time; the rest was predicted to follow the link, too."""
     change = change_link(pinned(tmp_path, 2_520_320), spelt)
     for case, factor in ((Estimate.LOW, low), (Estimate.EXPECTED, expected), (Estimate.HIGH, high)):
         found = change.factors(case)

@@ -50,7 +50,7 @@ def test_what_runs_in_the_type_already_gains_nothing(tmp_path):
 
 
 def test_a_product_whose_type_nothing_tells_is_not_taken_for_fp32(tmp_path):
-    """A name that no table knows, on a bf16 training, promised 1.6 times the speed by bf16."""
+    """A kernel with an unknown name, in a bf16 training, was predicted to be 1.6 times as fast in bf16."""
     with pytest.raises(CannotPredict, match="slower than bf16"):
         change_precision(run(tmp_path, kernel="acme_gemm_tn_v3"), "bf16")
 
@@ -77,8 +77,11 @@ def test_where_the_name_is_silent_the_operands_tell(tmp_path, operands, gains):
 
 
 def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
-    """Products at 80 % of an A100's fp32 and 40 % of its bandwidth: on an H200 their bytes alone take a fifth of now,
-    and half as many a tenth. Taking both gains by the A100's roofs promised less than that."""
+    """Products are predicted by the roofs of the new device.
+
+    At 80 % of an A100's fp32 and 40 % of its bandwidth, on an H200 their bytes alone take a fifth of the time, and half
+    as many bytes a tenth. Predicting both gains by the A100's roofs gave less than that.
+    """
     recording = run(tmp_path)
     products = recording.trace.device_ops.work == Work.CONTRACTION
     bounds = KernelBounds(
