@@ -142,9 +142,9 @@ def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:
     measures = Measures(recording)
     verdicts = judge_all(measures)
-    answer = conclusion_of(verdicts)
+    conclusion = conclusion_of(verdicts)
     unused = gpu_unused.verdict_of(measures) if recording.on_device else None
     if unused is not None:
         # The account of the idle device is irrelevant until the work runs on it.
-        verdicts, answer = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
-    return Diagnosis(verdicts, answer, telemetry_confidence(recording, defects, answer))
+        verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
+    return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion))

@@ -17,10 +17,10 @@ FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 TRACES = sorted(FOLDER.glob("*.json.gz"))
 
 
-@pytest.mark.parametrize("entry", precision_patterns(), ids=lambda entry: f"{entry.says}: {entry.example[:50]}")
+@pytest.mark.parametrize("entry", precision_patterns(), ids=lambda entry: f"{entry.label}: {entry.example[:50]}")
 def test_an_example_is_recognised_by_its_own_entry(entry):
     assert entry.pattern.search(entry.example)
-    assert first_match(precision_patterns(), entry.example) == entry.says
+    assert first_match(precision_patterns(), entry.example) == entry.label
     found = precision_of(entry.example)
     assert found is not None
     assert found.unit in UNITS
