@@ -75,12 +75,12 @@ def _patterns(file: str, table: str, label_key: str, prefix: str) -> tuple[NameP
 
 @cache
 def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
-    """What host rows tell of a thread's activity; `on` is annotation, python, operator or overhead.
+    """Returns the patterns for the activity of host rows; `on` is annotation, python, operator or overhead.
 
-    Where nothing `trains`, what only interrupts a training is left out: there it is the work itself.
+    If `trains` is False, patterns for interruptions of a training are left out: without training they are the work.
     """
-    told = load("host_activities.toml")["activity"]
-    entries = [entry for entry in told if entry["on"] == on and (trains or not entry.get("amid_training"))]
+    entries = load("host_activities.toml")["activity"]
+    entries = [entry for entry in entries if entry["on"] == on and (trains or not entry.get("amid_training"))]
     return tuple(NamePattern(entry["does"], re.compile(entry["pattern"]), entry["example"]) for entry in entries)
 
 

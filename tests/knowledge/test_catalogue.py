@@ -1,4 +1,4 @@
-"""Each entry recognises its own example, and none is there without a source."""
+"""Each entry matches its own example and has a source."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Kernel names tell unit and type: bf16 is not taken for fp32, nor ordinary units for tensor cores."""
+"""Unit and type from kernel names: bf16 is not mistaken for fp32, nor ordinary units for tensor cores."""
 
 import gzip
 import json
@@ -129,7 +129,7 @@ def kernels_of_public_recordings():
 
 @pytest.mark.skipif(not TRACES, reason="TB_BOTTLENECK_TRACES names no folder with recordings")
 def test_kernels_of_public_recordings():
-    """What these runs multiplied is known: V100 in fp32; MI300X in bf16; A100 with tf32; H100 in bf16."""
+    """The precision of these runs is known: V100 in fp32; MI300X in bf16; A100 with tf32; H100 in bf16."""
     for recording, kernels in kernels_of_public_recordings().items():
         for kernel in kernels:
             found = precision_of(kernel)
