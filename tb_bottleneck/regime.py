@@ -99,3 +99,6 @@ REGIMES: tuple[Regime, ...] = tuple(regime for regime in Regime if regime.in_acc
 
 DEVICE_REGIMES: tuple[Regime, ...] = tuple(regime for regime in REGIMES if regime.on_device)
 """The regimes in which the device computes."""
+
+AVOIDABLE_REGIMES: tuple[Regime, ...] = tuple(regime for regime in REGIMES if regime.owner in (Owner.HOST, Owner.LINK))
+"""The regimes in which the device does not compute, for a known reason: a fix can recover all of their time."""

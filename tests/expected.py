@@ -96,7 +96,7 @@ def page(runs: int) -> Iterator[str]:
     yield "Read them with care. No other device was at hand: the second one is simulated, and what is true of it is"
     yield f"drawn from the data sheets that the promise reads too, each kernel missing them by {MISSED:.0%} at one"
     yield f"standard deviation, each piece of host work varying by up to {JITTER:.0%}. So this measures what becomes of"
-    yield "such errors in a whole step, with what the host hides and what comes to light, and whether the interval"
+    yield "such errors in a whole step, with what the host hides and what becomes visible, and whether the interval"
     yield "tells; it does not measure how far real kernels miss their data sheets. Published errors of that: 11.8 % on"
     yield "average (Habitat)."
     yield ""

@@ -1,1 +1,1 @@
-"""Numbers from the witnesses: each with its unit, its count and who testified."""
+"""Measures: single numbers with unit, count and evidence source, taken from a trace or from telemetry."""

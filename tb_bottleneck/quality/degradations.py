@@ -1,4 +1,4 @@
-"""What weakens a recording that can be judged, seen beside what it says: codes and figures, no words."""
+"""Defects of a recording that can be judged, including those that only its account shows: codes and figures only."""
 
 from collections.abc import Iterator
 
@@ -13,37 +13,37 @@ from tb_bottleneck.quality.trace_defects import Defect, defects_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 
-# The regimes whose time the host spends: recording slows the host, and nothing else.
+# The regimes with time that the profiler inflates: recording slows the host, and nothing else.
 INFLATED_BY_PROFILER = (Regime.LAUNCH, Regime.HOST, Regime.SYNC, Regime.INPUT)
-# From which measured overhead on times of the host are not taken at face value.
+# With more measured overhead than this, times of the host are not taken at face value.
 OVERHEAD_SHARE = 0.10
-# From here on they own enough for the profiler's part of them to matter: traceml's warning level for overheads.
+# The share of the window from which host time, or idle time, matters: traceml's warning level for overheads.
 MIN_HOST_SHARE = 0.10
-# Steps with more compiling, tuning or loading of code than this are not steady (the method's rule for such steps).
+# Steps with a larger share of compiling, tuning or loading of code are not steady (the method's rule for such steps).
 FIRST_RUNS_SHARE = 0.05
-# More device operations without a launching call than this, and idle time before them is nobody's: recordings of public
-# collections that were not cut or sampled have none to 8 % of them.
+# With a larger share of device operations without a launching call, the idle time before them has no owner: public
+# recordings that were not cut or sampled have 0 to 8 % of them.
 LOST_LAUNCHES_SHARE = 0.10
-# Marks of two steps may touch; those that reach further into each other do not tell where a step ends.
+# Marks of two steps may touch; if they overlap by more than this, they do not show where a step ends.
 OVERLAP_NS = 100_000
 
 
 def degradations_of(recording: Recording) -> Iterator[Defect]:
-    """The defects of the file, and those that only its account shows.
+    """Yield the defects of the file, and those that only the account shows.
 
-    The estimate of the profiler's own cost gives way to the measured one, and is left out where the host's time is too
-    small a part of the window for it to matter.
+    The estimated overhead of the profiler is left out if the overhead was measured, or if the host's share of the
+    window is too small for it to matter.
     """
-    known = not isinstance(unprofiled_step(recording), Missing)
+    overhead_measured = not isinstance(unprofiled_step(recording), Missing)
     host = sum(recording.account.share(regime) for regime in INFLATED_BY_PROFILER)
     for defect in defects_of(recording.trace, recording.steps):
         if defect.code == "few_steps" and recording.steps.basis == "whole":
             yield Defect("not_cut_into_steps", False)
-        elif defect.code != "profiler_inflated" or (not known and host >= MIN_HOST_SHARE):
+        elif defect.code != "profiler_inflated" or (not overhead_measured and host >= MIN_HOST_SHARE):
             yield defect
-    measured = overhead_defect(recording)
-    if measured is not None:
-        yield measured
+    overhead = overhead_defect(recording)
+    if overhead is not None:
+        yield overhead
     overlapping = _overlapping_steps(recording)
     if overlapping:
         yield Defect("overlapping_steps", False, {"steps": overlapping})
@@ -56,7 +56,7 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
 
 
 def _unlinked(recording: Recording) -> Iterator[Defect]:
-    """Device work that no recorded call put there: why it came late is then not known."""
+    """Yield the defects of device work without a recorded launching call: the reason for its delay is not known."""
     idle = recording.idle.total() / recording.account.window
     if not len(recording.trace.calls):
         if idle >= MIN_HOST_SHARE:
@@ -70,7 +70,7 @@ def _unlinked(recording: Recording) -> Iterator[Defect]:
 
 
 def _overlapping_steps(recording: Recording) -> int:
-    """Marks of steps that begin before the one before them has ended."""
+    """Return the number of step marks that begin before the previous one has ended."""
     rows = host_rows(recording, lambda name: name.startswith("ProfilerStep"), Kind.ANNOTATION, Kind.CPU_OP)
     events = recording.trace.events
     reach = np.maximum.accumulate(events.end[rows])
@@ -78,7 +78,7 @@ def _overlapping_steps(recording: Recording) -> int:
 
 
 def overhead_defect(recording: Recording) -> Defect | None:
-    """The defect `profiler_overhead`, None where it is not known or does not matter."""
+    """Return the defect `profiler_overhead`, or None if the overhead is not known or does not matter."""
     overhead, without = profiler_overhead(recording), unprofiled_step(recording)
     if isinstance(overhead, Missing) or isinstance(without, Missing) or overhead.value <= OVERHEAD_SHARE:
         return None

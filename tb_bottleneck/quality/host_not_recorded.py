@@ -1,4 +1,4 @@
-"""Tells a recording that did not look at the host: why its device had no work, nothing in it can say."""
+"""Detects a recording without host activity: nothing in it explains why the device had no work."""
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
@@ -12,11 +12,11 @@ _HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
 
 
 def host_not_recorded_defect(recording: Recording) -> Defect | None:
-    """The defect `host_not_recorded`, None where the host was recorded, or the device left nothing to explain."""
+    """Return the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time."""
     if not recording.on_device or len(recording.trace.rows(*_HOST)):
         return None
     gaps = recording.gaps
-    untold = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
-    idle = int(gaps.by_activity[:, Activity.OTHER].sum() + untold.sum())
+    unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
+    idle = int(gaps.by_activity[:, Activity.OTHER].sum() + unexplained.sum())
     share = idle / recording.account.window
     return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNRECORDED_IDLE_SHARE else None

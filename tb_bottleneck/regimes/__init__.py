@@ -1,1 +1,1 @@
-"""Opinions: one small file per regime, judged from measures and from nothing else."""
+"""The rules for traces: one small file per regime. A rule judges from measures only."""

@@ -1,12 +1,12 @@
-"""allocator: the device is idle in calls that ask the driver for memory or give it back.
+"""allocator: the device is idle in calls that allocate memory from the driver or free it.
 
-Signal: idle device time inside cudaMalloc, cudaFree, cudaHostAlloc and their kin.
+Signal: idle device time inside cudaMalloc, cudaFree, cudaHostAlloc and similar calls.
 Formula: that time / the window.
 Threshold: fires at 3 % of the window.
 Source: after warm-up the caching allocator serves every request itself (pytorch docs, notes on CUDA memory
-management), so a healthy run spends nothing here; 3 % is the smallest cost worth a sentence. Who gives memory back
-tells why: torch.cuda.empty_cache() does so outside of any operator, the allocator itself only inside one, when a
-request has failed (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
+management), so a healthy run spends nothing here; 3 % is the smallest cost worth reporting. The caller that frees
+memory shows the reason: torch.cuda.empty_cache() frees it outside any operator, the allocator itself only inside one,
+after a failed request (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
 from tb_bottleneck.measures.measure_set import Measures, Recording
@@ -21,12 +21,13 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.03
-# Libraries free a workspace now and then; memory that goes round is given back about as often as it is asked for.
+# Libraries free a workspace now and then; memory that is freed and allocated again is freed about as often as it is
+# allocated.
 RETURNED_SHARE = 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """An emptied cache, a card that is too full, pinned memory that is not kept, or sizes that keep growing."""
+    """Return the judgement. Causes: an emptied cache, full memory, pinned memory that is not reused, growing sizes."""
     return idle_judgement(
         measures, Regime.ALLOCATOR, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
@@ -34,15 +35,15 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.ALLOCATOR)
-    emptied, pressed, pinned, asked = (
+    emptied, under_pressure, pinned, allocated = (
         measures.value(measure, otherwise=0.0)
         for measure in (cache_frees, frees_under_pressure, pinned_allocations, driver_allocations)
     )
-    if emptied >= max(pressed, RETURNED_SHARE * asked) > 0:
+    if emptied >= max(under_pressure, RETURNED_SHARE * allocated) > 0:
         return (Cause("empty_cache", share, (cache_frees, driver_allocations)),)
-    if pressed >= RETURNED_SHARE * asked > 0:
+    if under_pressure >= RETURNED_SHARE * allocated > 0:
         return (Cause("memory_pressure", share, (frees_under_pressure, driver_allocations)),)
-    if pinned > asked:
+    if pinned > allocated:
         return (Cause("pinned_allocations", share, (pinned_allocations, driver_allocations)),)
     return (Cause("growing_memory", share, (driver_allocations, cache_frees)),)
 

@@ -1,11 +1,11 @@
-"""communication: a collective runs that no compute hides.
+"""communication: a collective runs that is not hidden by compute.
 
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
 Formula: that time / the window.
 Threshold: fires at 10 % of the window.
-Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages count
-as small below 1 MB: DistributedDataParallel's own first bucket is of that size, the others are of 25 MB. A link counts
-as slow below half of what the device's own PCIe slot carries: within one machine there is none slower.
+Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
+small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
+half of the rate of the device's own PCIe slot: no link within one machine is slower.
 """
 
 from tb_bottleneck.measure import Measure
@@ -32,14 +32,14 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 FIRES_AT = 0.10
 SMALL_BYTES, MANY_COLLECTIVES = 1_000_000, 20
 HIDDEN, LATE = 0.20, 0.50
-# What takes most of the time is what to change.
+# The kind of collective that takes most of the time is the one to fix.
 MAIN_COLLECTIVE_SHARE = 0.5
 SLOW_INTERCONNECT_SHARE = 0.5
 HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """One rank alone cannot tell a slow peer from a slow link, unless even its best message was slow."""
+    """Return the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
     return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes)
 
 
@@ -48,7 +48,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     sizes = (collectives, message_size, collective_bytes, ranks)
     evidence = (costliest_collective, hidden_collectives, bus_bandwidth, *sizes)
     if measures.value(point_to_point_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
-        # A stage that waits for another looks like a slow link, and its messages are small besides.
+        # A pipeline stage that waits for another looks like a slow link with small messages.
         return (Cause("pipeline_bubble", share, evidence),)
     causes = []
     if measures.value(data_parallel_devices, otherwise=0.0) > 1:
@@ -65,7 +65,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _by_kind(measures: Measures[Recording]) -> str:
-    """What there is to do about exposed collectives depends on who needs them: shards, tables, experts, gradients."""
+    """Return the cause. The fix for exposed collectives depends on their use: shards, tables, experts, gradients."""
     if measures.value(all_to_all_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_all_to_all"
     if measures.value(shard_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
@@ -74,8 +74,8 @@ def _by_kind(measures: Measures[Recording]) -> str:
 
 
 def _on_the_host(measures: Measures[Recording]) -> bool:
-    told = measures(backend)
-    return measures.on_device and isinstance(told, Measure) and told.text in HOST_BACKENDS
+    name = measures(backend)
+    return measures.on_device and isinstance(name, Measure) and name.text in HOST_BACKENDS
 
 
 def _slow_link(measures: Measures[Recording]) -> bool:

@@ -1,12 +1,13 @@
-"""compute: kernels run that the arithmetic units bound; on a CPU run, operators that do many operations per byte.
+"""compute: kernels run that are limited by arithmetic; on a CPU run, operators with many operations per byte.
 
 Signal: device time of matrix products, convolutions and attention, by their names.
-Formula: that time / the window; where shapes were recorded, a kernel counts here if its arithmetic takes longer at the
-device's peak than its traffic at the device's bandwidth. Of what faster units or aligned shapes could save, half counts
-as recoverable: casts and the smaller kernels around keep the rest (an estimate, until replays measure it).
+Formula: that time / the window; if shapes were recorded, a kernel counts here if its arithmetic takes longer at the
+device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
+half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
+it).
 Threshold: fires at 50 % of the window.
-Source: more than half of the window is where a device regime bounds the run; which kernels contract is in
-knowledge/kernels.toml. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
+Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
+that contract. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
 from tb_bottleneck.measures.measure_set import Measures, Recording
@@ -28,13 +29,13 @@ from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.
 OVERSUBSCRIBED = 1.0
-# A tenth of the window in such kernels is worth a sentence: traceml's warning level for overheads.
+# A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """On the CPU, threads beyond the cores slow every operator: then the operators' own time is what is at stake."""
+    """Return the judgement. On the CPU, more threads than cores slow every operator: all operator time is at stake."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:

@@ -1,9 +1,9 @@
-"""gpu_unused: a device is there, and the work ran on the CPU. An answer about the whole run, not a share of its steps.
+"""gpu_unused: a device is present, and the work ran on the CPU. A conclusion about the whole run, not a share of it.
 
-Signal: devices are described, runtime calls were watched, not one of them launched anything, and operators ran.
-Formula: none; it is a fact or it is not.
+Signal: devices are present, runtime calls were recorded, none of them launched anything, and operators ran.
+Formula: none: it is either true or false.
 Threshold: fires at 1 operator on the CPU without any launch in a recording that would show launches.
-Source: a zero utilisation with work going on is the first thing that guides on slow training tell to check.
+Source: guides on slow training first check for zero utilisation while work runs.
 """
 
 from tb_bottleneck.measures.measure_set import Measures, Recording
@@ -15,6 +15,6 @@ REGIME = Regime.GPU_UNUSED
 
 
 def verdict_of(measures: Measures[Recording]) -> Verdict[Recording]:
-    """The verdict for a recording whose work was proved to have run on the CPU (quality/trace_defects.py)."""
+    """Return the verdict for a recording of work that is known to have run on the CPU (quality/trace_defects.py)."""
     judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, (operators,), bounded=False),))
     return Verdict(REGIME, judgement, {operators.__name__: measures(operators)})

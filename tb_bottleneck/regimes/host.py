@@ -15,7 +15,7 @@ FIRES_AT = 0.10
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Which Python it was, only recorded stacks can tell."""
+    """Return the judgement. Only recorded stacks show the Python code that ran."""
     return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes)
 
 

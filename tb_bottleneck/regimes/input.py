@@ -1,12 +1,12 @@
-"""input: the device is idle while the host waits for, or makes, the next batch.
+"""input: the device is idle while the host waits for the next batch or creates it.
 
 Signal: idle device time while the training thread is inside DataLoader.__next__.
 Formula: that time / the window.
-Threshold: fires at 5 % of the window; abstains below it where no DataLoader was recorded, since a loader of another
-kind shows as Python.
-Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is named
-where frames that read take half of the loader's time, or fetches of three times the median and more (the method's rule
-for outliers) a third of it: then more of the same workers would wait for the same storage.
+Threshold: fires at 5 % of the window; abstains below it if no DataLoader was recorded, since a loader of another kind
+appears as Python.
+Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
+cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
+rule for outliers) take a third of it: more workers would wait for the same storage.
 """
 
 from tb_bottleneck.measure import Measure, Missing
@@ -16,15 +16,13 @@ from tb_bottleneck.measures.trace.loader import (
     loader_fetch,
     loader_idle,
     loader_iterator,
-    workers_factor,
-    workers_needed,
-)
-from tb_bottleneck.measures.trace.loader_fetches import (
     loader_reads,
     preparing_lines,
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+    workers_factor,
+    workers_needed,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -34,7 +32,7 @@ READS, UNEVEN = 0.5, 0.33
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Names the cause by what fetches do, then by the iterator: one process loads in the training thread."""
+    """Return the judgement. Fetches determine the cause first, then the kind of iterator."""
     return idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, seen_by=loader_fetch)
 
 

@@ -1,13 +1,13 @@
-"""interruption: the device is idle while something off the steady cadence runs on the host.
+"""interruption: the device is idle while the host does work that is not part of every step.
 
 Signal: idle device time inside checkpointing, logging, evaluation, garbage collection, or code that runs for the first
 time.
-Formula: that time / the window. First runs that lie in one step, or in a recording that is not cut into steps, are a
-start-up: they are shown, but nothing of a run's time can be recovered by curing them.
-Threshold: fires at 5 % of the window; abstains below it where Python frames were not recorded, since most of these show
-only there.
+Formula: that time / the window. First runs in one step only, or in a recording without steps, are a start-up: they are
+shown, but none of their time is recoverable.
+Threshold: fires at 5 % of the window; abstains below it if Python frames were not recorded, since most interruptions
+are visible only in frames.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): an
-interruption is one call, and worth naming earlier.
+interruption is one call, and worth reporting earlier.
 """
 
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
@@ -28,7 +28,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-# A suspect that took less than a quarter of the time is not why the regime owns it; as for kinds of waits.
+# A suspect with less than a quarter of the interruption time is not the cause; as for kinds of waits.
 MIN_SUSPECT_SHARE = 0.25
 
 SUSPECTS: dict[str, MeasureFunction[Recording]] = {
@@ -41,15 +41,12 @@ SUSPECTS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """The costliest of the suspects is the cause, if it took a good part of the time.
-
-    The account says what it owns, and the steps how often it comes.
-    """
+    """Return the judgement. The costliest suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
     return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """The part of the regime's share that a run may meet again: a start-up is over when the recording is read."""
+    """Return the part of the regime's share that can recur. A start-up does not."""
     share = measures.account.share(Regime.INTERRUPTION)
     return 1 - min(measures.value(first_runs_once, otherwise=0.0) / share, 1.0) if share else 1.0
 
@@ -58,13 +55,13 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.INTERRUPTION)
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
-    rhythm = (costliest_interruption, steps_between_interruptions, usual_step, interrupted_step)
+    period = (costliest_interruption, steps_between_interruptions, usual_step, interrupted_step)
     if costs[name] <= MIN_SUSPECT_SHARE * measures.value(interruption_time, otherwise=0.0):
-        return (Cause("other_interruption", share, rhythm),)
+        return (Cause("other_interruption", share, period),)
     if name == "first_runs":
         once = measures.value(first_runs_once, otherwise=0.0) > 0
         return (Cause("start_up" if once else name, share, (first_runs,), bounded=not once),)
-    return (Cause(name, share, (SUSPECTS[name], *rhythm)),)
+    return (Cause(name, share, (SUSPECTS[name], *period)),)
 
 
 RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT)

@@ -2,35 +2,23 @@
 
 import logging
 from dataclasses import dataclass
+from importlib import import_module
 
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures, Recording, Source
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
-from tb_bottleneck.regimes import (
-    allocator,
-    communication,
-    compute,
-    host,
-    input,
-    interruption,
-    launch,
-    memory,
-    sync,
-    transfer,
-    underfilled,
-    unexplained,
-)
 from tb_bottleneck.regimes.rule import BROKEN, Judgement, Rule, Verdict
 
-_MODULES = (
-    *(allocator, communication, compute, host, input, interruption),
-    *(launch, memory, sync, transfer, underfilled, unexplained),
-)
-_RULE_OF: dict[Regime, Rule[Recording]] = {module.RULE.regime: module.RULE for module in _MODULES}
 
-RULES: tuple[Rule[Recording], ...] = tuple(_RULE_OF[regime] for regime in REGIMES)
-"""One rule per regime. A regime without a rule raises KeyError on import."""
+def _rule_of(regime: Regime) -> Rule[Recording]:
+    """Return the rule of a regime: `RULE` of the module with the regime's id. Raises ImportError without one."""
+    rule: Rule[Recording] = import_module(f"tb_bottleneck.regimes.{regime}").RULE
+    return rule
+
+
+RULES: tuple[Rule[Recording], ...] = tuple(_rule_of(regime) for regime in REGIMES)
+"""One rule per regime, in the order of the account."""
 
 # A regime with less recoverable time than this does not name the run: the device's own work does.
 # traceml warns from 10 % of the step on (diagnostics/step_time/policy.py).

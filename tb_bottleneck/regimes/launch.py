@@ -1,10 +1,10 @@
 """launch: the device is idle while torch dispatches operators and launches kernels.
 
 Signal: idle device time while the launching thread is in operators, runtime calls or the short pauses between them.
-Formula: that time / the window. Half of it counts as recoverable: while it records, the profiler slows the dispatching
-host 1.6 to 2.1 times, so up to half of what is seen is the profiler's own. Where the step time without the profiler was
-recorded, its measured overhead o takes the place of that half: (share - o) / (1 - o), and that share has to fire. On a
-CPU run the operators bear a part of o as well, from none to as much as this share bears: the middle of both is taken.
+Formula: that time / the window. Half of it counts as recoverable: the profiler slows the dispatching host 1.6 to 2.1
+times, so up to half of the recorded time is profiler overhead. If the step time without the profiler was recorded, the
+measured overhead o replaces that half: the recoverable share is (share - o) / (1 - o), and it must reach the threshold.
+On a CPU run an unknown part of o is in the operators, from none to all of it: the mean of both extremes is used.
 Threshold: fires at 10 % of the window.
 Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch
 2.13 with 80 small layers, every combination of the profiler's options against none.
@@ -25,54 +25,55 @@ from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judge
 
 FIRES_AT = 0.10
 RECOVERABLE_OF_LAUNCHES = 0.5
-# A foreach or fused optimizer launches a handful of kernels per step, one that loops several for each parameter;
+# A foreach or fused optimizer launches a few kernels per step; one that loops launches several for each parameter.
 # torch's foreach has been the default on CUDA since 2.0.
 LOOPING_LAUNCHES = 100
-# A model counts as compiled where half of its kernels are the compiler's: the others are products from libraries.
+# A model counts as compiled if half of its kernels are the compiler's: the others are products from libraries.
 COMPILED = 0.5
-# Where another device of the process works for most of this time, faster launches would only start that one earlier.
+# If another device of the process works for most of this time, faster launches would only start that device earlier.
 OTHER_DEVICES_SHARE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Small kernels: the device finishes each one before the host has launched the next. On a CPU run, operators."""
-    share, own = measures.account.share(Regime.LAUNCH), _recoverable(measures)
-    if isinstance(measures(profiler_overhead), Measure) and share * own < FIRES_AT:
-        return Judgement(CLEAR, share, share * own)
-    return idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, own)
+    """Return the judgement. With small kernels, the device finishes each one before the host has launched the next."""
+    share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
+    if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
+        return Judgement(CLEAR, share, share * recoverable)
+    return idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, recoverable)
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """The part of the regime's share that is not the profiler's own."""
+    """Return the part of the regime's share that is not profiler overhead."""
     share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
         return RECOVERABLE_OF_LAUNCHES
-    all_here = max(share - overhead.value, 0.0) / (1 - overhead.value) / share
-    return all_here if measures.on_device else (all_here + 1) / 2
+    # The recoverable part if all of the overhead is in this regime.
+    part = max(share - overhead.value, 0.0) / (1 - overhead.value) / share
+    return part if measures.on_device else (part + 1) / 2
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
-        # No bounds: fewer and larger operators do their own work faster, too.
+        # Not bounded: fewer and larger operators do their own work faster, too.
         loop = tuple(replace(cause, bounded=False) for cause in _loop(measures))
         rest = share - sum(cause.cost_share for cause in loop)
         return (*loop, Cause("small_operators", rest, (operators, profiler_overhead), bounded=False))
-    shown = (kernels, kernel_time, time_per_launch, operators, graph_breaks, profiler_overhead)
+    evidence = (kernels, kernel_time, time_per_launch, operators, graph_breaks, profiler_overhead)
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED
     if compiled and not measures.value(graph_launches, otherwise=0.0):
-        causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *shown))]
+        causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
-        causes = [Cause("small_kernels", share, shown)]
+        causes = [Cause("small_kernels", share, evidence)]
     if measures.value(data_parallel_devices, otherwise=0.0) > 1:
-        causes.insert(0, Cause("data_parallel", share, (data_parallel_devices, *shown)))
+        causes.insert(0, Cause("data_parallel", share, (data_parallel_devices, *evidence)))
     elif measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share:
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     return (*causes, *_loop(measures))
 
 
 def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """The optimizer, where it takes one parameter after the other."""
+    """Return the optimizer as a cause if it updates one parameter after the other."""
     if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
         return ()
     part = measures.account.share(Regime.LAUNCH) * measures.value(optimizer_share, otherwise=0.0)

@@ -1,13 +1,12 @@
-"""memory: kernels run that the memory bandwidth bounds.
+"""memory: kernels run that are limited by memory bandwidth.
 
 Signal: device time of kernels that do few operations per byte, by shapes or names.
-Formula: that time / the window; where shapes were recorded, a kernel counts here if its traffic takes longer at the
+Formula: that time / the window; if shapes were recorded, a kernel counts here if its traffic takes longer at the
 device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels that each do one operator, half counts
-as recoverable: two that follow one another, fused, read and write half as much. The optimizer's are a cause of their
-own.
+as recoverable: two consecutive ones, fused, read and write half as much. The optimizer's kernels are a separate cause.
 Threshold: fires at 50 % of the window.
-Source: more than half of the window is where a device regime bounds the run; which kernels stream is in
-knowledge/kernels.toml.
+Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
+that stream.
 """
 
 from tb_bottleneck.measures.measure_set import Measures, Recording
@@ -23,13 +22,13 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
-# A fifth of the window in unfused kernels is worth a sentence: traceml's critical level for overheads.
+# A fifth of the window in unfused kernels is worth reporting: traceml's critical level for overheads.
 MIN_POINTWISE_SHARE = 0.20
 RECOVERABLE_OF_POINTWISE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Pointwise kernels that each do one operator could be fused: a chain of them then reads and writes once."""
+    """Return the judgement. Pointwise kernels of one operator each can be fused: a chain then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
@@ -40,7 +39,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """A compiled model has its pointwise work fused; the optimizer's is fused by an optimizer that does it at once."""
+    """Return the causes. Compiling fuses the model's pointwise work; a fused optimizer fuses the optimizer's."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     return (

@@ -1,12 +1,12 @@
-"""sync: the device ran dry because the host waited for it, until the queue is full again.
+"""sync: the device is idle because the host waited for it, until the launch queue is filled again.
 
-Signal: idle device time inside blocking calls, and the idle dispatching time behind them.
-Formula: that time, behind each call at most as much idle time as the call waited / the window. A wait over a busy
-device costs nothing.
+Signal: idle device time inside blocking calls, and the idle dispatching time after them.
+Formula: that time / the window; the idle time counted after a call is at most as long as the call waited. A wait while
+the device is busy costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
-one line of code, and worth naming earlier. What waits is in measures/trace/costly_syncs.py;
-the kind that costs most is the cause.
+one line of code, and worth reporting earlier. The kinds of waits are in measures/trace/costly_syncs.py; the costliest
+kind is the cause.
 """
 
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
@@ -27,11 +27,11 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
-# From here on one read of all values would do for what several reads in a step do now.
+# From this many reads per step on, one read of all values can replace them.
 SEVERAL_READS = 2.0
-# Another kind of wait is worth its own finding from a quarter of the cost on.
+# A further kind of wait is worth its own finding from a quarter of the cost on.
 MIN_WAIT_KIND_SHARE = 0.25
-# Where another device of the process works for most of this time, the host waits for that one.
+# If another device of the process works for most of this time, the host waits for that device.
 OTHER_DEVICES_SHARE = 0.5
 
 KINDS: dict[str, MeasureFunction[Recording]] = {
@@ -43,7 +43,7 @@ KINDS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """The kind of wait that costs most is named first; which line it was, only recorded stacks can tell."""
+    """Return the judgement. The costliest kind of wait comes first; only recorded stacks show the line that waits."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )

@@ -1,12 +1,12 @@
-"""transfer: a copy between host and device runs, or is staged, and no kernel runs beside it.
+"""transfer: a copy between host and device runs, or is staged, with no kernel next to it.
 
 Signal: copies on the device outside all kernels, and idle device time inside a copy call that blocks.
 Formula: that time / the window.
 Threshold: fires at 5 % of the window.
-Source: TraceLens reports exposed copies from 5 % of the GPU's time on. A link is named where the best copies of 1 MB
-and more from pinned memory stay below 80 % of what such copies reach over the device's own slot (STAS, ml-engineering:
-80 to 88 % of a link's raw rate). Copies to the host are named where they take half of the exposed time: to pin what is
-copied to the device does not help them.
+Source: TraceLens reports exposed copies from 5 % of the GPU's time on. The link is a cause if the fastest copies of at
+least 1 MB from pinned memory stay below 80 % of the rate that such copies reach over the device's own slot (STAS,
+ml-engineering: 80 to 88 % of a link's raw rate). Copies to the host are the cause if they take half of the exposed
+time: pinning the memory that is copied to the device does not help them.
 """
 
 from tb_bottleneck.measure import Measure, Missing
@@ -26,13 +26,13 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 SLOW_LINK_SHARE = 0.8
-# What takes most of the time, or a quarter of the bytes and more, is what to change: a few pageable bytes, such as
-# labels, are not why large pinned copies are exposed.
+# The cause must take half of the time, or a quarter of the bytes: a few pageable bytes, such as labels, are not the
+# reason that large pinned copies are exposed.
 MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Pageable memory is the first suspect: its copies are staged by the host. ROCm does not tell it from pinned."""
+    """Return the judgement. Pageable memory is the first suspect: the host stages its copies. ROCm does not show it."""
     return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 

@@ -4,8 +4,8 @@ Signal: device time of kernels with fewer blocks than half of the multiprocessor
 device's own pauses between queued operations.
 Formula: that time / the window.
 Threshold: fires at 30 % of the window.
-Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks to multiprocessors; at 30 % of the
-window such kernels outweigh what a device-bound run loses elsewhere.
+Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks to multiprocessors; from 30 % of the
+window on, such kernels outweigh the other losses of a device-bound run.
 """
 
 from tb_bottleneck.measure import Missing
@@ -18,12 +18,12 @@ FIRES_AT = 0.30
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """A bigger batch or fused kernels would fill the device; by how much takes a replay, so no gain is stated."""
+    """Return the judgement. A larger batch or fused kernels would fill the device; the gain needs a replay."""
     share = measures.account.share(Regime.UNDERFILLED)
     if share < FIRES_AT:
-        known = measures(multiprocessors)
-        if measures.on_device and isinstance(known, Missing):
-            return Judgement(ABSTAINS, share, missing=known.because)
+        count = measures(multiprocessors)
+        if measures.on_device and isinstance(count, Missing):
+            return Judgement(ABSTAINS, share, missing=count.because)
         return Judgement(CLEAR, share)
     cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels), bounded=False)
     return Judgement(FIRES, share, causes=(cause,))

@@ -1,9 +1,9 @@
 """unexplained: nothing recorded explains this time.
 
-Signal: idle device time before operations that had been queued, and kernels whose names nobody knows.
+Signal: idle device time before operations that were already queued, and kernels with unknown names.
 Formula: that time / the window.
 Threshold: fires at 20 % of the window.
-Source: above a fifth of the window every other share is in doubt by as much as traceml's critical level, 20 %.
+Source: above a fifth of the window every other share is uncertain by traceml's critical level, 20 %.
 """
 
 from tb_bottleneck.measures.measure_set import Measures, Recording
@@ -15,7 +15,7 @@ FIRES_AT = 0.20
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """It has no cause and no cure: it lowers the confidence in the rest."""
+    """Return the judgement. It has no cause and no fix: it lowers the confidence in the other regimes."""
     share = measures.account.share(Regime.UNEXPLAINED)
     return Judgement(FIRES if share >= FIRES_AT else CLEAR, share, evidence=(unknown_kernels,))
 

@@ -77,7 +77,7 @@ def test_a_run_that_left_its_device_idle_is_said_to_be_on_the_cpu():
     """Both heads name the same A100; on one side it had nothing to do."""
     told = compare(path("ptf_bs16_steady"), path("ptf_cpu_only_eval"))
     assert "hardly do the same work" not in told.headline
-    assert told.headline.endswith("B did its work on the CPU, and A on a device.")
+    assert told.headline.endswith("B ran on the CPU, and A on a device.")
     assert next(row for row in told.context if row.key == "device").b == "CPU"
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tb_bottleneck.monitor import accelerator
-from tb_bottleneck.monitor.accelerator import ASK_EVERY_NS, AllocatorCounters
+from tb_bottleneck.monitor.accelerator import READ_EVERY_NS, AllocatorCounters
 
 
 def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
@@ -18,18 +18,18 @@ def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
         return dict(counts)
 
     allocator = AllocatorCounters(told)
-    assert allocator.look(0) == {}, "what came before the first look belongs to no step"
+    assert allocator.read(0) == {}, "what came before the first look belongs to no step"
     counts["num_device_alloc"] = 9
     counts["num_alloc_retries"] = 1
-    assert allocator.look(ASK_EVERY_NS - 1) == {}
-    assert allocator.look(ASK_EVERY_NS) == {"device_allocations": 4, "device_frees": 0, "allocation_retries": 1}
-    assert allocator.look(3 * ASK_EVERY_NS) == {"device_allocations": 0, "device_frees": 0, "allocation_retries": 0}
+    assert allocator.read(READ_EVERY_NS - 1) == {}
+    assert allocator.read(READ_EVERY_NS) == {"device_allocations": 4, "device_frees": 0, "allocation_retries": 1}
+    assert allocator.read(3 * READ_EVERY_NS) == {"device_allocations": 0, "device_frees": 0, "allocation_retries": 0}
     assert len(asked) == 3
 
 
 def test_an_allocator_that_does_not_count_says_nothing() -> None:
     allocator = AllocatorCounters(dict)
-    assert [allocator.look(moment * ASK_EVERY_NS) for moment in range(3)] == [{}, {}, {}]
+    assert [allocator.read(moment * READ_EVERY_NS) for moment in range(3)] == [{}, {}, {}]
 
 
 def test_a_device_that_is_not_in_use_is_not_begun_with() -> None:

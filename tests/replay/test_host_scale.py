@@ -25,7 +25,7 @@ def scales(drawing: str, **context: float) -> HostScale:
 def test_the_scale_is_solved_for_by_replaying(monkeypatch):
     """A step takes ten columns of 0.1 ms with the profiler and six without."""
     monkeypatch.setitem(
-        profiler_overhead.MOST_NS, Kind.CALL, 1_000_000
+        profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000
     )  # else the few calls drawn cannot have cost so much
     found = scales(LATE, unprofiled_step_ns=600_000)
     assert found.solved

@@ -74,8 +74,8 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
     own = np.nan_to_num(np.clip(busy - signals.tenants, 0.0, 1.0))
     for regime in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED):
         shares[regime] = own * bounds.split[regime]
-    for regime in (Regime.SYNC, Regime.COMMUNICATION):
-        shares[regime] = np.zeros_like(left)
+    for regime in REGIMES:  # the others have no signal in telemetry
+        shares.setdefault(regime, np.zeros_like(left))
     shares[Regime.UNEXPLAINED] = np.clip(1.0 - sum(shares.values()), 0.0, 1.0)
     return Accounts(shares, signals.weight, idle, ambiguous)
 

@@ -1,4 +1,4 @@
-"""The link between host and device: what it runs at under load, what it could run at, and what copies take."""
+"""Measures of the link between host and device: its speed under load, its highest speed, and the time of copies."""
 
 import numpy as np
 
@@ -7,45 +7,49 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
 LOADED_FOR_LINK = 0.20
-"""An idle link slows down to save power, so it is judged only in windows with this much utilisation."""
+"""The link is judged in windows with at least this utilisation: an idle link slows down to save power."""
 
 
-def transfer_time(testimony: TelemetryRecording) -> Measure | Missing:
-    """Host time in calls that move tensors, per step (ns)."""
-    return testimony.per_step("transfer", "ns")
+def transfer_time(recording: TelemetryRecording) -> Measure | Missing:
+    """Host time in calls that move tensors per step (ns)."""
+    return recording.per_step("transfer", "ns")
 
 
-def link_reached(testimony: TelemetryRecording) -> Measure | Missing:
-    """Under load: the best that the link ran at, of what this GPU in this slot could run at (share)."""
-    best = _best(testimony)
+def link_reached(recording: TelemetryRecording) -> Measure | Missing:
+    """Under load: the highest speed of the link (share of the highest speed of this GPU in this slot)."""
+    best = _best(recording)
     return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], EVIDENCE_SOURCE)
 
 
-def link_speed(testimony: TelemetryRecording) -> Measure | Missing:
-    """What the link runs at under load, and what it could (words)."""
-    best = _best(testimony)
+def link_speed(recording: TelemetryRecording) -> Measure | Missing:
+    """Generation and lanes of the link under load, and the highest possible ones (text)."""
+    best = _best(recording)
     if isinstance(best, Missing):
         return best
-    generation, lanes, could_generation, could_lanes = best[2]
-    return text_measure(f"generation {generation} x{lanes}, could be generation {could_generation} x{could_lanes}")
+    generation, lanes, max_generation, max_lanes = best[2]
+    return text_measure(f"generation {generation} x{lanes}, could be generation {max_generation} x{max_lanes}")
 
 
-def link_traffic(testimony: TelemetryRecording) -> Measure | Missing:
-    """Traffic over the link, both directions, mean (bytes per second)."""
-    sent, received = (testimony.windows.mean(name, of_device=True) for name in ("pcie_sent", "pcie_received"))
-    return testimony.mean(sent + received, "bytes_per_s", testimony.why_missing("pcie_received"))
+def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean traffic over the link in both directions (bytes per second)."""
+    sent, received = (recording.windows.mean(name, of_device=True) for name in ("pcie_sent", "pcie_received"))
+    return recording.mean(sent + received, "bytes_per_s", recording.why_missing("pcie_received"))
 
 
-def _best(testimony: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
-    windows = testimony.windows
+def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
+    """Return the highest relative speed under load, the number of windows, and the generations and widths.
+
+    The last item holds generation, width, highest generation and highest width.
+    """
+    windows = recording.windows
     loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_LINK
     names = ("pcie_generation", "pcie_width", "pcie_generation_max", "pcie_width_max")
-    read = [np.where(loaded, windows.mean(name, of_device=True), np.nan) for name in names]
-    now, could = link_bandwidth(read[0], read[1]), link_bandwidth(read[2], read[3])
+    columns = [np.where(loaded, windows.mean(name, of_device=True), np.nan) for name in names]
+    current, highest = link_bandwidth(columns[0], columns[1]), link_bandwidth(columns[2], columns[3])
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = now / could
+        ratio = current / highest
     if not (ratio > 0).any():
         return Missing("the link's speed was not recorded while the device was loaded")
-    at = int(np.nanargmax(ratio))
-    values = [round(float(column[at])) for column in read]
-    return min(float(ratio[at]), 1.0), int((ratio > 0).sum()), (values[0], values[1], values[2], values[3])
+    best = int(np.nanargmax(ratio))
+    values = [round(float(column[best])) for column in columns]
+    return min(float(ratio[best]), 1.0), int((ratio > 0).sum()), (values[0], values[1], values[2], values[3])

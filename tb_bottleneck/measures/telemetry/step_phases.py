@@ -1,4 +1,4 @@
-"""What the host does while the device idles: phases, waits, allocations, interruptions, and too few cores."""
+"""Measures of the host: the phases of a step, waits, allocations, interruptions, processes, and its cores."""
 
 import numpy as np
 
@@ -7,151 +7,162 @@ from tb_bottleneck.attribution.telemetry.window_signals import PHASES
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
 STEADY = 0.2
-"""Distances between interruptions that differ by less than this part of their median are called a period."""
+"""Distances between long steps form a period if they differ by less than this part of their median."""
 
 
-def step_time(testimony: TelemetryRecording) -> Measure | Missing:
-    """Time of a step, mean (ns)."""
-    return testimony.per_step("wall", "ns")
+def step_time(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean time of a step (ns)."""
+    return recording.per_step("wall", "ns")
 
 
-def timed_phase_count(testimony: TelemetryRecording) -> Measure | Missing:
-    """Phases of the step that were timed (count); missing where one was not, whose time then looks like Python's."""
+def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
+    """Phases of the step that were timed (count). Missing if one was not: its time then looks like Python's."""
     for name in PHASES:
-        if isinstance(testimony.per_step(name, "ns"), Missing):
-            return Missing(testimony.why_missing(name))
+        if isinstance(recording.per_step(name, "ns"), Missing):
+            return Missing(recording.why_missing(name))
     return Measure(float(len(PHASES)), "count", "step", source=EVIDENCE_SOURCE)
 
 
-def phase_time(testimony: TelemetryRecording) -> Measure | Missing:
-    """Host time in forward, backward and optimizer, per step (ns)."""
-    parts = [testimony.per_step(name, "ns") for name in PHASES]
-    known = [part for part in parts if isinstance(part, Measure)]
-    if not known:
+def phase_time(recording: TelemetryRecording) -> Measure | Missing:
+    """Host time in forward, backward and optimizer per step (ns)."""
+    parts = [recording.per_step(name, "ns") for name in PHASES]
+    timed = [part for part in parts if isinstance(part, Measure)]
+    if not timed:
         return Missing("the phases of the step were not recorded")
-    return Measure(sum(part.value for part in known), "ns", "step", known[0].count, EVIDENCE_SOURCE)
+    return Measure(sum(part.value for part in timed), "ns", "step", timed[0].count, EVIDENCE_SOURCE)
 
 
-def host_waits(testimony: TelemetryRecording) -> Measure | Missing:
-    """Calls that made the host wait for the device, per step (count)."""
-    return testimony.per_step("syncs", "count")
+def host_waits(recording: TelemetryRecording) -> Measure | Missing:
+    """Calls per step in which the host waits for the device (count)."""
+    return recording.per_step("syncs", "count")
 
 
-def idle_inside_phases(testimony: TelemetryRecording) -> Measure | Missing:
-    """Of the judged time, what the device idles inside the step for a reason that is not told (share)."""
-    accounts = testimony.accounts
+def idle_inside_phases(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which the device is idle inside the step for an unknown reason (share of the judged time)."""
+    accounts = recording.accounts
     inside = np.where(np.isnan(accounts.idle), np.nan, accounts.ambiguous)
-    return testimony.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
+    return recording.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
 
 
-def time_outside_phases(testimony: TelemetryRecording) -> Measure | Missing:
-    """Host time of a step outside loader, copies, forward, backward and optimizer (ns)."""
-    told = timed_phase_count(testimony)
-    if isinstance(told, Missing):
-        return told
-    wall, phases = step_time(testimony), phase_time(testimony)
+def time_outside_phases(recording: TelemetryRecording) -> Measure | Missing:
+    """Host time per step outside loader, copies, forward, backward and optimizer (ns)."""
+    phase_count = timed_phase_count(recording)
+    if isinstance(phase_count, Missing):
+        return phase_count
+    wall, phases = step_time(recording), phase_time(recording)
     if isinstance(wall, Missing) or isinstance(phases, Missing):
         return wall if isinstance(wall, Missing) else phases
-    others = [testimony.per_step(name, "ns") for name in ("loader_wait", "transfer")]
+    others = [recording.per_step(name, "ns") for name in ("loader_wait", "transfer")]
     inside = phases.value + sum(part.value for part in others if isinstance(part, Measure))
     return Measure(max(wall.value - inside, 0.0), "ns", "step", wall.count, EVIDENCE_SOURCE)
 
 
-def blocks_allocated(testimony: TelemetryRecording) -> Measure | Missing:
-    """Blocks that the allocator asked the driver for, per step (count)."""
-    return testimony.per_step("device_allocations", "count")
+def blocks_allocated(recording: TelemetryRecording) -> Measure | Missing:
+    """Blocks per step that the allocator requests from the driver (count)."""
+    return recording.per_step("device_allocations", "count")
 
 
-def blocks_freed(testimony: TelemetryRecording) -> Measure | Missing:
-    """Blocks that the allocator gave back to the driver, per step (count)."""
-    return testimony.per_step("device_frees", "count")
+def blocks_freed(recording: TelemetryRecording) -> Measure | Missing:
+    """Blocks per step that the allocator frees to the driver (count)."""
+    return recording.per_step("device_frees", "count")
 
 
-def allocations_retried(testimony: TelemetryRecording) -> Measure | Missing:
-    """Allocations that first had to empty the cache, per step (count)."""
-    return testimony.per_step("allocation_retries", "count")
+def allocations_retried(recording: TelemetryRecording) -> Measure | Missing:
+    """Allocations per step that have to empty the cache first (count)."""
+    return recording.per_step("allocation_retries", "count")
 
 
-def peak_memory_share(testimony: TelemetryRecording) -> Measure | Missing:
-    """Device memory in use, of what there is, highest (share)."""
-    used = testimony.windows.readings("memory_used", of_device=True)[1]
-    total = testimony.windows.readings("memory_total", of_device=True)[1]
+def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
+    """Highest device memory in use (share of the device's memory)."""
+    used = recording.windows.readings("memory_used", of_device=True)[1]
+    total = recording.windows.readings("memory_total", of_device=True)[1]
     if not len(used) or not len(total) or total.max() <= 0:
-        return Missing(testimony.why_missing("memory_used"))
+        return Missing(recording.why_missing("memory_used"))
     return Measure(min(float(used.max() / total.max()), 1.0), "share", "", len(used), EVIDENCE_SOURCE)
 
 
-def long_steps(testimony: TelemetryRecording) -> Measure | Missing:
+def long_steps(recording: TelemetryRecording) -> Measure | Missing:
     """Steps more than three times as long as their neighbours (count)."""
-    return Measure(float(len(testimony.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
+    return Measure(float(len(recording.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
 
 
-def long_step_excess(testimony: TelemetryRecording) -> Measure | Missing:
-    """By how much such a step is longer, median (ns)."""
-    ns = testimony.excess.ns
+def long_step_excess(recording: TelemetryRecording) -> Measure | Missing:
+    """Median time by which a long step exceeds its neighbours (ns)."""
+    ns = recording.excess.ns
     if not len(ns):
         return Missing("no step was off the cadence")
     return Measure(float(np.median(ns)), "ns", "call", len(ns), EVIDENCE_SOURCE)
 
 
-def long_step_period(testimony: TelemetryRecording) -> Measure | Missing:
-    """How often they come (words)."""
-    apart = np.diff(testimony.excess.number)
-    if len(apart) < 2:
+def long_step_period(recording: TelemetryRecording) -> Measure | Missing:
+    """The number of steps from one long step to the next (text)."""
+    distance = np.diff(recording.excess.number)
+    if len(distance) < 2:
         return Missing("too few of them for a period")
-    usual = float(np.median(apart))
-    steady = np.median(np.abs(apart - usual)) <= STEADY * usual
-    text = f"every {usual:,.0f} steps" if steady else f"every {apart.min()} to {apart.max():,} steps"
-    return text_measure(text, len(apart))
+    usual = float(np.median(distance))
+    steady = np.median(np.abs(distance - usual)) <= STEADY * usual
+    text = f"every {usual:,.0f} steps" if steady else f"every {distance.min()} to {distance.max():,} steps"
+    return text_measure(text, len(distance))
 
 
-def torch_threads_per_core(testimony: TelemetryRecording) -> Measure | Missing:
-    """Torch's threads in all processes on this machine, for each core that is usable (count)."""
-    threads, cores = testimony.fact("torch_threads"), testimony.fact("cores")
+def torch_threads_per_core(recording: TelemetryRecording) -> Measure | Missing:
+    """Torch's threads in all processes on this machine per usable core (count)."""
+    threads, cores = recording.fact("torch_threads"), recording.fact("cores")
     if not threads or not cores:
         return Missing("torch_threads or cores is not among the facts of the run")
-    return Measure(threads * (testimony.fact("local_world_size") or 1.0) / cores, "count", source=EVIDENCE_SOURCE)
+    return Measure(threads * (recording.fact("local_world_size") or 1.0) / cores, "count", source=EVIDENCE_SOURCE)
 
 
-def intra_op_threads(testimony: TelemetryRecording) -> Measure | Missing:
+def intra_op_threads(recording: TelemetryRecording) -> Measure | Missing:
     """Torch's intra-op threads in this process (count)."""
-    threads = testimony.fact("torch_threads")
+    threads = recording.fact("torch_threads")
     if not threads:
         return Missing("torch_threads is not among the facts")
     return Measure(threads, "count", source=EVIDENCE_SOURCE)
 
 
-def run_queue_per_core(testimony: TelemetryRecording) -> Measure | Missing:
-    """Threads that run or want to run, for each core that is usable, mean (count)."""
-    queue = testimony.of_series("run_queue", "count")
-    usable = testimony.of_series("cpu_usable_cores", "count")
-    cores = usable.value if isinstance(usable, Measure) else testimony.fact("cores")
+def run_queue_per_core(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean number of runnable threads per usable core (count)."""
+    queue = recording.of_series("run_queue", "count")
+    usable = recording.of_series("cpu_usable_cores", "count")
+    cores = usable.value if isinstance(usable, Measure) else recording.fact("cores")
     if isinstance(queue, Missing) or not cores:
-        return queue if isinstance(queue, Missing) else Missing(testimony.why_missing("cpu_usable_cores"))
+        return queue if isinstance(queue, Missing) else Missing(recording.why_missing("cpu_usable_cores"))
     return Measure(queue.value / cores, "count", "", queue.count, EVIDENCE_SOURCE)
 
 
-def core_pressure(testimony: TelemetryRecording) -> Measure | Missing:
-    """Of the time, what some thread waited for a core: PSI some (share)."""
-    return testimony.of_series("cpu_pressure", "share")
+def core_pressure(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which some thread waits for a core: PSI some (share)."""
+    return recording.of_series("cpu_pressure", "share")
 
 
-def quota_throttled(testimony: TelemetryRecording) -> Measure | Missing:
-    """Periods in which the CPU quota was used up; else, of the core time that it allows, what it held back (share)."""
-    periods = testimony.of_series("quota_throttled_periods", "share")
+def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
+    """Periods in which the CPU quota is used up (share).
+
+    If periods were not recorded: the core time that the quota holds back (share of the core time that it allows).
+    """
+    periods = recording.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):
         return periods
-    usable = testimony.of_series("cpu_usable_cores", "count")
-    cores = usable.value if isinstance(usable, Measure) else testimony.fact("cores") or 1.0
-    held = testimony.windows.growth("quota_throttled_total") / (testimony.windows.grid.width * max(cores, 1.0))
-    return testimony.mean(np.minimum(held, 1.0), "share", testimony.why_missing("quota_throttled_total"))
+    usable = recording.of_series("cpu_usable_cores", "count")
+    cores = usable.value if isinstance(usable, Measure) else recording.fact("cores") or 1.0
+    held = recording.windows.growth("quota_throttled_total") / (recording.windows.grid.width * max(cores, 1.0))
+    return recording.mean(np.minimum(held, 1.0), "share", recording.why_missing("quota_throttled_total"))
 
 
-def blas_library(testimony: TelemetryRecording) -> Measure | Missing:
-    """What numpy and torch multiply with on the CPU (words)."""
-    pools = testimony.facts.get("blas_pools")
+def blas_library(recording: TelemetryRecording) -> Measure | Missing:
+    """The BLAS libraries of numpy and torch on the CPU (text)."""
+    pools = recording.facts.get("blas_pools")
     entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
-    found = [str(pool.get("library", "unknown")) for pool in entries if pool.get("api") == "blas"]
-    built = testimony.facts.get("torch_blas")
-    told = sorted({*found, *([str(built)] if built else [])})
-    return text_measure(", ".join(told)[:200]) if told else Missing("no BLAS is among the facts of the run")
+    loaded = [str(pool.get("library", "unknown")) for pool in entries if pool.get("api") == "blas"]
+    built_with = recording.facts.get("torch_blas")
+    libraries = sorted({*loaded, *([str(built_with)] if built_with else [])})
+    return text_measure(", ".join(libraries)[:200]) if libraries else Missing("no BLAS is among the facts of the run")
+
+
+def world_size(recording: TelemetryRecording) -> Measure | Missing:
+    """Processes of the job (count)."""
+    count = recording.fact("world_size")
+    if not count:
+        return Missing("world_size is not among the facts of the run")
+    return Measure(count, "count", source=EVIDENCE_SOURCE)

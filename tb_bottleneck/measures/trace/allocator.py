@@ -1,4 +1,4 @@
-"""Measures of the driver's memory calls: who makes them, and whether memory goes back and is asked for again."""
+"""Measures of the driver's memory calls: who makes them, and whether memory is freed and allocated again."""
 
 from collections.abc import Callable
 
@@ -7,48 +7,50 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import in_host_steps, with_example
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
-Wanted = Callable[[Bools, Bools, Bools], Bools]
-_GIVES_BACK = ("Free", "Unmap", "Release", "Unregister")
+Selection = Callable[[Bools, Bools, Bools], Bools]
+"""Takes three masks of the calls (frees memory, of host memory, made by an operator) and returns the calls to count."""
+
+_FREES = ("Free", "Unmap", "Release", "Unregister")
 
 
 def driver_allocations(recording: Recording) -> Measure | Missing:
-    """Calls per step that ask the driver for device memory."""
+    """Calls per step that allocate device memory from the driver."""
     return _per_step(recording, lambda frees, host, inside: ~frees & ~host)
 
 
 def cache_frees(recording: Recording) -> Measure | Missing:
-    """Calls per step outside of any operator that give device memory back, as torch.cuda.empty_cache() does."""
+    """Calls per step outside any operator that free device memory, as torch.cuda.empty_cache() does."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & ~inside)
 
 
 def frees_under_pressure(recording: Recording) -> Measure | Missing:
-    """Calls per step inside operators that give device memory back: the allocator's last resort when memory is full."""
+    """Calls per step inside operators that free device memory: the allocator's last resort when memory is full."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & inside)
 
 
 def pinned_allocations(recording: Recording) -> Measure | Missing:
-    """Calls per step that ask for pinned host memory, or give it back."""
+    """Calls per step that allocate or free pinned host memory."""
     return _per_step(recording, lambda frees, host, inside: host)
 
 
-def _per_step(recording: Recording, wanted: Wanted) -> Measure | Missing:
+def _per_step(recording: Recording, select: Selection) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
     calls, inside = _calls(recording)
     names = recording.trace.names
-    distinct, which = np.unique(calls.name, return_inverse=True)
-    frees = np.array([any(word in names[name] for word in _GIVES_BACK) for name in distinct.tolist()], np.bool_)
-    host = np.array(["Host" in names[name] for name in distinct.tolist()], np.bool_)
-    chosen = calls.take(wanted(frees[which], host[which], inside) if len(calls) else inside)
-    return with_example(len(chosen) / len(recording.steps), "count", "step", chosen.start, chosen.end)
+    frees = name_matches(names, calls.name, lambda name: any(word in name for word in _FREES))
+    host = name_matches(names, calls.name, lambda name: "Host" in name)
+    counted = calls.take(select(frees, host, inside))
+    return with_example(len(counted) / len(recording.steps), "count", "step", counted.start, counted.end)
 
 
 def _calls(recording: Recording) -> tuple[Calls, Bools]:
-    """The memory calls of the window on the threads that launch, and for each whether an operator makes it."""
+    """Return the memory calls of the window on the launching threads, and a mask of those that an operator makes."""
     trace = recording.trace
     called, _ = trace.calling_operators
     mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)

@@ -1,34 +1,32 @@
-"""Measures of what a compiler has done already: fused kernels, and graphs that are replayed with one call."""
+"""Measures of compilation already in use: kernels written by torch.compile, and captured graphs."""
 
 import re
-
-import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import device_work, host_calls, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
-# Kernels that torch.compile's code generator writes (pytorch torch/_inductor/codegen/triton.py).
+# Kernels written by torch.compile's code generator (pytorch torch/_inductor/codegen/triton.py).
 _COMPILED = re.compile(r"^triton_(?:poi|per|red|tem|for|mm|bmm)_")
 
 
 def compiled_kernels(recording: Recording) -> Measure | Missing:
-    """Share of the kernels that torch.compile wrote."""
+    """Share of the kernels that were written by torch.compile."""
     if not recording.on_device:
         return _NO_DEVICE
     ops = device_work(recording, *COMPUTE_KERNELS)
-    wanted = [name for name in np.unique(ops.name).tolist() if _COMPILED.search(recording.trace.names[name])]
-    compiled = ops.take(np.isin(ops.name, wanted))
+    compiled = ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(_COMPILED.search(name))))
     return with_example(len(compiled) / max(len(ops), 1), "share", "kernels", compiled.start, compiled.end)
 
 
 def graph_breaks(recording: Recording) -> Measure | Missing:
-    """Values per step that the host reads from the device: a graph cannot be captured across such a read.
+    """Values per step that the host reads from the device: no graph can be captured across such a read.
 
-    Missing where there is none: then nothing is in the way.
+    Missing if there is none: nothing prevents the capture.
     """
     if not recording.on_device:
         return _NO_DEVICE
@@ -36,9 +34,8 @@ def graph_breaks(recording: Recording) -> Measure | Missing:
     reads = recording.trace.reads & in_host_steps(recording, calls.start)
     if not reads.any():
         return Missing("no value is read from the device")
-    return with_example(
-        float(reads.sum()) / len(recording.steps), "count", "step", calls.start[reads], calls.end[reads]
-    )
+    per_step = float(reads.sum()) / len(recording.steps)
+    return with_example(per_step, "count", "step", calls.start[reads], calls.end[reads])
 
 
 def graph_launches(recording: Recording) -> Measure | Missing:
@@ -46,6 +43,5 @@ def graph_launches(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     calls = host_calls(recording, Role.LAUNCH)
-    wanted = [name for name in np.unique(calls.name).tolist() if "GraphLaunch" in recording.trace.names[name]]
-    calls = calls.take(np.isin(calls.name, wanted))
+    calls = calls.take(name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name))
     return with_example(len(calls) / len(recording.steps), "count", "step", calls.start, calls.end)

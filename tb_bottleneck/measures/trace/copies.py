@@ -1,4 +1,4 @@
-"""Measures of copies between host and device: how much, from which memory, and how fast against what the link gives."""
+"""Measures of copies between host and device: their size, the kind of host memory, and how well they use the link."""
 
 import numpy as np
 
@@ -11,12 +11,13 @@ from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.device_peaks import calibration
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.units import NS_PER_S
 
 NO_DEVICE = Missing("the work ran on the CPU: there are no copies to a device")
-# Smaller copies are bounded by their start and not by the link; from 1 MiB on a PCIe link is near its rate.
+# Smaller copies are limited by their latency, not by the link; from 1 MiB a PCIe link is near its rate.
 LARGE_COPY_BYTES = 1 << 20
-# The best copies tell what the link gives: others share it with neighbours, or with copies the other way.
+# The fastest copies show the link's rate: others share the link with other devices or with copies the other way.
 BEST_PERCENTILE = 90
 MIN_COPIES = 3
 
@@ -30,18 +31,17 @@ def host_copies(recording: Recording) -> Measure | Missing:
 
 
 def pageable_copies(recording: Recording) -> Measure | Missing:
-    """Bytes per step copied to the device from memory that is not pinned. ROCm does not tell which memory is."""
+    """Bytes per step copied to the device from memory that is not pinned. ROCm does not record the kind of memory."""
     ops = device_work(recording, Work.UPLOAD, Work.DOWNLOAD)
-    names = recording.trace.names
-    told = [any(word in names[name] for word in ("Pageable", "Pinned")) for name in np.unique(ops.name).tolist()]
-    if not any(told):
+    kind_known = name_matches(recording.trace.names, ops.name, lambda name: "Pageable" in name or "Pinned" in name)
+    if not kind_known.any():
         return Missing("the recording does not tell pinned from pageable memory")
     ops = _uploads(recording, "Pageable")
     return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 
 
 def copy_back_share(recording: Recording) -> Measure | Missing:
-    """Share of the exposed copies' time in which values are copied to the host."""
+    """Share of the exposed copies' time that is copies to the host."""
     if not recording.on_device:
         return NO_DEVICE
     ops, exposed = device_work(recording, Work.DOWNLOAD), recording.account.ns[Regime.TRANSFER]
@@ -66,31 +66,31 @@ def copies_to_device(recording: Recording) -> Measure | Missing:
 
 
 def pinned_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the best large copies from pinned memory to the device."""
+    """Bytes per second of the fastest large copies from pinned memory to the device."""
     return _bandwidth(recording, "Pinned")
 
 
 def pageable_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the best large copies from pageable memory to the device."""
+    """Bytes per second of the fastest large copies from pageable memory to the device."""
     return _bandwidth(recording, "Pageable")
 
 
 def link_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second that copies from pinned memory should reach: measured on this machine, else by the data sheet.
+    """Bytes per second that copies from pinned memory should reach: measured on this machine, or from the data sheet.
 
-    In which generation and width the link really runs is in no trace, so the sheet's figure is for the best slot.
+    No trace records the generation and width that the link runs at, so the data sheet's rate is that of the best slot.
     """
-    told = slot_rate(recording)
+    rate = slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)
-    if told is not None and 0 < measured <= told:
+    if rate is not None and 0 < measured <= rate:
         return Measure(measured, "bytes_per_s", "", source="context")
-    if told is None:
+    if rate is None:
         return Missing("the link of this device is not known")
-    return Measure(told * USABLE_LINK_SHARE, "bytes_per_s")
+    return Measure(rate * USABLE_LINK_SHARE, "bytes_per_s")
 
 
 def slot_rate(recording: Recording) -> float | None:
-    """Raw bytes per second of the best slot that the device fits in; None where the device table does not tell."""
+    """Return the raw bytes per second of the best slot for the device, or None if the device table has no link."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None
@@ -108,8 +108,6 @@ def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
 
 
 def _uploads(recording: Recording, memory: str) -> DeviceOps:
-    """Copies to the device from memory of this kind."""
+    """Return the copies to the device from host memory of this kind."""
     ops = device_work(recording, Work.UPLOAD)
-    names = np.unique(ops.name)
-    wanted = [name for name in names.tolist() if f"{memory} -> Device" in recording.trace.names[name]]
-    return ops.take(np.isin(ops.name, wanted))
+    return ops.take(name_matches(recording.trace.names, ops.name, lambda name: f"{memory} -> Device" in name))

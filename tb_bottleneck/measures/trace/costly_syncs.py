@@ -1,10 +1,10 @@
-"""The waits of a window that cost something, each with what it waited for and which operator waited.
+"""The synchronisations of a window that cost time, each with its kind and the operator that waited.
 
-A wait is of one kind:
-- read: a value comes to the host: .item(), .cpu(), .tolist(), print(tensor);
-- upload: a copy to the device is waited for, as .to(device) does without non_blocking=True;
+A synchronisation has one kind:
+- read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
+- upload: the host waits for a copy to the device, as .to(device) does without non_blocking=True;
 - shape: an operator's result has a size that only the device knows: nonzero, unique, boolean indexing;
-- explicit: no operator waits, but the program: torch.cuda.synchronize(), Event.synchronize();
+- explicit: the program waits outside any operator: torch.cuda.synchronize(), Event.synchronize();
 - other: any other operator.
 """
 
@@ -20,7 +20,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 READ, UPLOAD, SHAPE, EXPLICIT, OTHER = "read", "upload", "shape", "explicit", "other"
 
-# Operators that read one value of the device.
+# Operators that read one value from the device.
 READS_SCALAR = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal")
 # Operators that read sizes from the device (pytorch aten/src/ATen/native/cuda: Nonzero.cu, Unique.cu, Indexing.cu).
 READS_SHAPE = (
@@ -36,18 +36,19 @@ READS_SHAPE = (
     "aten::bincount",
     "torchvision::nms",
 )
-
-
-# What a wait costs begins here: a call that finds its work done takes as long, however idle the device is.
+# A wait costs time from here on: a call that does not wait takes this long, even if the device is idle.
 MIN_COST_NS = 2_000
 
 
 @dataclass(frozen=True)
 class CostlyWait:
-    """A wait that left the device idle: in it, or behind it for as long as `gaps` charges it. Times in ns."""
+    """A wait that left the device idle, during the wait or after it for the time that sync_cost charges to it.
+
+    Times are in ns.
+    """
 
     kind: str
-    operator: str  # the innermost around the call, else the call itself; hostile text
+    operator: str  # the innermost operator around the call, or else the call itself; untrusted text
     thread: int
     begin: int
     end: int
@@ -56,10 +57,10 @@ class CostlyWait:
 
 @memoized
 def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
-    """The waits of the window that cost something, in order of time. The calls of one operator are one wait."""
+    """Return the waits of the window that cost time, in order of time. The calls of one operator are one wait."""
     trace, calls = recording.trace, recording.trace.calls
     waits = np.isin(calls.role, (Role.WAIT, Role.COPY)) & _waiting(recording)
-    # Behind the last step the profiler itself waits for the device.
+    # After the last step the profiler itself waits for the device.
     rows = np.flatnonzero(waits & (calls.end > recording.steps.begin) & (calls.start < recording.steps.host[-1]))
     if not len(rows):
         return ()
@@ -71,39 +72,39 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
     begin, end = calls.start[rows[first]], np.zeros(len(first), np.int64)
     np.maximum.at(end, group, calls.end[rows])
     reads, uploads = _copies(recording)
-    found = []
-    for one in np.argsort(begin).tolist():
-        row = int(rows[first[one]])
-        if costs[one] < MIN_COST_NS:
+    costly = []
+    for wait in np.argsort(begin).tolist():
+        row = int(rows[first[wait]])
+        if costs[wait] < MIN_COST_NS:
             continue
-        within = bool(called[row])
-        name = trace.names[int(trace.events.name[operator[row]] if within else calls.name[row])]
-        asked = int(key[first[one]])
-        found.append(
+        in_operator = bool(called[row])
+        name = trace.names[int(trace.events.name[operator[row]] if in_operator else calls.name[row])]
+        caller = int(key[first[wait]])
+        costly.append(
             CostlyWait(
-                kind=_kind(name, within, asked in reads or bool(trace.reads[row]), asked in uploads),
+                kind=_kind(name, in_operator, caller in reads or bool(trace.reads[row]), caller in uploads),
                 operator=name,
                 thread=int(calls.thread[row]),
-                begin=int(begin[one]),
-                end=int(end[one]),
-                cost=int(costs[one]),
+                begin=int(begin[wait]),
+                end=int(end[wait]),
+                cost=int(costs[wait]),
             )
         )
-    return tuple(found)
+    return tuple(costly)
 
 
-def _kind(operator: str, within: bool, reads: bool, uploads: bool) -> str:
-    if within and operator in READS_SHAPE:
+def _kind(operator: str, in_operator: bool, reads: bool, uploads: bool) -> str:
+    if in_operator and operator in READS_SHAPE:
         return SHAPE
     if reads or operator in READS_SCALAR:
         return READ
     if uploads:
         return UPLOAD
-    return OTHER if within else EXPLICIT
+    return OTHER if in_operator else EXPLICIT
 
 
 def _waiting(recording: Recording) -> Bools:
-    """Which calls synchronise, read a value, or were seen to wait."""
+    """Return a mask of the calls that synchronise, read a value, or were observed to wait."""
     calls = recording.trace.calls
     waiting = (calls.role == Role.WAIT) | recording.trace.reads
     waiting[recording.gaps.waits.call] = True
@@ -111,7 +112,7 @@ def _waiting(recording: Recording) -> Bools:
 
 
 def _charged(recording: Recording) -> Ints:
-    """What each call is charged for the idle time behind it."""
+    """Return the idle time (ns) after each call that is charged to it."""
     waits, charged = recording.gaps.waits, np.zeros(len(recording.trace.calls), np.int64)
     inside = recording.in_window(waits.over)
     charged[waits.call[inside]] = waits.charged[inside]
@@ -119,10 +120,12 @@ def _charged(recording: Recording) -> Ints:
 
 
 def _copies(recording: Recording) -> tuple[set[int], set[int]]:
-    """The operators, as rows of the events, that copy to the host, and those that copy to a device."""
+    """Return the operators (rows of the events) that copy to the host, and those that copy to a device."""
     trace = recording.trace
     called, operator = trace.calling_operators
     ops = trace.all_device_ops
     linked = ops.launched & called[ops.call]
-    made = [set(operator[ops.call[linked & (ops.work == work)]].tolist()) for work in (Work.DOWNLOAD, Work.UPLOAD)]
-    return made[0], made[1]
+    downloads, uploads = (
+        set(operator[ops.call[linked & (ops.work == work)]].tolist()) for work in (Work.DOWNLOAD, Work.UPLOAD)
+    )
+    return downloads, uploads

@@ -1,4 +1,4 @@
-"""The time that code takes which runs for the first time: compiling it, loading it, tuning it."""
+"""Time in which code runs for the first time: it is compiled, loaded or tuned."""
 
 import numpy as np
 
@@ -7,13 +7,15 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.trace.table import Ints
 
-# A start-up may take the first steps of a recording; what comes in most of at least so many steps is none.
+# A start-up may take the first steps of a recording; first runs in most of at least this many steps are no start-up.
 MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
-    """Begins and ends of the stretches of the window in which code runs for the first time while the device has no
-    work, and how much of each such code takes, in ns. On a CPU run the main thread is the device."""
+    """Return the begin, the end and the first-run time (ns) of each interval with first runs and no device work.
+
+    On a CPU run the main thread is the device.
+    """
     if recording.on_device:
         gaps = recording.gaps
         starting = gaps.by_activity[:, Activity.INITIALIZE]
@@ -27,9 +29,9 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
 
 
 def first_runs_recur(recording: Recording, share: float) -> bool:
-    """Whether first runs take this share of the window even without the half of the steps in which they take most.
+    """Return True if first runs take this share of the window even without the half of the steps where they take most.
 
-    torch.compile that meets a new shape in each step does; a start-up is over after the first ones.
+    This happens if torch.compile meets a new shape in each step. A start-up is over after the first steps.
     """
     edges = recording.steps.edges
     if len(recording.steps) < MIN_STEPS_TO_RECUR:

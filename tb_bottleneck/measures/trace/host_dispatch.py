@@ -1,4 +1,4 @@
-"""Measures of the host: what kept the device waiting outside the loader."""
+"""Measures of the host outside the loader: launches, runtime calls, operators, and pauses in Python."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ LONG_PAUSE_SHARE = 0.5
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:
-    """Time of the window per launching call; missing where one call launches all kernels of a graph."""
+    """Time of the window per launching call; missing if one call launches all kernels of a graph."""
     calls = host_calls(recording, Role.LAUNCH)
     if not len(calls):
         return _CPU_RUN
@@ -36,7 +36,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
 
 
 def runtime_calls(recording: Recording) -> Measure | Missing:
-    """Runtime and driver calls per step, waits among them."""
+    """Runtime and driver calls per step, including waits."""
     calls = recording.trace.calls
     if not recording.on_device:
         return _CPU_RUN
@@ -47,7 +47,7 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
 
 
 def operators(recording: Recording) -> Measure | Missing:
-    """Operators per step, nested ones included."""
+    """Operators per step, including nested ones."""
     rows = recording.trace.rows(Kind.CPU_OP)
     count = int(in_host_steps(recording, recording.trace.events.start[rows]).sum())
     return (
@@ -56,7 +56,7 @@ def operators(recording: Recording) -> Measure | Missing:
 
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:
-    """The longest time in the window that Python outside torch kept the device idle."""
+    """The longest interval of the window in which Python outside torch keeps the device idle."""
     spans = _python_time(recording)
     if not len(spans):
         return Measure(0.0, "ns", "window", 0)
@@ -66,9 +66,9 @@ def longest_host_pause(recording: Recording) -> Measure | Missing:
 
 
 def steps_between_pauses(recording: Recording) -> Measure | Missing:
-    """Steps from one of the long pauses to the next, at the median: 1 where every step has one.
+    """The median number of steps from one long pause to the next: 1 if every step has one.
 
-    A step has one where Python keeps the device idle for half as long as in the worst step, or longer.
+    A step has a long pause if Python keeps the device idle for at least half as long as in the worst step.
     """
     spans, edges = _python_time(recording), recording.steps.edges
     if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):
@@ -81,9 +81,9 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
 
 
 def host_lines(recording: Recording) -> Measure | Missing:
-    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, the longest first.
+    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, longest first.
 
-    Where no frames were recorded, the record_function blocks that the program is in.
+    If no frames were recorded, these are the record_function blocks that the program is in.
     """
     thread, stacks = recording.host.main_thread, recording.trace.header.stacks_recorded
     if thread is None:
@@ -95,10 +95,10 @@ def host_lines(recording: Recording) -> Measure | Missing:
     if not lines:
         return Missing("no line of the program's own was recorded in these pauses")
     pause = longest_host_pause(recording)
-    where = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
-    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), *where)
+    begin, end = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
+    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), begin, end)
 
 
 def _python_time(recording: Recording) -> Spans:
-    """When Python outside torch ran and the device had no work."""
+    """Return the time in which Python outside torch runs and the device has no work."""
     return recording.owned_spans.of(Regime.HOST)

@@ -1,4 +1,4 @@
-"""Measures of what interrupts the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
+"""Measures of interruptions of the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints, Rows
 
-# What the names of interrupting rows hold, in lower case, by what they do; the first that is found counts.
+# Words in the names of interrupting rows, in lower case, by kind of interruption. The first match counts.
 INTERRUPTION_KINDS = {
     "collection": ("python gc", "function collect"),
     "logging": ("tensorboard", "wandb", "mlflow", "matplotlib"),
     "checkpoint": ("serialization.py", "checkpoint", "safetensors", "save"),
     "evaluation": ("eval", "valid", "val_"),
 }
-# What comes in one step only may never come again.
+# An interruption of only one step may never recur.
 MIN_RECURRING_STEPS = 2
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records them")
 _NOTHING = Missing("no interruption was recorded")
@@ -32,57 +32,60 @@ _NOTHING = Missing("no interruption was recorded")
 
 @dataclass(frozen=True, eq=False)
 class Interruptions:
-    """The outermost rows that interrupt, in order of time; `kind` is a place in KINDS, or len(KINDS) for others."""
+    """The outermost rows that interrupt, in order of time.
+
+    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds.
+    """
 
     rows: Rows
     kind: Ints
 
 
 def checkpoints(recording: Recording) -> Measure | Missing:
-    """Time of the window in which a checkpoint is written; `count` is how many."""
+    """Time of the window in which checkpoints are written; `count` is their number."""
     return _time_in(recording, "checkpoint")
 
 
 def log_writes(recording: Recording) -> Measure | Missing:
-    """Time of the window in which logging writes; `count` is how often."""
+    """Time of the window in which logs are written; `count` is the number of writes."""
     return _time_in(recording, "logging")
 
 
 def garbage_collections(recording: Recording) -> Measure | Missing:
-    """Time of the window in which Python collects garbage; `count` is how often."""
+    """Time of the window in which Python collects garbage; `count` is the number of collections."""
     return _time_in(recording, "collection")
 
 
 def evaluations(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the model is evaluated; `count` is how often."""
+    """Time of the window in which the model is evaluated; `count` is the number of evaluations."""
     return _time_in(recording, "evaluation")
 
 
 def interruption_time(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the device has no work while anything interrupts the steps."""
+    """Time of the window in which the device has no work while something interrupts the steps."""
     return Measure(float(recording.account.ns[Regime.INTERRUPTION]), "ns", "window")
 
 
 def first_runs(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the device waits for what happens once: compiling, loading code, tuning."""
-    begin, end, starting = first_runs_of(recording)
-    return with_example(float(starting.sum()), "ns", "window", begin, end)
+    """Time of the window in which the device waits for work that is done once: compiling, loading code, tuning."""
+    begin, end, time = first_runs_of(recording)
+    return with_example(float(time.sum()), "ns", "window", begin, end)
 
 
 def first_runs_once(recording: Recording) -> Measure | Missing:
-    """Share of the window in first runs that do not come back: they lie in one step, or nothing cuts it into steps.
+    """Share of the window in first runs that do not recur: they are in one step, or the recording has no steps.
 
-    torch.compile that meets new shapes comes back in step after step; loading code does not.
+    First runs recur in each step if torch.compile meets new shapes; loading code does not recur.
     """
-    begin, end, starting = first_runs_of(recording)
+    begin, end, time = first_runs_of(recording)
     steps = np.searchsorted(recording.steps.edges, begin, side="right")
     once = len(np.unique(steps)) < MIN_RECURRING_STEPS
-    share = float(starting.sum()) / recording.account.window if once else 0.0
+    share = float(time.sum()) / recording.account.window if once else 0.0
     return with_example(share, "share", "window", begin, end)
 
 
 def costliest_interruption(recording: Recording) -> Measure | Missing:
-    """The row that interrupts the steps longest, by name."""
+    """The name of the rows that interrupt the steps for the most time."""
     events, rows = recording.trace.events, interruptions_of(recording).rows
     if not len(rows):
         return _NOTHING
@@ -93,7 +96,7 @@ def costliest_interruption(recording: Recording) -> Measure | Missing:
 
 
 def steps_between_interruptions(recording: Recording) -> Measure | Missing:
-    """Steps from one interruption of the costliest kind to the next, at the median."""
+    """The median number of steps from one interruption of the costliest kind to the next."""
     rows = _costliest(recording)
     if not len(rows):
         return _NOTHING
@@ -106,29 +109,32 @@ def steps_between_interruptions(recording: Recording) -> Measure | Missing:
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
-    """The median time of a step without an interruption of the costliest kind; missing where none has a longer one."""
+    """The median time of a step without an interruption of the costliest kind.
+
+    Missing if steps with such an interruption take no longer.
+    """
     return _step_time(recording, interrupted=False)
 
 
 def interrupted_step(recording: Recording) -> Measure | Missing:
-    """The median time of a step with one."""
+    """The median time of a step with an interruption of the costliest kind."""
     return _step_time(recording, interrupted=True)
 
 
 @memoized
 def interruptions_of(recording: Recording) -> Interruptions:
-    """The interruptions of the window."""
+    """Return the interruptions of the window."""
     trace, events = recording.trace, recording.trace.events
     training = has_training(trace)
     patterns = {
         Kind.ANNOTATION: activity_patterns("annotation", training),
         Kind.PYTHON: activity_patterns("python", training),
     }
-    found = [
-        host_rows(recording, lambda name, says=says: first_match(says, name) == "interrupt", kind)  # type: ignore[misc]
-        for kind, says in patterns.items()
+    by_kind = [
+        host_rows(recording, lambda name, rules=rules: first_match(rules, name) == "interrupt", kind)  # type: ignore[misc]
+        for kind, rules in patterns.items()
     ]
-    rows = np.sort(np.concatenate(found))
+    rows = np.sort(np.concatenate(by_kind))
     reach = np.maximum.accumulate(np.append(np.int64(-(2**62)), events.end[rows]))[:-1]
     rows = rows[events.start[rows] >= reach]
     kind = np.array([_kind(trace.names[name]) for name in events.name[rows].tolist()], np.int64)
@@ -136,13 +142,13 @@ def interruptions_of(recording: Recording) -> Interruptions:
 
 
 def _kind(name: str) -> int:
-    holds = [any(word in name.lower() for word in known) for known in INTERRUPTION_KINDS.values()]
-    return holds.index(True) if any(holds) else len(INTERRUPTION_KINDS)
+    matches = [any(word in name.lower() for word in words) for words in INTERRUPTION_KINDS.values()]
+    return matches.index(True) if any(matches) else len(INTERRUPTION_KINDS)
 
 
 def _time_in(recording: Recording, kind: str) -> Measure | Missing:
-    found, events = interruptions_of(recording), recording.trace.events
-    rows = found.rows[found.kind == list(INTERRUPTION_KINDS).index(kind)]
+    interruptions, events = interruptions_of(recording), recording.trace.events
+    rows = interruptions.rows[interruptions.kind == list(INTERRUPTION_KINDS).index(kind)]
     if not len(rows) and not recording.trace.header.stacks_recorded:
         return _NO_FRAMES
     host = recording.steps.host
@@ -151,17 +157,18 @@ def _time_in(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _costliest(recording: Recording) -> Rows:
-    """The interruptions of the kind that takes most time."""
-    found, events = interruptions_of(recording), recording.trace.events
-    if not len(found.rows):
-        return found.rows
-    costs = np.bincount(found.kind, weights=events.duration[found.rows])
-    costliest: Rows = found.rows[found.kind == int(np.argmax(costs))]
+    """Return the interruptions of the kind that takes the most time."""
+    interruptions, events = interruptions_of(recording), recording.trace.events
+    rows, kind = interruptions.rows, interruptions.kind
+    if not len(rows):
+        return rows
+    costs = np.bincount(kind, weights=events.duration[rows])
+    costliest: Rows = rows[kind == int(np.argmax(costs))]
     return costliest
 
 
 def _steps_with(recording: Recording, rows: Rows) -> Ints:
-    """The steps in which these rows begin."""
+    """Return the steps in which these rows begin."""
     steps = host_step_of(recording, recording.trace.events.start[rows])
     return np.asarray(np.unique(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
 

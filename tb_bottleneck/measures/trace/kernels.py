@@ -1,4 +1,4 @@
-"""Measures of the device at work, and of the threads of a run on the CPU."""
+"""Measures of the kernels that run, and of the threads of a CPU run."""
 
 from dataclasses import replace
 
@@ -15,34 +15,24 @@ from tb_bottleneck.trace.kernel_names import short
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 
 
-def busy_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in which the device works."""
-    if not recording.on_device:
-        return _NO_DEVICE
-    busy = 1 - recording.idle.total() / recording.account.window
-    return Measure(busy, "share", "window", len(recording.trace.device_ops))
-
-
 def kernels(recording: Recording) -> Measure | Missing:
     """Kernels per step."""
     ops = device_work(recording, *COMPUTE_KERNELS)
-    return (
-        with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end) if len(ops) else _NO_DEVICE
-    )
+    if not len(ops):
+        return _NO_DEVICE
+    return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
 def kernel_time(recording: Recording) -> Measure | Missing:
     """Median time of a kernel."""
     ops = device_work(recording, *COMPUTE_KERNELS)
-    return (
-        with_example(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end)
-        if len(ops)
-        else _NO_DEVICE
-    )
+    if not len(ops):
+        return _NO_DEVICE
+    return with_example(float(np.median(ops.end - ops.start)), "ns", "call", ops.start, ops.end)
 
 
 def costliest_kernel(recording: Recording) -> Measure | Missing:
-    """The kernel name that takes most device time; hostile text."""
+    """The kernel that takes the most device time, by name; untrusted text."""
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
@@ -56,12 +46,13 @@ def underfilled_share(recording: Recording) -> Measure | Missing:
     if not len(ops):
         return _NO_DEVICE
     small = underfilled(ops, recording.trace.multiprocessors)
-    few = ops.take(small)
-    return replace(with_example(float(small.mean()), "share", "kernels", few.start, few.end), count=len(ops))
+    examples = ops.take(small)
+    share = with_example(float(small.mean()), "share", "kernels", examples.start, examples.end)
+    return replace(share, count=len(ops))
 
 
 def unknown_kernels(recording: Recording) -> Measure | Missing:
-    """Share of the window in which kernels run whose work neither their names, nor operators, nor shapes tell."""
+    """Share of the window in kernels with work that their names, operators and shapes do not show."""
     if not recording.on_device:
         return _NO_DEVICE
     spans = recording.busy[Regime.UNEXPLAINED]
@@ -69,20 +60,20 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
 
 
 def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
-    """A kernel's name, pointing at the longest of these operations."""
+    """Return a kernel's name as a measure that points at the longest of these operations."""
     longest = int(np.argmax(ops.end - ops.start))
     return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 
 
 def multiprocessors(recording: Recording) -> Measure | Missing:
-    """Multiprocessors of the device."""
+    """The number of multiprocessors of the device."""
     if recording.trace.multiprocessors is None:
         return Missing("the recording does not tell how many multiprocessors the device has")
     return Measure(float(recording.trace.multiprocessors), "count", "device")
 
 
 def threads_per_core(recording: Recording) -> Measure | Missing:
-    """Intra-op threads of all local processes per core that is really available, from the run's context."""
+    """Intra-op threads of all local processes per available core, from the run's context."""
     context = recording.trace.header.context
     threads, cores = context.get("torch_threads"), context.get("cores")
     processes = context.get("local_world_size", 1)
@@ -98,7 +89,7 @@ def torch_threads(recording: Recording) -> Measure | Missing:
 
 
 def cores(recording: Recording) -> Measure | Missing:
-    """Cores really available to this process, from the run's context."""
+    """Cores available to this process, from the run's context."""
     return _context_number(recording, "cores")
 
 

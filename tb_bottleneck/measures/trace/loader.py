@@ -1,4 +1,4 @@
-"""Measures of the data loader, as the training thread sees it. Worker processes never appear in a trace."""
+"""Measures of the data loader as the training thread sees it. Worker processes never appear in a trace."""
 
 import math
 
@@ -6,20 +6,31 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import clip, union
+from tb_bottleneck.intervals import clip, intersect, union
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.window import with_example
+from tb_bottleneck.measures.trace.window import host_rows, in_host_steps, with_example
+from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.table import Rows
+from tb_bottleneck.trace.table import Ints, Rows
 
 NO_LOADER = Missing("no DataLoader iteration was recorded")
-_ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
+_ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+# A slow fetch takes more than this many times the median (the method's rule for outliers), and more than a millisecond:
+# a fetch from a ready queue takes well under that.
+SLOW_TIMES, SLOW_NS = 3.0, 1_000_000
+# One slow fetch may be the first of an epoch; fewer fetches than these show no usual length.
+MIN_SLOW, MIN_FETCHES = 2, 6
+# With too few workers, batches arrive in bursts: a long wait comes regularly, once per round of workers. Waits with
+# distances that vary by more than this, relative to their mean, have another reason.
+IRREGULAR = 0.5
+MAX_FRAMES_LISTED = 3
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
-    """Time per step that the training thread spends in DataLoader.__next__, whatever the device does meanwhile."""
+    """Time per step that the training thread spends in DataLoader.__next__, whether or not the device is busy."""
     rows = fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -42,7 +53,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:
-    """Workers that would deliver as fast as the rest of the step uses batches, for a loader in the training process.
+    """Workers needed to deliver batches as fast as the rest of the step uses them, for a loader in the main process.
 
     Time to make a batch / time of the step without waiting for it, rounded up; at most the cores of the job.
     """
@@ -54,7 +65,10 @@ def workers_needed(recording: Recording) -> Measure | Missing:
 
 
 def workers_factor(recording: Recording) -> Measure | Missing:
-    """How many times as many workers would keep up: time of the step / time of the step without waiting, rounded up."""
+    """The factor by which the workers must grow to keep up.
+
+    Time of the step / time of the step without waiting, rounded up; at least 2, and at most the cores of the job.
+    """
     idle = loader_idle(recording)
     if isinstance(idle, Missing):
         return NO_LOADER
@@ -64,15 +78,18 @@ def workers_factor(recording: Recording) -> Measure | Missing:
 
 
 def cores_available(recording: Recording) -> Measure | Missing:
-    """Cores that the job really has, for workers to run on."""
-    found = _cores(recording)
-    if found is None:
+    """Cores available to the job for workers."""
+    cores = _cores(recording)
+    if cores is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(float(found), "count", "process", source="context")
+    return Measure(float(cores), "count", "process", source="context")
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:
-    """The kind of iterator: `_SingleProcessDataLoaderIter` loads in the training process, the other one in workers."""
+    """The kind of iterator.
+
+    `_SingleProcessDataLoaderIter` loads in the training process, `_MultiProcessingDataLoaderIter` in workers.
+    """
     rows = fetches(recording)
     for name in np.unique(recording.trace.events.name[rows]).tolist():
         text = recording.trace.names[name]
@@ -82,11 +99,92 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
     return Missing("the loader's iterator is not named in the recording")
 
 
+def usual_fetch(recording: Recording) -> Measure | Missing:
+    """The median time of a fetch."""
+    events, rows = recording.trace.events, _whole_fetches(recording)
+    if not len(rows):
+        return NO_LOADER
+    return with_example(float(np.median(events.duration[rows])), "ns", "fetch", events.start[rows], events.end[rows])
+
+
+def slowest_fetch(recording: Recording) -> Measure | Missing:
+    """The time of the longest fetch."""
+    events, rows = recording.trace.events, _whole_fetches(recording)
+    if not len(rows):
+        return NO_LOADER
+    slowest = rows[np.argmax(events.duration[rows])]
+    begin, end = int(events.start[slowest]), int(events.end[slowest])
+    return Measure(float(end - begin), "ns", "fetch", len(rows), begin=begin, end=end)
+
+
+def uneven_fetches(recording: Recording) -> Measure | Missing:
+    """Share of the loader's time that slow fetches take beyond the usual length.
+
+    It is 0 if their rhythm is that of too few workers.
+    """
+    rows = _whole_fetches(recording)
+    if len(rows) < MIN_FETCHES:
+        return NO_LOADER if not len(rows) else Missing("too few fetches were recorded to tell an unusual one")
+    length = recording.trace.events.duration[rows]
+    usual = float(np.median(length))
+    slow = np.flatnonzero((length > SLOW_TIMES * usual) & (length > SLOW_NS))
+    iterator = loader_iterator(recording)
+    in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
+    if len(slow) < MIN_SLOW or (in_workers and not _irregular(slow)):
+        return Measure(0.0, "share", "loader time", len(slow))
+    beyond = float(length[slow].sum()) - usual * len(slow)
+    return Measure(beyond / float(length.sum()), "share", "loader time", len(slow))
+
+
+def loader_reads(recording: Recording) -> Measure | Missing:
+    """Share of the loader's time on the training thread in frames that read files or receive from a network."""
+    if not recording.trace.header.stacks_recorded:
+        return Missing("Python frames were not recorded; with_stack=True shows what the loader does")
+    events, rows = recording.trace.events, _whole_fetches(recording)
+    loading = union(events.start[rows], events.end[rows])
+    if not len(loading):
+        return NO_LOADER
+    frames = host_rows(recording, lambda name: first_match(frame_patterns(), name) == "read", Kind.PYTHON)
+    frames = frames[np.isin(events.thread[frames], events.thread[rows])]
+    reading = intersect(loading, union(events.start[frames], events.end[frames]))
+    return Measure(reading.total() / loading.total(), "share", "loader time", len(frames))
+
+
+def preparing_lines(recording: Recording) -> Measure | Missing:
+    """The library frames, or the program's marked blocks, that prepare samples, longest first; untrusted text."""
+    events = recording.trace.events
+    rows = np.concatenate(
+        (_loading_rows(recording, Kind.PYTHON, "python"), _loading_rows(recording, Kind.ANNOTATION, "annotation"))
+    )
+    if not len(rows):
+        return Missing("Python frames were not recorded; with_stack=True shows what makes batches")
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:MAX_FRAMES_LISTED]
+    return text_measure(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
+
+
 def fetches(recording: Recording) -> Rows:
-    """Fetches of the whole recording; one may begin before the window and reach into it."""
+    """Return the fetches of the whole recording. A fetch may begin before the window and extend into it."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
+
+
+def _whole_fetches(recording: Recording) -> Rows:
+    """Return the fetches that begin in the host's steps."""
+    rows = fetches(recording)
+    return rows[in_host_steps(recording, recording.trace.events.start[rows])]
+
+
+def _loading_rows(recording: Recording, kind: Kind, on: str) -> Rows:
+    patterns = activity_patterns(on)
+    return host_rows(recording, lambda name: first_match(patterns, name) == "load_batch", kind)
+
+
+def _irregular(slow: Ints) -> bool:
+    """Return True if slow fetches come at uneven distances; this needs three distances at least."""
+    distance = np.diff(slow)
+    return len(distance) > MIN_SLOW and bool(distance.std() > IRREGULAR * distance.mean())
 
 
 def _step_without(recording: Recording, idle: float) -> float:

@@ -1,4 +1,4 @@
-"""Which line of the user's program a thread was in, where Python frames were recorded."""
+"""The lines of the user's program that a thread runs, from recorded Python frames."""
 
 import sys
 from collections import Counter
@@ -12,62 +12,60 @@ from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import Nesting, nest
-from tb_bottleneck.trace.table import Bools, Ints, Rows
-from tb_bottleneck.trace.trace import Trace
+from tb_bottleneck.trace.table import Ints, Rows
 
-# Times at which frames are looked up, spread evenly: a line that takes 1 % of them is seen 20 times.
+# The number of evenly spread times at which frames are looked up: a line with 1 % of the time is found 20 times.
 SAMPLES = 2_000
-# The profiler names files from where they were imported: a library's begin with the library's own name.
-_NOT_THE_USERS = {*sys.stdlib_module_names, "torch", "torchvision", "numpy", "PIL", "site"}
-# The monitor's own hooks stand around the backward pass of what it watches, wherever it was installed.
+# The profiler names files relative to the import path: the files of a library start with the library's name.
+_NOT_USER_PACKAGES = {*sys.stdlib_module_names, "torch", "torchvision", "numpy", "PIL", "site"}
+# The frames of the monitor's own hooks enclose the backward pass, wherever the monitor is installed.
 _LIBRARIES = ("site-packages/", "dist-packages/", "tb_bottleneck/monitor/")
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """The Python frames of one thread. `users` is for each row the innermost user's own around it, or -1."""
+    """The Python frames of one thread. `user_row` is the innermost enclosing frame of the user for each row, or -1."""
 
     rows: Rows
     nesting: Nesting
-    users: Ints
+    user_row: Ints
 
     def at(self, times: Ints) -> Ints:
-        """For each time the user's innermost line, as a row of the events; -1 where there is none."""
+        """Return the user's innermost line at each time, as a row of the events; -1 if there is none."""
         if not len(self.rows):
             return np.full(len(times), -1, np.int64)
-        found, row = self.nesting.innermost(times)
-        line = np.where(found, self.users[row], -1)
+        inside, row = self.nesting.innermost(times)
+        line = np.where(inside, self.user_row[row], -1)
         return np.asarray(np.where(line >= 0, self.rows[np.maximum(line, 0)], -1), np.int64)
 
 
 def frames_of(recording: Recording, thread: int) -> Frames:
-    """The frames of a thread, a row of the trace's threads."""
+    """Return the frames of a thread (a row of the trace's threads)."""
     trace = recording.trace
     rows = trace.rows(Kind.PYTHON)
     rows = rows[trace.events.thread[rows] == thread]
     nesting = nest(trace.events.start[rows], trace.events.end[rows])
-    users = _users(trace)[trace.events.name[rows]]
-    own = np.arange(len(rows))
-    near = np.where(users, own, nesting.parent)
-    while not np.array_equal(near[near], near):
-        near = near[near]
-    return Frames(rows, nesting, np.where(users[near], near, -1) if len(rows) else near)
+    of_user = name_matches(trace.names, trace.events.name[rows], is_user_frame)
+    enclosing = np.where(of_user, np.arange(len(rows)), nesting.parent)
+    while not np.array_equal(enclosing[enclosing], enclosing):
+        enclosing = enclosing[enclosing]
+    return Frames(rows, nesting, np.where(of_user[enclosing], enclosing, -1) if len(rows) else enclosing)
 
 
 def lines_in(recording: Recording, thread: int, spans: Spans) -> list[tuple[str, float]]:
-    """The user's lines that ran in these spans of a thread, the longest first, each with its share of their time."""
-    return _longest(recording, frames_of(recording, thread).at(_times_in(spans)))
+    """Return the user's lines that ran in these spans of a thread, longest first, each with its share of their time."""
+    return _by_share(recording, frames_of(recording, thread).at(_times_in(spans)))
 
 
 def blocks_in(recording: Recording, thread: int, spans: Spans) -> list[tuple[str, float]]:
-    """The same for the innermost record_function block around."""
-    return _longest(recording, blocks_at(recording, thread, _times_in(spans)))
+    """Return the innermost record_function blocks in these spans, longest first, each with its share of their time."""
+    return _by_share(recording, blocks_at(recording, thread, _times_in(spans)))
 
 
 def blocks_at(recording: Recording, thread: int, times: Ints) -> Ints:
-    """For each time the innermost record_function block of a thread, as a row of the events; -1 where there is none.
+    """Return the innermost record_function block of a thread at each time, as a row of the events; -1 if there is none.
 
-    Who marks their program need not record its frames.
+    A program with record_function blocks need not record frames.
     """
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION)
@@ -75,12 +73,12 @@ def blocks_at(recording: Recording, thread: int, times: Ints) -> Ints:
     rows = rows[~name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("ProfilerStep"))]
     if not len(rows):
         return np.full(len(times), -1, np.int64)
-    found, row = nest(trace.events.start[rows], trace.events.end[rows]).innermost(times)
-    return np.asarray(np.where(found, rows[row], -1), np.int64)
+    inside, row = nest(trace.events.start[rows], trace.events.end[rows]).innermost(times)
+    return np.asarray(np.where(inside, rows[row], -1), np.int64)
 
 
 def _times_in(spans: Spans) -> Ints:
-    """SAMPLES times spread evenly over the spans."""
+    """Return SAMPLES times spread evenly over the spans."""
     if not spans.total():
         return np.empty(0, np.int64)
     offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES * spans.total()
@@ -89,20 +87,16 @@ def _times_in(spans: Spans) -> Ints:
     return np.asarray(spans.starts[span] + offsets - before[span], np.int64)
 
 
-def _longest(recording: Recording, rows: Ints) -> list[tuple[str, float]]:
-    """The names of these rows of the events, the commonest first, each with its share of them; -1 is none."""
+def _by_share(recording: Recording, rows: Ints) -> list[tuple[str, float]]:
+    """Return the names of these rows of the events, most common first, each with its share of them; -1 is no row."""
     trace = recording.trace
-    seen = Counter(trace.names[trace.events.name[row]] for row in rows[rows >= 0].tolist())
-    return [(cut(name), count / len(rows)) for name, count in seen.most_common()]
+    counts = Counter(trace.names[trace.events.name[row]] for row in rows[rows >= 0].tolist())
+    return [(cut(name), count / len(rows)) for name, count in counts.most_common()]
 
 
 def is_user_frame(frame: str) -> bool:
-    """Whether a Python frame is the program's own: of a file that neither Python nor a library below it brings."""
+    """Return True if a Python frame is of the user's program: not of Python itself nor of a library."""
     if ".py(" not in frame or frame.startswith("<") or any(part in frame for part in _LIBRARIES):
         return False
     top = frame.replace("\\", "/").split("/", 1)[0].split(".py(", 1)[0]
-    return top not in _NOT_THE_USERS
-
-
-def _users(trace: Trace) -> Bools:
-    return np.array([is_user_frame(name) for name in trace.names], np.bool_)
+    return top not in _NOT_USER_PACKAGES

@@ -38,9 +38,8 @@ class TelemetryEntry:
     """One event file: its reader, and the report of what was read. Has a lock of its own."""
 
     def __init__(self, recording: Recording) -> None:
-        from tb_bottleneck.diagnosis.telemetry import (
-            TelemetryReader,  # imports the rules, which a server without telemetry does not need
-        )
+        # imports the rules: only servers with telemetry do
+        from tb_bottleneck.diagnosis.telemetry import TelemetryReader
 
         self.lock = threading.Lock()
         self.recording = recording

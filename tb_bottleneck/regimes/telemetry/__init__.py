@@ -1,1 +1,1 @@
-"""The same regimes judged from telemetry: the thresholds are those of the rules for traces, the signals others."""
+"""The rules for telemetry: the same regimes with the thresholds of the rules for traces, but other signals."""

@@ -1,7 +1,8 @@
-"""allocator by telemetry: memory is asked from the driver and given back to it in the middle of steps.
+"""allocator by telemetry: memory is allocated from the driver and freed again in the middle of steps.
 
-Signal: blocks asked for and given back, per step, after warm-up; idle time inside the phases of such steps.
-Formula: idle time inside the phases of windows with 1 block per step or more / the time of the steps: at most that.
+Signal: blocks allocated and freed per step after warm-up; idle time inside the phases of such steps.
+Formula: idle time inside the phases of windows with at least 1 block per step / the time of the steps; this is an upper
+limit.
 Threshold: as for traces, or any allocation that had to be retried.
 Source: regimes/allocator.py; pytorch docs, torch.cuda.memory_stats: num_alloc_retries counts failed calls of cudaMalloc
 that result in a cache flush and a retry.
@@ -20,16 +21,15 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.allocator import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-CHURN = 1.0
-RETRIES = 0.01  # per step: one in a hundred steps is not warm-up any more
+RETRIES = 0.01  # per step: one in a hundred steps is no longer warm-up
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Retries tell a full card from an emptied cache."""
+    """Return the judgement. Retries distinguish full memory from an emptied cache."""
     share = measures.account.share(Regime.ALLOCATOR)
-    seen = measures(blocks_allocated)
-    if isinstance(seen, Missing):
-        return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=seen.because)
+    blocks = measures(blocks_allocated)
+    if isinstance(blocks, Missing):
+        return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=blocks.because)
     if measures.value(allocations_retried, 0.0) >= RETRIES:
         full = Cause("memory_pressure", share, (allocations_retried, peak_memory_share, blocks_allocated, blocks_freed))
         return Judgement(FIRES, share, share, (full,))

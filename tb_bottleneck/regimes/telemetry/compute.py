@@ -1,12 +1,12 @@
-"""compute by telemetry: the arithmetic units bound the device's work; and what slows a device that works.
+"""compute by telemetry: the device's work is limited by arithmetic throughput, or a working device is slowed down.
 
-Signal: arithmetic units in use, or power; reasons that hold the clocks down; threads and cores of a run on the CPU.
+Signal: arithmetic units in use, or power; reasons that hold the clocks down; threads and cores of a CPU run.
 Formula: as for memory; a throttled device loses its work x (1 - clock / highest clock).
 Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock below 0.9 of the highest while 0.97 of the
-limit is drawn, since a cap alone is how big boards normally run big products. Power brake: 1 %.
-On the CPU, threads beyond the cores: PSI some over 20 % and 1.2 runnable threads for each usable core, as for host;
-they cost the work what does not run meanwhile, 1 - 1 / (threads for each core).
-Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default one is the owner's choice, and said.
+limit is drawn, since large boards normally run large products at the cap. Power brake: 1 %.
+On the CPU, more threads than cores: PSI some over 20 % and 1.2 runnable threads per usable core, as for host; the cost
+is the part of the work that does not run, 1 - 1 / (threads per core).
+Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default is the owner's choice, and reported.
 """
 
 from tb_bottleneck.measure import Measure, Missing
@@ -42,31 +42,30 @@ from tb_bottleneck.measures.telemetry.step_phases import (
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE, QUOTA_LIMITS
 
-HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE = 0.20, 1.2
 HEAT = 0.01
 BRAKE = 0.01
 CAPPED_CLOCK_LOST, CAPPED_POWER = 0.10, 0.97
-QUOTA_LIMITS = 0.10
-# The reference implementation, and builds that fall back to it, use neither vector units nor threads.
+# The reference implementation, and builds that fall back to it, use neither vector units nor several threads.
 SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """What slows the work is named even where nothing tells what bounds it."""
+    """Return the judgement. Throttling is reported even if the limit of the work is not known."""
     share = measures.account.share(Regime.COMPUTE)
-    causes = _throttles(measures) if measures.on_device else _crowding(measures)
-    told = measures(bound_known)
+    causes = _throttling(measures) if measures.on_device else _contention(measures)
+    bound = measures(bound_known)
     if causes:
         at_stake = max(cause.cost_share for cause in causes)
         return Judgement(FIRES, share, at_stake, causes)
-    if isinstance(told, Missing):
-        return Judgement(ABSTAINS, share, missing=told.because)
+    if isinstance(bound, Missing):
+        return Judgement(ABSTAINS, share, missing=bound.because)
     status = FIRES if share >= FIRES_AT else CLEAR
     return Judgement(status, share, evidence=(tensor_cores_used, fp32_used, mean_power_share, bound_source))
 
 
-def _throttles(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
+def _throttling(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
     causes = []
     if measures.value(heat_throttled, 0.0) >= HEAT:
         evidence = (heat_throttled, highest_temperature, clock_reduction, loaded_power_share)
@@ -83,18 +82,18 @@ def _throttles(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryR
     return tuple(causes)
 
 
-def _crowding(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
+def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
     work = measures.value(own_work, 0.0)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
-        held = min(measures.value(quota_throttled, 0.0), work)
-        return (Cause("cpu_quota", held, (quota_throttled, cores_usable, core_pressure)),)
+        lost = min(measures.value(quota_throttled, 0.0), work)
+        return (Cause("cpu_quota", lost, (quota_throttled, cores_usable, core_pressure)),)
     if measures.value(torch_threads_per_core, 0.0) > OVERSUBSCRIBED:
-        evidence = (torch_threads_per_core, intra_op_threads, cores_usable, run_queue_per_core, core_pressure)
-        return (Cause("oversubscribed_threads", work, evidence, bounded=False),)
+        threads = (torch_threads_per_core, intra_op_threads, cores_usable, run_queue_per_core, core_pressure)
+        return (Cause("oversubscribed_threads", work, threads, bounded=False),)
     queued = measures.value(run_queue_per_core, 0.0)
     if measures.value(core_pressure, 0.0) >= HIGH_CORE_PRESSURE and queued > HIGH_RUN_QUEUE:
-        seen = (core_pressure, run_queue_per_core, cores_usable)
-        return (Cause("contended_cores", work * (1.0 - 1.0 / queued), seen, bounded=False),)
+        evidence = (core_pressure, run_queue_per_core, cores_usable)
+        return (Cause("contended_cores", work * (1.0 - 1.0 / queued), evidence, bounded=False),)
     library = measures(blas_library)
     if isinstance(library, Measure) and any(word in library.text.lower() for word in SLOW_BLAS):
         return (Cause("slow_blas", work, (blas_library, own_work), bounded=False),)

@@ -1,9 +1,9 @@
-"""gpu_unused by telemetry: a device is there, its utilisation is about zero, and work goes on.
+"""gpu_unused by telemetry: a device is present, its utilisation is about zero, and work runs.
 
 Signal: utilisation of the device, steps that end, or cores that this process uses.
-Formula: none; it is a fact or it is not.
+Formula: none: it is either true or false.
 Threshold: utilisation below 2 % of the judged time, with steps or with half of a core in use.
-Source: regimes/gpu_unused.py; a desktop that draws its screen stays at a few percent only while something moves.
+Source: regimes/gpu_unused.py; a desktop that draws its screen exceeds a few percent only while something moves.
 """
 
 from tb_bottleneck.measure import Missing
@@ -19,10 +19,10 @@ WORKING_CORES = 0.5
 
 
 def verdict_of(measures: Measures[TelemetryRecording]) -> Verdict[TelemetryRecording] | None:
-    """The verdict where the device did nothing; None where it worked, or nothing tells."""
+    """Return the verdict if the device did nothing, or None if it worked or its utilisation is not known."""
     used = measures(utilisation)
-    works = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
-    if isinstance(used, Missing) or used.value >= UNUSED or not works:
+    work_runs = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
+    if isinstance(used, Missing) or used.value >= UNUSED or not work_runs:
         return None
     evidence = (utilisation, step_time, process_cores, cores_busy)
     judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, evidence, bounded=False),))

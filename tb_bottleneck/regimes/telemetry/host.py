@@ -1,10 +1,10 @@
-"""host by telemetry: the device idles while the host is in neither loader, copies, forward, backward nor optimizer.
+"""host by telemetry: the device is idle while the host is outside loader, copies, forward, backward and optimizer.
 
-Signal: what is left of the step's time on the host, as far as the device idles.
+Signal: the rest of the step's time on the host, limited to the idle time of the device.
 Formula: that time / the time of the steps.
 Threshold: as for traces.
-Source: regimes/host.py. Threads that want a core: PSI some over 20 %, or more than 1.2 threads queued for each usable
-core (our reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
+Source: regimes/host.py. Too few cores: PSI some over 20 % and more than 1.2 runnable threads per usable core (our
+reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
 """
 
 from tb_bottleneck.measure import Missing
@@ -27,29 +27,27 @@ HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE = 0.20, 1.2
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """A host that is short of cores is late everywhere: then the cores are the cause, not the Python."""
+    """Return the judgement. Too few cores delay the host everywhere: then the cores are the cause, not Python."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
-        seen = measures(needed)
-        if isinstance(seen, Missing):
-            return Judgement(ABSTAINS, share, missing=seen.because)
-    short = _short_of_cores(measures)
-    late = share + measures.account.share(Regime.LAUNCH)
-    if short is not None and late >= FIRES_AT:
-        return Judgement(FIRES, share, late, (Cause(short.name, late, short.evidence),))
+        signal = measures(needed)
+        if isinstance(signal, Missing):
+            return Judgement(ABSTAINS, share, missing=signal.because)
+    delay = share + measures.account.share(Regime.LAUNCH)
+    too_few_cores = _too_few_cores(measures, delay)
+    if too_few_cores is not None and delay >= FIRES_AT:
+        return Judgement(FIRES, share, delay, (too_few_cores,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
     return Judgement(FIRES, share, share, (Cause("host_python", share, (time_outside_phases, process_cores)),))
 
 
-def _short_of_cores(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
+def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
-        return Cause("cpu_quota", 0.0, (quota_throttled, cores_usable, core_pressure))
-    if (
-        measures.value(core_pressure, 0.0) >= HIGH_CORE_PRESSURE
-        and measures.value(run_queue_per_core, 0.0) > HIGH_RUN_QUEUE
-    ):
-        return Cause("contended_cores", 0.0, (core_pressure, run_queue_per_core, cores_usable))
+        return Cause("cpu_quota", cost, (quota_throttled, cores_usable, core_pressure))
+    pressure, queue = measures.value(core_pressure, 0.0), measures.value(run_queue_per_core, 0.0)
+    if pressure >= HIGH_CORE_PRESSURE and queue > HIGH_RUN_QUEUE:
+        return Cause("contended_cores", cost, (core_pressure, run_queue_per_core, cores_usable))
     return None
 
 

@@ -1,11 +1,11 @@
-"""interruption by telemetry: steps that are far longer than their neighbours, while the device has nothing to do.
+"""interruption by telemetry: steps are much longer than their neighbours, and the device has no work.
 
-Signal: steps more than three times as long as the median of their window, the loader's wait and the device's own work
-left out.
-Formula: by how much they are longer, in sum / the time of the steps.
+Signal: steps more than three times as long as the median of their window, without the loader's wait and the device's
+own work.
+Formula: sum of the time by which they exceed the median / the time of the steps.
 Threshold: as for traces; abstains below 20 steps.
-Source: regimes/interruption.py; three times the median is where steps are judged apart in traces too; 20 steps are
-traceml's minimum for a confident verdict (diagnostics/step_time/policy.py).
+Source: regimes/interruption.py; three times the median is the limit for outliers in traces, too; 20 steps are traceml's
+minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
 from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
@@ -23,7 +23,7 @@ MIN_STEPS_TO_COMPARE = 20
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """What interrupts is not known; a steady period speaks for checkpoints, evaluation or logging."""
+    """Return the judgement. The kind of interruption is not known; a steady period suggests checkpoints or logging."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
         return Judgement(ABSTAINS, share, missing=f"{MIN_STEPS_TO_COMPARE} steps, to hold a long one against")

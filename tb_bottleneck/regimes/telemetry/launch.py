@@ -1,8 +1,8 @@
-"""launch by telemetry: the device idles inside forward, backward and optimizer, and nothing makes the host wait.
+"""launch by telemetry: the device is idle inside forward, backward and optimizer, and the host does not wait.
 
-Signal: idle time that neither loader, copies nor Python outside the phases explain, in steps without waits.
+Signal: idle time in steps without waits that loader, copies and Python outside the phases do not explain.
 Formula: that time / the time of the steps.
-Threshold: as for traces; all of it counts as recoverable, because no profiler slowed the launching.
+Threshold: as for traces; all of it counts as recoverable, because no profiler slows the launches.
 Source: regimes/launch.py.
 """
 
@@ -17,14 +17,14 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Gaps between kernels show in the utilisation only: the device's span goes from the first to the last event."""
+    """Return the judgement. Only the utilisation shows gaps between kernels: the device's span includes them."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         return Judgement(ABSTAINS, share, missing="on a CPU only a trace tells operators' own work from calling them")
     for needed in (timed_phase_count, device_idle, *((utilisation,) if measures.on_device else ())):
-        seen = measures(needed)
-        if isinstance(seen, Missing):
-            return Judgement(ABSTAINS, share, missing=seen.because)
+        signal = measures(needed)
+        if isinstance(signal, Missing):
+            return Judgement(ABSTAINS, share, missing=signal.because)
     if share >= FIRES_AT:
         cause = Cause("small_kernels", share, (phase_time, utilisation, host_waits, process_cores))
         return Judgement(FIRES, share, share, (cause,))

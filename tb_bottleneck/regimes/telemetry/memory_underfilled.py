@@ -1,8 +1,8 @@
-"""memory and underfilled by telemetry: what bounds the device's own work, as its counters tell it.
+"""memory and underfilled by telemetry: the limit of the device's own work, by its counters.
 
-Signal: memory bandwidth and arithmetic units in use (profiling counters); else power and memory activity.
-Formula: time at a roof = the counter / what kernels that are bound by it reach; the rest of the work is underfilled.
-Threshold: as for traces; abstains where no counter tells.
+Signal: memory bandwidth and arithmetic units in use (profiling counters), or else power and memory activity.
+Formula: time at a limit = the counter / its value for kernels at this limit; the rest of the work is underfilled.
+Threshold: as for traces; abstains if no counter was recorded.
 Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_bound.py has the sources of the figures.
 """
 
@@ -23,21 +23,21 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 
 def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Which kernels could be fused, a trace tells."""
+    """Return the judgement of `memory`. Only a trace shows the kernels that could be fused."""
     share = measures.account.share(Regime.MEMORY)
-    told = measures(bound_known)
-    if isinstance(told, Missing):
-        return Judgement(ABSTAINS, share, missing=told.because)
+    bound = measures(bound_known)
+    if isinstance(bound, Missing):
+        return Judgement(ABSTAINS, share, missing=bound.because)
     evidence = (bandwidth_used, memory_accessed, bound_source)
     return Judgement(FIRES if share >= memory.FIRES_AT else CLEAR, share, evidence=evidence)
 
 
 def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """A device that is always busy and neither computes nor streams runs kernels that do not fill it."""
+    """Return the judgement of `underfilled`: the device is busy, but neither arithmetic nor bandwidth is in use."""
     share = measures.account.share(Regime.UNDERFILLED)
-    told = measures(bound_known)
-    if isinstance(told, Missing):
-        return Judgement(ABSTAINS, share, missing=told.because)
+    bound = measures(bound_known)
+    if isinstance(bound, Missing):
+        return Judgement(ABSTAINS, share, missing=bound.because)
     if share < underfilled.FIRES_AT:
         return Judgement(CLEAR, share)
     evidence = (multiprocessors_used, tensor_cores_used, bandwidth_used, mean_power_share, bound_source)

@@ -1,8 +1,8 @@
-"""sync by telemetry: whether the host waits for the device, not what it costs.
+"""sync by telemetry: the host may wait for the device; the cost of the waits is not visible in telemetry.
 
-Signal: counted waits, and time that the device idles inside the phases of a step.
-Formula: none: a wait behind a busy device costs nothing, and only a trace tells which idle time follows one.
-Threshold: as for traces, for the idle time that waits and launches share; below it no wait can have cost more.
+Signal: counted waits, and idle device time inside the phases of a step.
+Formula: none: a wait while the device is busy costs nothing, and only a trace shows the idle time after a wait.
+Threshold: as for traces, for the idle time of waits and launches together; below it no wait can cost more.
 Source: regimes/sync.py.
 """
 
@@ -17,11 +17,11 @@ from tb_bottleneck.regimes.sync import FIRES_AT
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Never fires: see the formula."""
+    """Return the judgement. It never fires: see the formula."""
     for needed in (device_idle, utilisation):
-        seen = measures(needed)
-        if measures.on_device and isinstance(seen, Missing):
-            return Judgement(ABSTAINS, 0.0, missing=seen.because)
+        signal = measures(needed)
+        if measures.on_device and isinstance(signal, Missing):
+            return Judgement(ABSTAINS, 0.0, missing=signal.because)
     if measures.value(idle_inside_phases, 0.0) >= FIRES_AT:
         return Judgement(ABSTAINS, 0.0, missing="which part of the idle time follows a wait, a trace tells")
     return Judgement(CLEAR, 0.0)

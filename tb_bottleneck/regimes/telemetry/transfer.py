@@ -1,11 +1,11 @@
-"""transfer by telemetry: copies between host and device run while the device has nothing else to do.
+"""transfer by telemetry: copies between host and device run while the device has no other work.
 
-Signal: host time in calls that move tensors, as far as the device idles and the link's traffic allows; the link's
-generation and lanes while the device is loaded.
-Formula: min(time in copies, idle time, what the traffic can have taken) / the time of the steps.
-Threshold: as for traces; a link is named from 10 % below what this GPU in this slot could run at.
+Signal: host time in calls that move tensors, limited to the idle time of the device and to the time that the link's
+traffic can take; the link's generation and lanes while the device is loaded.
+Formula: min(time in copies, idle time, time of the traffic) / the time of the steps.
+Threshold: as for traces; the link is a cause if it is 10 % or more below the highest speed of this GPU in this slot.
 Source: regimes/transfer.py; NVML's documentation of MaxPcieLinkGeneration: an idle link slows down by itself, so only
-loaded readings count. A link has steps of a half at the least, so 10 % is no more than rounding.
+loaded readings count. The speed of a link changes by a factor of two at least, so 10 % is only a margin for rounding.
 """
 
 from tb_bottleneck.measure import Measure, Missing
@@ -20,7 +20,7 @@ DEGRADED = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """A degraded link is named even where copies cost little now: it is a defect of the machine."""
+    """Return the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine."""
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED
@@ -28,9 +28,9 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     if degraded and isinstance(reached, Measure):
         causes.append(Cause("degraded_link", share * (1.0 - reached.value), (link_speed, transfer_time, link_traffic)))
     for needed in (transfer_time, device_idle):
-        seen = measures(needed)
-        if isinstance(seen, Missing) and not causes:
-            return Judgement(ABSTAINS, share, missing=seen.because)
+        signal = measures(needed)
+        if isinstance(signal, Missing) and not causes:
+            return Judgement(ABSTAINS, share, missing=signal.because)
     if share >= FIRES_AT:
         causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed)))
     return Judgement(FIRES if causes else CLEAR, share, share, tuple(causes))

@@ -1,8 +1,8 @@
-"""unexplained by telemetry: time of other processes, idle time that a trace has to explain, work of a kind unknown.
+"""unexplained by telemetry: time of other processes, idle time that needs a trace, and work of unknown kind.
 
 Signal: utilisation by other processes; idle time inside the phases of steps that wait; idle time without step columns.
-Formula: what no other regime owns / the time of the steps.
-Threshold: as for traces; a cause is named from 10 % of the time on.
+Formula: time that no other regime owns / the time of the steps.
+Threshold: as for traces; a cause is reported from 10 % of the time on.
 Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead of the step.
 """
 
@@ -16,7 +16,7 @@ from tb_bottleneck.measures.telemetry.device_utilisation import (
 )
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle, utilisation_deviation
 from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.unexplained import FIRES_AT
 
@@ -24,7 +24,7 @@ MIN_CAUSE_SHARE = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Idle time and other tenants' time could be had back; work whose bound is not known is no loss."""
+    """Return the judgement. Idle time and time of other processes are recoverable; work of unknown kind is not."""
     share = measures.account.share(Regime.UNEXPLAINED)
     causes = []
     others = measures.value(other_processes_utilisation, 0.0)
@@ -32,11 +32,11 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         tenants = (other_processes_utilisation, other_processes, utilisation)
         causes.append(Cause("other_tenant", min(others, share), tenants))
     idle = measures(device_idle)
-    other_idle = idle.value - _told_idle(measures) if isinstance(idle, Measure) else 0.0
+    other_idle = idle.value - _explained_idle(measures) if isinstance(idle, Measure) else 0.0
     inside = min(measures.value(idle_inside_phases, 0.0), share)
     if inside >= MIN_CAUSE_SHARE:
-        seen = (idle_inside_phases, host_waits, phase_time, utilisation)
-        causes.append(Cause("waits_or_launches", inside, seen, bounded=False))
+        phases = (idle_inside_phases, host_waits, phase_time, utilisation)
+        causes.append(Cause("waits_or_launches", inside, phases, bounded=False))
     elif other_idle >= MIN_CAUSE_SHARE:
         readings = (device_idle, utilisation, utilisation_deviation)
         causes.append(Cause("idle_without_steps", min(other_idle, share), readings, bounded=False))
@@ -45,10 +45,9 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     return Judgement(status, share, min(at_stake, share), tuple(causes), (own_work,))
 
 
-def _told_idle(measures: Measures[TelemetryRecording]) -> float:
-    """Idle time that has an owner."""
-    owners = (Regime.INPUT, Regime.TRANSFER, Regime.LAUNCH, Regime.HOST, Regime.ALLOCATOR, Regime.INTERRUPTION)
-    return sum(measures.account.share(regime) for regime in owners)
+def _explained_idle(measures: Measures[TelemetryRecording]) -> float:
+    """Return the share of idle time that other regimes own."""
+    return sum(measures.account.share(regime) for regime in AVOIDABLE_REGIMES)
 
 
 RULE = Rule(Regime.UNEXPLAINED, judge, FIRES_AT)

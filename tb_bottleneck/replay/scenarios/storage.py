@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.trace.loader_fetches import uneven_fetches
+from tb_bottleneck.measures.trace.loader import uneven_fetches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import loader
 from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario

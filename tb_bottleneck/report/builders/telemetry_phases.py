@@ -17,8 +17,8 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.measures.telemetry.recoverable import contention_by_window, idle_gpu_windows, recoverable_by_window
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
-from tb_bottleneck.regimes.telemetry.compute import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
+from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.report.builders.report_builder import Phase
 
 Floats = npt.NDArray[np.float64]

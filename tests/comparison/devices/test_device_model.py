@@ -50,7 +50,7 @@ def test_a_slip_of_the_finger_is_answered_with_what_was_meant(typed, meant):
 
 @pytest.mark.parametrize("name", ["§§§§", "", "  "])
 def test_nonsense_is_answered_with_a_way_to_say_it(name):
-    with pytest.raises(NotFound, match="name it as torch does"):
+    with pytest.raises(NotFound, match="use the name that torch reports"):
         device_named(name)
 
 
@@ -102,8 +102,8 @@ def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_p
     """Nobody wrote the device down, and it was calibrated: 2.0 TB/s measured is more than 2.0 TB/s printed."""
     facts = context(calibration={"copy_bytes_per_s": 2.0e12, "fp32_flops": 20e12})
     found = device_of(judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=facts).recording.trace)
-    assert found.basis == "what was measured"
-    assert DevicePair(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
+    assert found.basis == "measurement"
+    assert DevicePair(found, device_named("H200")).bandwidth_ratio == pytest.approx(4800 * 0.88 / 2000)
 
 
 def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
@@ -119,7 +119,7 @@ def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_s
 def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):
     trace = judged(tmp_path, DRAWING, device=ACME).recording.trace
     assert device_of(trace) is None
-    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device_reason(trace)
+    assert "The device 'NVIDIA RTX PRO 12345 Acme' is not listed" in unknown_device_reason(trace)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The replay behind predictions: host work that the device hid comes to light, and nothing on the host gets faster."""
+"""The replay behind predictions: host work that the device hid becomes visible, and nothing on the host gets faster."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_a_loop_that_never_waits_is_as_fast_as_its_host(tmp_path):
 
 
 def test_what_a_slower_device_leaves_over_is_its_own(tmp_path):
-    """Two streams whose kernels overlap less than they did: no host work comes to light by that."""
+    """Two streams whose kernels overlap less than they did: no host work becomes visible by that."""
     drawing = repeated(9, op="####......", launch="|.|.......", gpu=".####.....", gpu2="...####...", sync=".....##...")
     run, found = step_prediction(tmp_path, drawing, 4.0)
     for regime in ("launch", "host", "input"):

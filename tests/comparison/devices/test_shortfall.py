@@ -70,14 +70,14 @@ def test_libraries_that_are_older_than_the_device(tmp_path):
     old = {**H200, "computeMajor": 9, "computeMinor": 0}
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", BOUND, old, cuda_runtime_version=11070))
     said = found["old_libraries"].because
-    assert said == "CUDA runtime 11.7 is older than the device, which CUDA 11.8 was the first to know"
+    assert said == "CUDA runtime 11.7 is older than the device, which needs CUDA 11.8 or later"
 
 
 def test_a_driver_that_is_older_than_the_device(tmp_path):
     new = {**H200, "computeMajor": 9, "computeMinor": 0}
     versions = {"cuda_runtime_version": 12040, "cuda_driver_version": 11060}
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", BOUND, new, **versions))
-    assert found["old_libraries"].because.startswith("newest CUDA that the driver knows 11.6 is older than the device")
+    assert found["old_libraries"].because.startswith("driver's CUDA version 11.6 is older than the device")
 
 
 def test_other_kernels_for_the_same_operator(tmp_path):
@@ -120,7 +120,7 @@ def test_a_smaller_batch_bears_more_of_what_a_step_costs_once(tmp_path):
     found = remainder(a, b)
     assert "batch_grown" not in found
     assert found["batch_shrunk"].share > 0
-    assert "8 samples instead of 64, so each bears more" in found["batch_shrunk"].because
+    assert "8 samples instead of 64, so each carries more" in found["batch_shrunk"].because
 
 
 @pytest.mark.parametrize("cause", ["thermal_throttle", "power_cap"])
@@ -172,4 +172,4 @@ def test_a_batch_that_did_not_grow_with_the_device(tmp_path):
     moved = gap.measured | {"underfilled": gap.measured["compute"], "compute": gap.measured["underfilled"]}
     found = {part.cause: part for part in shortfall_parts(replace(gap, measured=moved))}
     assert found["batch_not_grown"].share > 0.3
-    assert "8 samples as before, on 132 multiprocessors instead of 108" in found["batch_not_grown"].because
+    assert "8 samples, with 132 multiprocessors instead of 108" in found["batch_not_grown"].because

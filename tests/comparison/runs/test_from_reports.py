@@ -31,7 +31,7 @@ def test_a_report_compares_as_its_recording_does(tmp_path):
     assert told.significant
     assert [bar.delta_ns for bar in told.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
     assert list(told.causes.lost) == list(whole.causes.lost)
-    assert "there is only a report" in told.notes[0]
+    assert "Only a report of one run is available" in told.notes[0]
 
 
 def test_no_promise_and_no_context_from_a_report(tmp_path):
@@ -65,7 +65,7 @@ def test_nothing_is_predicted_or_swept_from_a_report(tmp_path):
     base = run_from_reports("base", kept(judged(tmp_path, SLOW)))
     assert "no recording to replay" in what_if(base, WhatIfOptions(device="NVIDIA H200")).headline
     told = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
-    assert "takes no part" in told.notes[0]
+    assert "is left out" in told.notes[0]
 
 
 def told_by_telemetry(run, scale=0.7):
@@ -90,7 +90,7 @@ def test_telemetry_is_not_held_against_a_trace(tmp_path):
     alone = json.dumps({"reports": [told_by_telemetry(slow)]}).encode()
     told = compare_runs(run_from_reports("base", alone), fast)
     assert not told.comparable
-    assert "A is told by telemetry and B by a trace" in told.headline
+    assert "A was judged from telemetry and B from a trace" in told.headline
     assert compare_runs(run_from_reports("base", alone), run_from_reports("other", alone)).comparable
 
 

@@ -2,7 +2,7 @@
 
 from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.texts.sanitize import MAX_VALUE_LENGTH
+from tb_bottleneck.comparison.texts.value_text import MAX_VALUE_LENGTH
 from tb_bottleneck.comparison.workload.environment import environment_differences, environment_of
 
 DRAWING = repeated(9, workers="#.......", gpu="...####.")

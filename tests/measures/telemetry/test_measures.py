@@ -77,7 +77,7 @@ ALL = [
     for module in (clocks, input_pipeline, step_phases, pcie_link, device_utilisation)
     for name, measure in vars(module).items()
     if callable(measure) and getattr(measure, "__module__", "") == module.__name__ and not name.startswith("_")
-    and name not in ("throttling_loss_by_window",)
+    and name != "throttling_loss_by_window"
 ]  # fmt: skip
 
 

@@ -20,13 +20,13 @@ WIDE = {"link_generation": 5, "link_width": 16, "link_generation_max": 5, "link_
 def heard(*moments: dict[str, float]) -> dict[str, Any]:
     link = PcieLinkFacts()
     for moment in moments:
-        link.hear([Reading(name, value, GPU) for name, value in moment.items()])
+        link.add_readings([Reading(name, value, GPU) for name, value in moment.items()])
     return dict(link.facts())
 
 
 def test_a_loaded_h200_tells_its_link() -> None:
     link = PcieLinkFacts()
-    link.hear(list(sampler(Replay("h200.json"), Clock()).read()))
+    link.add_readings(list(sampler(Replay("h200.json"), Clock()).read()))
     assert link.facts() == WIDE
     assert all(type(value) is int for value in link.facts().values()), "a comparison takes whole numbers"
 
@@ -45,7 +45,7 @@ def test_without_utilisation_it_is_not_known_whether_there_was_load() -> None:
 def test_of_several_gpus_no_link_is_told() -> None:
     link = PcieLinkFacts()
     for gpu, width in (("GPU-a", 16.0), ("GPU-b", 8.0)):
-        link.hear([Reading("gpu_utilisation", 1.0, gpu), Reading("pcie_width", width, gpu)])
+        link.add_readings([Reading("gpu_utilisation", 1.0, gpu), Reading("pcie_width", width, gpu)])
     assert link.facts() == {}
 
 

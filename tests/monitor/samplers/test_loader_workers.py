@@ -25,7 +25,7 @@ class Children:
         self.there[pid] = Descendant(pid, parent, float(pid), name, cpu_s)
         self.commands[pid] = command
 
-    def relatives(self) -> list[Descendant]:
+    def descendants(self) -> list[Descendant]:
         return list(self.there.values())
 
     def command(self, pid: int) -> tuple[str, ...]:

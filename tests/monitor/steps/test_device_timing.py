@@ -1,6 +1,8 @@
 """The device's time on each step: rows wait for the device without anybody waiting for it."""
 
-from tb_bottleneck.monitor.steps.device_timing import MOST_PENDING, DeviceSpans
+from collections.abc import Callable
+
+from tb_bottleneck.monitor.steps.device_timing import MAX_PENDING, DeviceSpans
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 
@@ -44,9 +46,11 @@ class Event:
         raise AssertionError("the monitor made the host wait for the device")
 
 
-def spans_of(device: Device) -> tuple[DeviceSpans, list[StepRow]]:
+def spans_of(
+    device: Device, on_failure: Callable[[Exception], None] = lambda _error: None
+) -> tuple[DeviceSpans, list[StepRow]]:
     out: list[StepRow] = []
-    return DeviceSpans(out.append, device.event, lambda: device.captures), out
+    return DeviceSpans(out.append, device.event, lambda: device.captures, on_failure), out
 
 
 def run(device: Device, spans: DeviceSpans, steps: int, first: int = 0) -> None:
@@ -86,9 +90,9 @@ def test_a_device_that_hangs_costs_figures_but_neither_rows_nor_memory() -> None
     device = Device(behind=1e12)
     spans, out = spans_of(device)
     run(device, spans, 1000)
-    assert [row.number for row in out] == list(range(1000 - MOST_PENDING))
+    assert [row.number for row in out] == list(range(1000 - MAX_PENDING))
     assert not any("device_busy" in row.figures for row in out)
-    assert device.made <= 2 * (MOST_PENDING + 2)
+    assert device.made <= 2 * (MAX_PENDING + 2)
     assert device.asked <= 1000
 
 
@@ -140,15 +144,14 @@ def test_no_event_is_touched_while_a_graph_is_captured() -> None:
 
 def test_a_device_that_refuses_is_told_once_and_rows_go_on() -> None:
     device = Device(behind=0)
-    spans, out = spans_of(device)
-    told: list[Exception] = []
-    spans.failed = told.append
+    failures: list[Exception] = []
+    spans, out = spans_of(device, failures.append)
     run(device, spans, 2)
     device.fails = True
     run(device, spans, 5, first=2)
     spans.drop_pending()
     assert [row.number for row in out] == list(range(7))
-    assert len(told) == 1
+    assert len(failures) == 1
 
 
 def test_a_device_that_is_not_in_use_yet_is_not_begun_with() -> None:

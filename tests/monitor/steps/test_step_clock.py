@@ -13,7 +13,7 @@ from itertools import groupby
 
 import pytest
 
-from tb_bottleneck.monitor.steps.step_clock import StepClock
+from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 MS = 1_000_000
@@ -234,18 +234,18 @@ def test_a_batch_without_a_known_size_has_no_samples(samples: float | None) -> N
 
 def test_the_training_thread_is_the_one_that_runs_backward() -> None:
     run = Played("")
-    assert run.clock.is_mine()
+    assert run.clock.is_training_thread()
     told: list[bool] = []
 
     def training() -> None:
         run._happens("B", MS)
-        told.append(run.clock.is_mine())
+        told.append(run.clock.is_training_thread())
 
     thread = threading.Thread(target=training)
     thread.start()
     thread.join()
     assert told == [True]
-    assert not run.clock.is_mine()
+    assert not run.clock.is_training_thread()
 
 
 def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -> None:
@@ -265,7 +265,7 @@ def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -
     run.over()
     assert run.ms("samples") == [8, 8, 8, 8]
     assert run.ms("evaluation") == [0, 0, 4, 0]
-    assert run.clock.trained_on() == [ord("L")]
+    assert run.clock.trained_iterators() == [ord("L")]
 
 
 def test_an_evaluation_that_was_broken_off_and_left_its_number_is_told() -> None:
@@ -328,3 +328,7 @@ def test_without_a_backward_pass_the_training_thread_is_the_one_that_updates() -
 def test_the_last_step_is_told_at_the_end(drawing: str, walls: list[float]) -> None:
     assert Played(drawing).over().walls == walls
     assert Played(drawing).over().over().walls == walls
+
+
+def test_the_clock_measures_its_own_cost() -> None:
+    assert 100 < clock_cost_ns() < 10_000_000

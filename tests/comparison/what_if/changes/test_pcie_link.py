@@ -38,7 +38,7 @@ def test_the_link_that_the_run_recorded_comes_first(tmp_path):
 
 def test_a_narrow_link_is_told_with_its_figures(tmp_path):
     change = change_link(pinned(tmp_path), "gen3x1")
-    assert change.says == "the link were PCIe 3.0 with 1 lane"
+    assert change.clause == "the link were PCIe 3.0 with 1 lane"
     assert "25 GB/s usable now, 0.8 then" in change.assumptions[0]
 
 
@@ -54,7 +54,7 @@ def test_copies_that_the_host_stages_go_no_faster_than_the_link(tmp_path):
 
 @pytest.mark.parametrize("spelt", ["", "gen9x16", "gen4", "x16", "gen4x0"])
 def test_what_is_no_link_is_refused(tmp_path, spelt):
-    with pytest.raises(CannotPredict, match="write gen4x16"):
+    with pytest.raises(CannotPredict, match="write it as in gen4x16"):
         change_link(pinned(tmp_path), spelt)
 
 

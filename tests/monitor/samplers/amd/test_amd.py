@@ -95,7 +95,7 @@ def test_an_mi300x_in_our_units(gpus: GpuSampler[AmdSmi]) -> None:
 def test_what_it_does_not_tell_has_a_reason(gpus: GpuSampler[AmdSmi]) -> None:
     list(gpus.read())
     assert gpus.missing() == {
-        "memory_utilisation": "this GPU does not tell umc_activity",
+        "memory_utilisation": "this GPU does not report umc_activity",
         "other_processes": "the driver did not answer (AMD SMI: NO_PERM)",
     }
 
@@ -147,5 +147,5 @@ def test_every_signal_is_declared() -> None:
 
 def test_its_link_becomes_a_fact(gpus: GpuSampler[AmdSmi]) -> None:
     link = PcieLinkFacts()
-    link.hear(list(gpus.read()))
+    link.add_readings(list(gpus.read()))
     assert link.facts() == {"link_generation": 4, "link_width": 16, "link_generation_max": 5, "link_width_max": 16}

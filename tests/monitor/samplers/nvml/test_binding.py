@@ -118,7 +118,7 @@ def test_errors_become_refusals(
 
 
 def test_a_call_that_this_pynvml_lacks_is_refused_for_good(nvml: Nvml) -> None:
-    with pytest.raises(DriverError, match="does not know nvmlDeviceGetWhatever"):
+    with pytest.raises(DriverError, match="has no nvmlDeviceGetWhatever"):
         nvml.call("nvmlDeviceGetWhatever", UUID)
 
 

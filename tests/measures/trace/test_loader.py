@@ -11,7 +11,7 @@ from simulate.workload import healthy
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.loader_fetches import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.measures.trace.loader import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
