@@ -30,7 +30,7 @@ def test_the_rank_that_waits_least_is_the_straggler_and_its_verdict_the_jobs():
 
 
 def test_without_the_straggler_the_next_slowest_rank_sets_the_pace():
-    """Rank 2 works 95 % of the step, rank 3 62 %; with the 5 % that the exchange takes now, a step takes 67 %."""
+    """Rank 2 works 95 % of the step, rank 3 62 %; with the 5 % that the transfer takes now, a step takes 67 %."""
     (job,) = jobs_of([rank(0, 0.4), rank(1, 0.42), rank(2, 0.05, "input"), rank(3, 0.38)])
     assert job.speedup.basis == "ranks"
     assert job.speedup.expected == pytest.approx(1 / 0.67)

@@ -25,15 +25,15 @@ class TraceTexts:
         """Returns the label of the regime."""
         return regime.label
 
-    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+    def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
-        regime = Regime(answer.regime)
+        regime = conclusion.regime
         advice = regime_advice(regime)
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
         costliest = max(verdict.judgement.causes, key=lambda cause: cause.cost_share, default=None)
         template = (advice.causes[costliest.name].headline if costliest is not None else None) or advice.headline
-        headline = template.safe_substitute(figures(verdict.facts) | context.values(answer.share))
-        if answer.severity != "none" or not regime.on_device:
+        headline = template.safe_substitute(figures(verdict.facts) | context.values(conclusion.share))
+        if conclusion.severity != "none" or not regime.on_device:
             return headline
         unexplained = next((v.judgement.share for v in verdicts if v.regime == Regime.UNEXPLAINED), 0.0)
         if unexplained >= WORTH_RECOVERING:

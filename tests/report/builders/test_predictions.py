@@ -1,4 +1,4 @@
-"""What the replay predicts, as the report tells it: gains, plan, and why there is none."""
+"""The predictions of the replay in the report: gains, plan, and the reason if there is none."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A recording is judged once, and again only when that could give another report."""
+"""A recording is diagnosed once, and again only if the report could be different."""
 
 import os
 
@@ -12,7 +12,7 @@ from tb_bottleneck.schema.bottleneck_pb2 import Health, RegimeVerdict, Report
 
 
 class Judge:
-    """Counts how often it is asked, and answers with the report that it is given."""
+    """Counts its calls, and returns the given report."""
 
     def __init__(self, **facts):
         self.asked = 0

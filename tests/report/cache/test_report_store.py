@@ -1,4 +1,4 @@
-"""Reports kept on disk: found again for the same file and code only, bounded, and never anybody's trouble."""
+"""Reports on disk: reused only for the same file and code, limited in size, and without errors for the user."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def test_the_least_recently_used_one_goes_first(tmp_path):
 
 
 def test_only_files_of_ours_are_ever_removed(tmp_path):
-    """Somebody names a directory that holds other things."""
+    """A user may name a directory with other files."""
     for name in ("thesis.tex", "0" * 32, "x.report", "f" * 32 + ".report.bak"):
         (tmp_path / name).write_bytes(b"x" * 5000)
     abandoned, young = (tmp_path / f"{'0' * 32}.report.{name}.tmp" for name in ("old", "young"))
@@ -145,7 +145,7 @@ for turn in range(300):
 
 
 def test_several_processes_share_one_directory(tmp_path):
-    """Each replaces, reads and removes the others' entries; nobody ever sees half a report or fails."""
+    """Each process replaces, reads and removes the entries of the others; none reads half a report or fails."""
     processes = [subprocess.Popen([sys.executable, "-c", MANY, str(tmp_path)]) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     assert not [name for name in entries(tmp_path) if name.endswith(".tmp")]

@@ -1,4 +1,4 @@
-"""A gain alone does not tell how cures go together: the report says so where it matters."""
+"""A single gain does not show how fixes interact: the report adds a note."""
 
 import pytest
 

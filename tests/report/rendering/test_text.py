@@ -1,4 +1,4 @@
-"""The text is what a person reads in a terminal: the answer first, then why, then what to do."""
+"""The text in a terminal: first the verdict, then the reason, then the fix."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_told_says_why_and_what_mends_it(tmp_path):
 
 
 def test_where_much_is_unexplained_the_headline_does_not_say_that_nothing_else_matters(tmp_path):
-    """Kernels that were launched in time begin late, and nothing tells why: the device's own share is small."""
+    """Kernels that were launched in time begin late for an unknown reason: the share of the device is small."""
     text = text_of(
         tmp_path,
         """
