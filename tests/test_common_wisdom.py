@@ -1,4 +1,4 @@
-"""What guides on slow training say, held against trainings whose truth is known: some of it is wrong."""
+"""Statements of guides on slow training, checked on simulated trainings with known causes: some are wrong."""
 
 import pytest
 from simulate.examine import examine, measured
@@ -46,7 +46,7 @@ def test_tiny_kernels_on_an_idle_device_are_bound_by_launching_and_not_by_bandwi
 
 
 def test_gradient_accumulation_eases_no_bandwidth():
-    """It holds fewer activations; each sample's bytes are read and written all the same."""
+    """It keeps fewer activations in memory, but each sample's bytes are still read and written."""
     bound = healthy(1).but(contractions=0.0, loader="", layers=8)
     shares = [examine(bound.but(accumulation=times)).account["memory"] for times in (1, 4)]
     assert shares[1] == pytest.approx(shares[0], abs=0.03)

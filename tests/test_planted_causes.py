@@ -1,6 +1,6 @@
-"""Causes that no simulated illness plants, drawn: each is named where its time is lost, and not where it costs nothing.
+"""Causes without a simulated training, drawn: each is named if it costs time, and not named if it costs nothing.
 
-The others are planted in simulate/problems.py, with healthy trainings that look ill beside them.
+The others are planted in simulate/problems.py, with healthy trainings that look similar.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What weakens a recording, beside what its file says of itself."""
+"""Defects of a recording that can be judged, including those that only its account shows."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Where nothing of the host was recorded, idle time has no owner: Python is not blamed for what nobody saw."""
+"""Without recorded host activity idle time has no owner: it is not attributed to Python."""
 
 import json
 

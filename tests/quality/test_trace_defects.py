@@ -1,4 +1,4 @@
-"""What is wrong with a recording is found before anything is judged."""
+"""Defects of a recording that are found before anything is judged."""
 
 import json
 from pathlib import Path

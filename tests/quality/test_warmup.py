@@ -1,4 +1,4 @@
-"""One long pause in a recording without steps is a start-up, unless something that comes again explains it."""
+"""One long pause in a recording without steps is a start-up, unless something that recurs explains it."""
 
 import pytest
 from draw import drawn_trace

@@ -1,4 +1,4 @@
-"""Which cause is named for which measures, and that the words of a cause show only what its rule has looked at."""
+"""The cause that a rule names for given measures, and the evidence lines of its texts: the rule's own measures only."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.regimes.judge import RULES
 
 
-class Told:
-    """Measures as a test tells them: one regime's share, and values by the measure's name; the rest is missing."""
+class GivenMeasures:
+    """Measures with given values: one regime's share, and values by the measure's key; all others are missing."""
 
     steps = 6
 
@@ -125,7 +125,7 @@ ALL = [(*row, True) for row in NAMED] + [(*row, False) for row in ON_THE_CPU]
 
 def judged(regime, values, on_device):
     rule = next(rule for rule in RULES if rule.regime == regime)
-    return rule.judge(Told(regime, 0.6, on_device, **values))
+    return rule.judge(GivenMeasures(regime, 0.6, on_device, **values))
 
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
@@ -150,4 +150,4 @@ def test_every_cause_that_has_words_is_named_by_some_measures(regime):
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.regime)
 def test_a_regime_that_owns_next_to_nothing_names_no_cause(rule):
-    assert not rule.judge(Told(rule.regime, 0.001)).causes
+    assert not rule.judge(GivenMeasures(rule.regime, 0.001)).causes

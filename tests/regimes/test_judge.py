@@ -1,4 +1,4 @@
-"""The bench isolates a broken rule, and the answer goes by what can be recovered."""
+"""A broken rule does not affect the others, and the conclusion follows the recoverable time."""
 
 from draw import drawn_trace
 

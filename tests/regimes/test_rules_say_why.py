@@ -31,5 +31,5 @@ def test_the_threshold_in_words_is_the_one_in_the_code(rule):
     assert int(stated[1]) / 100 == rule.fires_at
 
 
-def test_every_regime_is_on_the_bench_in_the_order_of_the_account():
+def test_every_regime_has_a_rule_in_the_order_of_the_account():
     assert tuple(rule.regime for rule in RULES) == REGIMES

@@ -1,4 +1,4 @@
-"""Measures from telemetry: the number and its unit where the signal is there, else which signal is not."""
+"""Measures from telemetry: a number with its unit if the signal was recorded, or the name of the missing signal."""
 
 import pytest
 

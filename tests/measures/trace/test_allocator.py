@@ -1,4 +1,4 @@
-"""Driver memory calls: who gives memory back tells why."""
+"""Driver memory calls: the caller that frees memory shows the reason."""
 
 import pytest
 from simulate.examine import measured

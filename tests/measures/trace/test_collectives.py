@@ -1,4 +1,4 @@
-"""Collectives: what their messages are, what of them computing hides, and how fast the link is."""
+"""Collectives: the size of their messages, the share hidden by compute, and the bandwidth of the link."""
 
 import json
 
@@ -192,7 +192,7 @@ SENDING = """
     [("nccl:send 0->1", "pipeline_bubble"), ("nccl:coalesced", "pipeline_bubble"), ("nccl:all_to_all", None)],
 )
 def test_stages_of_a_pipeline_are_told_from_exchanges_between_all(tmp_path, asked, named):
-    """Both run the same kernel; what asked for it differs."""
+    """Both run the same kernel; the record_function of the operation differs."""
     whole, path = drawn(SENDING, 1000), tmp_path / "sent.pt.trace.json"
     mark = {"ph": "X", "cat": "user_annotation", "name": asked, "pid": 100, "tid": 100, "dur": 20}
     for event in list(whole["traceEvents"]):

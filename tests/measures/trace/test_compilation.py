@@ -1,4 +1,4 @@
-"""What a compiler has done already."""
+"""Compilation already in use."""
 
 import pytest
 from simulate.examine import examine, measured

@@ -1,4 +1,4 @@
-"""Copies between host and device: from which memory, how fast, and against what."""
+"""Copies between host and device: the kind of memory, and their rate against the link's."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Code that runs for the first time: over after a start, or back in step after step, on a device and on the CPU."""
+"""Code that runs for the first time: once at a start-up, or again in each step, on a device and on the CPU."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Interruptions: which kind they are of, how often they come, and what a step takes with and without one."""
+"""Interruptions: their kinds, how often they recur, and the time of a step with and without one."""
 
 import pytest
 from draw import drawn_trace

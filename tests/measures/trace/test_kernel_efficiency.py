@@ -1,4 +1,4 @@
-"""Products: fp32 on ordinary units where matrix units stand by is named, and never where they are in use already."""
+"""Products: fp32 on vector units is named if the device has matrix units, and never if they are already in use."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Fetches from the loader: even ones, slow ones among them, the bursts of workers, and files that are read."""
+"""Fetches from the loader: even and slow fetches, the bursts of workers, and reads of files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What recording costs a step, where the step time without the profiler came with the trace."""
+"""The overhead of the profiler per step, if the step time without the profiler was recorded with the trace."""
 
 import pytest
 from draw import drawn_trace
@@ -72,7 +72,7 @@ ON_THE_CPU = """
 
 
 def test_on_the_cpu_operators_bear_a_part_of_the_overhead():
-    """From as much as between operators to none of it lies in them; the middle of both counts."""
+    """Between none and all of the overhead is inside operators; the mean of both extremes counts."""
     trace = drawn_trace(ON_THE_CPU, 10, tb_bottleneck={"context": {"unprofiled_step_ns": 90_000}})
     judged = RULE.judge(Measures(Recording(trace, find_steps(trace))))
     assert (judged.status, judged.share) == ("fires", pytest.approx(0.5, abs=0.04))

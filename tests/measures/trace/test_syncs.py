@@ -1,4 +1,4 @@
-"""Waits that cost something: what kind they are, how many, and which line of the program stands there."""
+"""Synchronisations that cost time: their kinds, their number, and the lines of the program that wait."""
 
 import json
 
@@ -101,7 +101,7 @@ READING = """
 
 
 def test_without_frames_the_block_that_waits_is_named_and_cut_where_it_is_long(tmp_path):
-    """A stranger's name may have any length, and a report is no place for all of it."""
+    """An untrusted name may have any length; the report shows only a part of it."""
     whole, path = drawn(READING, 1000), tmp_path / "marked.pt.trace.json"
     row = {"ph": "X", "cat": "user_annotation", "name": "read " * 2000, "pid": 100, "tid": 100, "ts": 10, "dur": 39_000}
     path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))

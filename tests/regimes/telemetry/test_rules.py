@@ -1,4 +1,4 @@
-"""The rules for telemetry: each says what it rests on, and fires where the rule for traces fires."""
+"""The rules for telemetry: each documents its signals, and fires if the rule for traces fires."""
 
 import importlib
 import pkgutil
@@ -25,7 +25,7 @@ def test_a_rule_tells_signal_formula_threshold_and_source(name):
         assert part in text, f"{name} lacks {part}"
 
 
-def test_both_benches_judge_the_same_regimes_by_the_same_thresholds():
+def test_traces_and_telemetry_judge_the_same_regimes_by_the_same_thresholds():
     assert tuple(rule.regime for rule in judge.RULES) == REGIMES
     assert [rule.fires_at for rule in judge.RULES] == [rule.fires_at for rule in traces.RULES]
 
@@ -39,7 +39,7 @@ def test_no_rule_breaks(illness):
 
 
 def test_on_a_cpu_telemetry_does_not_call_launching_clear():
-    """Operators' own work and what calling them costs are one there: a share of 0 was called measured."""
+    """Telemetry cannot separate operators' own work from call overhead: a share of 0 was reported as measured."""
     heard = Telemetry()
     of_a_gpu = (*HEALTHY, "gpu_utilisation", "device_busy")
     heard.add(simulate([stretch("on_cpu", 40.0)], facts={"device_kind": "cpu", "cores": 16}, without=of_a_gpu))
