@@ -114,7 +114,7 @@ def test_a_signal_that_one_gpu_gives_is_not_missing() -> None:
             raise DriverError("not on this one", lasting=True)
         return {"power": 5.0}
 
-    fixture.query.ask = read  # type: ignore[method-assign]
+    fixture.query.read = read  # type: ignore[method-assign]
     assert [(reading.device, reading.value) for reading in fixture.gpus.read()] == [(FIRST, 5.0)]
     assert fixture.gpus.missing() == {}
 
