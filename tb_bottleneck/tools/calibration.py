@@ -102,8 +102,8 @@ def calibrate(device: str | None = None, progress: Progress = lambda name, done,
         target = torch.device("cuda", torch.cuda.current_device())
     with torch.cuda.device(target):
         torch.zeros(1, device=target)  # initialises it
-        bench = BenchmarkDevice(torch, target, torch.cuda.synchronize, SECONDS_EACH)
-        return _measure(bench, device_key.of_gpu(torch, target.index), ON_GPU, progress)
+        benchmark = BenchmarkDevice(torch, target, torch.cuda.synchronize, SECONDS_EACH)
+        return _measure(benchmark, device_key.of_gpu(torch, target.index), ON_GPU, progress)
 
 
 Figure = Callable[[BenchmarkDevice], float]
@@ -114,13 +114,13 @@ class _NotAvailable(Exception):
 
 
 def _measure(
-    bench: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress
+    benchmark: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress
 ) -> Calibration:
     measured = Calibration(*device)
     for done, (name, figure) in enumerate(figures.items()):
         progress(name, done, len(figures))
         try:
-            measured.figures[name] = figure(bench)
+            measured.figures[name] = figure(benchmark)
         except (_NotAvailable, RuntimeError) as error:  # torch raises RuntimeError for types and sizes a device has not
             measured.left_out[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
     progress("", len(figures), len(figures))
@@ -130,60 +130,61 @@ def _measure(
 def _product(dtype: str, tf32: bool = False) -> Figure:
     """Returns the figure of a matmul: 2 n³ operations for two square matrices of side n."""
 
-    def figure(bench: BenchmarkDevice) -> float:
-        torch = bench.torch
-        if tf32 and (torch.version.hip or torch.cuda.get_device_capability(bench.device) < (8, 0)):
+    def figure(benchmark: BenchmarkDevice) -> float:
+        torch = benchmark.torch
+        if tf32 and (torch.version.hip or torch.cuda.get_device_capability(benchmark.device) < (8, 0)):
             raise _NotAvailable("this device has no TF32: it needs compute capability 8.0")
         kind = getattr(torch, dtype)
-        side = _side(bench, kind.itemsize)
-        left, right = (torch.rand(side, side, device=bench.device, dtype=torch.float32).to(kind) for _ in range(2))
+        side = _side(benchmark, kind.itemsize)
+        left, right = (torch.rand(side, side, device=benchmark.device, dtype=torch.float32).to(kind) for _ in range(2))
         out = torch.empty_like(left)
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         try:
-            return 2 * side**3 / bench.seconds_of(lambda: torch.mm(left, right, out=out))
+            return 2 * side**3 / benchmark.seconds_of(lambda: torch.mm(left, right, out=out))
         finally:
             torch.set_float32_matmul_precision(before)
 
     return figure
 
 
-def _copy(bench: BenchmarkDevice) -> float:
+def _copy(benchmark: BenchmarkDevice) -> float:
     """Returns bytes per second: bytes read plus bytes written, because both use the memory bus."""
-    count = min(GPU_COPY_BYTES, _free_bytes(bench) // _PART_OF_FREE) if bench.device.type == "cuda" else CPU_COPY_BYTES
-    source = bench.torch.ones(count, device=bench.device, dtype=bench.torch.uint8)
-    target = bench.torch.empty_like(source)
-    return 2 * count / bench.seconds_of(lambda: target.copy_(source))
+    on_gpu = benchmark.device.type == "cuda"
+    count = min(GPU_COPY_BYTES, _free_bytes(benchmark) // _PART_OF_FREE) if on_gpu else CPU_COPY_BYTES
+    source = benchmark.torch.ones(count, device=benchmark.device, dtype=benchmark.torch.uint8)
+    target = benchmark.torch.empty_like(source)
+    return 2 * count / benchmark.seconds_of(lambda: target.copy_(source))
 
 
 def _link(pinned: bool, to_device: bool) -> Figure:
-    def figure(bench: BenchmarkDevice) -> float:
-        torch = bench.torch
+    def figure(benchmark: BenchmarkDevice) -> float:
+        torch = benchmark.torch
         host = torch.ones(LINK_BYTES, dtype=torch.uint8, pin_memory=pinned)
-        there = torch.ones(LINK_BYTES, dtype=torch.uint8, device=bench.device)
+        there = torch.ones(LINK_BYTES, dtype=torch.uint8, device=benchmark.device)
         source, target = (host, there) if to_device else (there, host)
-        return LINK_BYTES / bench.seconds_of(lambda: target.copy_(source, non_blocking=pinned))
+        return LINK_BYTES / benchmark.seconds_of(lambda: target.copy_(source, non_blocking=pinned))
 
     return figure
 
 
-def _launch(bench: BenchmarkDevice) -> float:
+def _launch(benchmark: BenchmarkDevice) -> float:
     """Returns the host's nanoseconds for one in-place addition of a single number, including dispatch."""
-    number = bench.torch.zeros(1, device=bench.device)
-    return bench.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
+    number = benchmark.torch.zeros(1, device=benchmark.device)
+    return benchmark.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
 
 
-def _side(bench: BenchmarkDevice, itemsize: int) -> int:
-    if bench.device.type == "cpu":
+def _side(benchmark: BenchmarkDevice, itemsize: int) -> int:
+    if benchmark.device.type == "cpu":
         return CPU_SIDE
     side = GPU_SIDE
-    while 3 * side * side * max(itemsize, 4) > _free_bytes(bench) // _PART_OF_FREE:
+    while 3 * side * side * max(itemsize, 4) > _free_bytes(benchmark) // _PART_OF_FREE:
         side //= 2
     return side
 
 
-def _free_bytes(bench: BenchmarkDevice) -> int:
-    return int(bench.torch.cuda.mem_get_info(bench.device)[0])
+def _free_bytes(benchmark: BenchmarkDevice) -> int:
+    return int(benchmark.torch.cuda.mem_get_info(benchmark.device)[0])
 
 
 def _torch() -> Any:

@@ -1,4 +1,4 @@
-"""Replaced attributes are put back, also where somebody else replaced them meanwhile."""
+"""Replaced attributes are restored, even if other code replaced them meanwhile."""
 
 from tb_bottleneck.monitor.patches import Patches
 

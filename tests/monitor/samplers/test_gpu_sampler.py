@@ -1,4 +1,4 @@
-"""The sampler of GPUs outlives its driver: what is refused goes off with a reason, and is tried again in time."""
+"""The GPU sampler recovers from driver errors: a failed query pauses with a reason, and is tried again later."""
 
 from monitor.samplers.replay import Replay
 

@@ -1,11 +1,11 @@
-"""Where steps end and what lies in them. Runs are drawn, one character for each millisecond:
+"""The ends and contents of steps. Runs are drawn, one character per millisecond:
 
     L M    a batch is fetched from a loader       B      backward pass
     V      the same, with gradients off           O D G  an optimizer steps
     W      another loader's, gradients on         .      anything else
     l v w  that loader has no batch left          |      the training calls step()
 
-Neighbours of one letter are one event; a blank, which takes no time, parts two.
+Equal adjacent letters are one event; a blank, which takes no time, separates two.
 """
 
 import threading
@@ -20,7 +20,7 @@ MS = 1_000_000
 
 
 class Played:
-    """A run of a drawing; `rows` is what the clock told."""
+    """A run of a drawing; `rows` are the clock's rows."""
 
     def __init__(self, drawing: str) -> None:
         self.now = 0
@@ -97,7 +97,7 @@ def test_several_batches_fetched_before_their_backward_passes_are_all_trained_on
 
 
 def test_a_batch_fetched_ahead_is_counted_once() -> None:
-    """accelerate fetches the next batch before it gives the one at hand."""
+    """accelerate fetches the next batch before it returns the current one."""
     run = Played("L L.BOL.BOL.BOl.BOl")
     assert [row.figures.get("samples") for row in run.rows] == [16, 8, 8, None], "each in the step that waited for it"
     assert run.ms("evaluation") == [0, 0, 0, 0]
@@ -249,11 +249,10 @@ def test_the_training_thread_is_the_one_that_runs_backward() -> None:
 
 
 def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -> None:
-    """Python gives the number of an iterator that has gone to the next: an evaluation with gradients on was taken for
-    batches that were trained on.
+    """Python reuses the id of a deleted iterator: an evaluation with gradients on counted as training batches.
 
-        training     LBO LBO l           LBO LBO l
-        evaluation             L L L l
+    training     LBO LBO l           LBO LBO l
+    evaluation             L L L l
     """
     run = Played("LBO LBO l")
     run.clock.iterator_begins(ord("L"))
@@ -281,8 +280,8 @@ def test_an_evaluation_that_was_broken_off_and_left_its_number_is_told() -> None
 
 
 def test_batches_that_another_thread_fetches_are_nobodys_wait() -> None:
-    """A loader that fetched on a thread of its own, into a queue, made every step wait 0 for data: the rule called that
-    clear, while the training starved.
+    """With a loader that fetched on its own thread into a queue, every step waited 0 for data: the rule was clear,
+    while the training waited for data.
 
         loader      LL LL LL LL
         training       ....BBBO...BBBO
