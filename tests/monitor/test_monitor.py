@@ -521,7 +521,7 @@ def test_another_threads_optimizer_is_not_taken_for_one_in_the_backward_pass(tmp
     assert read(tmp_path).numbers == list(range(STEPS))
 
 
-def test_an_optimizer_on_autograds_own_thread_is_heard(tmp_path: Path) -> None:
+def test_an_optimizer_on_autograds_own_thread_is_detected(tmp_path: Path) -> None:
     """With gradients computed on a device, an optimizer that steps inside the backward pass is called on a thread
     started by C++."""
     import _thread

@@ -27,7 +27,7 @@ def test_a_loader() -> None:
     assert loaders.fetched_ahead == 12
 
 
-def test_a_loader_whose_batches_somebody_else_makes() -> None:
+def test_a_loader_with_a_batch_sampler() -> None:
     sampler = torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler(Numbers()), 7, drop_last=False)
     assert loader_facts(DataLoader(Numbers(), batch_sampler=sampler))["batch_size"] == 7
     assert "batch_size" not in loader_facts(DataLoader(Numbers(), batch_size=None))
@@ -49,7 +49,7 @@ def of(size: int) -> DataLoader[object]:
     return DataLoader(Numbers(), batch_size=size)
 
 
-def test_the_loader_that_was_trained_on_is_told_and_no_other() -> None:
+def test_only_facts_of_the_loader_that_was_trained_on() -> None:
     """An evaluation without `no_grad` replaced the training's loader: its batch size, its workers."""
     loaders, training, evaluation = LoaderFacts(), of(32), of(8)
     loaders.add_iterator(training, 1)

@@ -42,7 +42,7 @@ def test_without_utilisation_it_is_not_known_whether_there_was_load() -> None:
     assert heard({"pcie_generation": 4.0, "pcie_width": 16.0}) == {}
 
 
-def test_of_several_gpus_no_link_is_told() -> None:
+def test_several_gpus_have_no_link_facts() -> None:
     link = PcieLinkFacts()
     for gpu, width in (("GPU-a", 16.0), ("GPU-b", 8.0)):
         link.add_readings([Reading("gpu_utilisation", 1.0, gpu), Reading("pcie_width", width, gpu)])

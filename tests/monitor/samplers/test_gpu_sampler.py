@@ -46,7 +46,7 @@ class Fixture:
         return [reading.value for reading in self.gpus.read()]
 
 
-def test_a_lasting_refusal_is_asked_once() -> None:
+def test_a_permanently_refused_query_runs_once() -> None:
     fixture = Fixture()
     fixture.query.answer = DriverError("not on this GPU", lasting=True)
     assert [fixture.after(1) for _ in range(200)] == [[]] * 200

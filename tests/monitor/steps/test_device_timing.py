@@ -143,7 +143,7 @@ def test_no_event_is_touched_while_a_graph_is_captured() -> None:
     assert [("device_busy" in row.figures) for row in out] == [True, True, False, False, True, True]
 
 
-def test_a_device_that_refuses_is_told_once_and_rows_go_on() -> None:
+def test_a_device_failure_is_reported_once_and_rows_go_on() -> None:
     device = Device(behind=0)
     failures: list[Exception] = []
     spans, out = spans_of(device, failures.append)

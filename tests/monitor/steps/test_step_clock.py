@@ -132,7 +132,7 @@ def test_one_batch_trained_on_for_ever_still_has_steps() -> None:
     assert run.walls[-1] == 3
 
 
-def test_evaluation_without_gradients_is_told_apart() -> None:
+def test_evaluation_without_gradients_is_separate() -> None:
     run = Played("L.BOVV..VV..vL.BOL")
     assert run.walls == [4, 13]
     assert run.ms("evaluation") == [0, 9]
@@ -140,14 +140,14 @@ def test_evaluation_without_gradients_is_told_apart() -> None:
     assert run.ms("samples") == [8, 8]
 
 
-def test_evaluation_with_gradients_on_is_told_when_its_loader_runs_out() -> None:
+def test_evaluation_with_gradients_on_is_detected_when_its_loader_runs_out() -> None:
     run = Played("L.BOWW..WW..wL.BOL")
     assert run.ms("evaluation") == [0, 9]
     assert run.ms("loader_wait") == [1, 1]
     assert run.ms("samples") == [8, 8]
 
 
-def test_evaluation_that_is_broken_off_is_told_by_the_next_update() -> None:
+def test_evaluation_that_is_broken_off_is_detected_by_the_next_update() -> None:
     run = Played("L.BOWW..WW..L.BOL")
     assert run.ms("evaluation") == [0, 8]
     assert run.ms("samples") == [8, 8]
@@ -170,7 +170,7 @@ def test_steps_by_hand_end_where_the_training_says_and_nowhere_else() -> None:
     assert run.ms("samples") == [8, 8]
 
 
-def test_samples_told_by_hand_take_the_place_of_counted_ones() -> None:
+def test_samples_given_by_the_training_replace_counted_ones() -> None:
     run = Played("|L.BO")
     run.clock.step(samples=100)
     assert run.ms("samples") == [100]
@@ -267,7 +267,7 @@ def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -
     assert run.clock.trained_iterators() == [ord("L")]
 
 
-def test_an_evaluation_that_was_broken_off_and_left_its_number_is_told() -> None:
+def test_an_evaluation_that_was_broken_off_and_left_its_id_is_detected() -> None:
     run = Played("MBO MBO LL..")
     run.clock.fetch_begins(99)  # the loader makes it
     run.clock.fetch_fails(99, True)
@@ -324,7 +324,7 @@ def test_without_a_backward_pass_the_training_thread_is_the_one_that_updates() -
         ("..|BBBO|", [4]),  # the training says where steps end
     ],
 )
-def test_the_last_step_is_told_at_the_end(drawing: str, walls: list[float]) -> None:
+def test_the_last_step_is_closed_at_the_end(drawing: str, walls: list[float]) -> None:
     assert Played(drawing).over().walls == walls
     assert Played(drawing).over().over().walls == walls
 
