@@ -1,4 +1,4 @@
-"""What the allocator counted between two looks, and that no device is begun with."""
+"""The allocator's counters between two readings, without initialising a device."""
 
 from types import SimpleNamespace
 
@@ -40,8 +40,8 @@ def test_a_device_that_is_not_in_use_is_not_begun_with() -> None:
 
 
 def test_looking_for_one_does_not_ask_cuda_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`is_available` begins with the driver, and forbids the processes that are forked afterwards to use a GPU: a
-    training that forks its ranks failed as soon as it was monitored."""
+    """`is_available` initialises the driver, and processes forked afterwards cannot use a GPU: a monitored training
+    that forks its ranks failed."""
 
     def asked() -> bool:
         raise AssertionError("CUDA was asked")
@@ -53,7 +53,7 @@ def test_looking_for_one_does_not_ask_cuda_itself(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("held", "own"), [([0, 5, 900, 0], 2), ([7, 900], 1), ([0, 0], 0), ([12], 0)])
 def test_the_gpu_of_this_process_is_the_one_that_holds_its_memory(held: list[int], own: int) -> None:
-    """The monitor's thread was told of GPU 0 by every rank: which one is current is each thread's own affair. A little
-    memory on another one is a left-over of loading."""
+    """In every rank, the current device of the monitor's thread was GPU 0, because it is a property of the thread. A
+    little memory on another GPU is left over from loading."""
     cuda = SimpleNamespace(device_count=lambda: len(held), memory_reserved=held.__getitem__, current_device=lambda: 0)
     assert accelerator.own_gpu(SimpleNamespace(cuda=cuda)) == own

@@ -1,4 +1,4 @@
-"""The callback in a real Lightning training, where Lightning is installed."""
+"""The callback in a real Lightning training, if Lightning is installed."""
 
 import copy
 import pickle

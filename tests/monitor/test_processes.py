@@ -1,4 +1,5 @@
-"""A monitored training as a process of its own: killed, interrupted, one of several, started by the command line."""
+"""A monitored training in a separate process: killed, interrupted, one of several ranks, started by the command
+line."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A change of the run is noticed once it lasts."""
+"""A lasting change of the run is detected."""
 
 from tb_bottleneck.monitor.capture.change_detector import ChangeDetector
 from tb_bottleneck.monitor.steps.step_rows import StepRow

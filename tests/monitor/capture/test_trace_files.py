@@ -1,4 +1,4 @@
-"""Recordings become files: whole or not there, and never at the cost of the disk."""
+"""Recordings are written atomically, and never fill the disk."""
 
 import gzip
 import os
@@ -60,7 +60,7 @@ def test_a_text_that_cannot_be_written_is_lost_without_a_trace(tmp_path: Path, e
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
 def test_one_that_cannot_be_packed_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """Where memory was short, nothing at all was written from then on."""
+    """After a lack of memory, nothing was written any more."""
 
     def fails(*_: object) -> None:
         raise error

@@ -1,4 +1,4 @@
-"""Facts about the training's loader: settings and counts, and never those of a loader that is only looked through."""
+"""Facts about the training's loader: settings and counts, and not those of other loaders."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_a_loader() -> None:
     assert loaders.fetched_ahead == 12
 
 
-def test_a_loader_whose_batches_somebody_else_makes() -> None:
+def test_a_loader_with_a_batch_sampler() -> None:
     sampler = torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler(Numbers()), 7, drop_last=False)
     assert loader_facts(DataLoader(Numbers(), batch_sampler=sampler))["batch_size"] == 7
     assert "batch_size" not in loader_facts(DataLoader(Numbers(), batch_size=None))
@@ -49,8 +49,8 @@ def of(size: int) -> DataLoader[object]:
     return DataLoader(Numbers(), batch_size=size)
 
 
-def test_the_loader_that_was_trained_on_is_told_and_no_other() -> None:
-    """An evaluation without `no_grad` took the place of the training's loader: its batch size, its workers."""
+def test_only_facts_of_the_loader_that_was_trained_on() -> None:
+    """An evaluation without `no_grad` replaced the training's loader: its batch size, its workers."""
     loaders, training, evaluation = LoaderFacts(), of(32), of(8)
     loaders.add_iterator(training, 1)
     assert loaders.facts([])["batch_size"] == 32, "the only one that is known"
@@ -78,7 +78,7 @@ def test_a_number_that_is_given_again_is_another_loaders() -> None:
 
 
 def test_one_loader_is_looked_at_once_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`next(iter(loader))` in each step makes an iterator each time."""
+    """`next(iter(loader))` in each step creates an iterator each time."""
     looks = []
     monkeypatch.setattr(module, "loader_facts", lambda loader: looks.append(1) or {"batch_size": 1})
     loaders, loader = LoaderFacts(), of(1)

@@ -1,4 +1,4 @@
-"""Facts about the training's own objects: settings and counts, no names of its own."""
+"""Facts about the training's own objects: settings and counts, but no names of user classes."""
 
 import torch
 from monitor.training import Model, Training

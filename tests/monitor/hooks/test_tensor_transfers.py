@@ -50,7 +50,7 @@ HOST, DEVICE = torch.ones(3), torch.ones(3, device="meta")
         (lambda: torch.cuda.Event.__mro__, False, 0),
     ],
 )
-def test_moves_and_waits_are_told_apart(session: Session, call, moved: bool, syncs: int) -> None:
+def test_moves_and_waits_are_distinguished(session: Session, call, moved: bool, syncs: int) -> None:
     call()
     step = figures(session)
     assert ("transfer" in step) == moved

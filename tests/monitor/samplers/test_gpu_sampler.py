@@ -1,4 +1,4 @@
-"""The sampler of GPUs outlives its driver: what is refused goes off with a reason, and is tried again in time."""
+"""The GPU sampler recovers from driver errors: a failed query pauses with a reason, and is tried again later."""
 
 from monitor.samplers.replay import Replay
 
@@ -46,7 +46,7 @@ class Fixture:
         return [reading.value for reading in self.gpus.read()]
 
 
-def test_a_lasting_refusal_is_asked_once() -> None:
+def test_a_permanently_refused_query_runs_once() -> None:
     fixture = Fixture()
     fixture.query.answer = DriverError("not on this GPU", lasting=True)
     assert [fixture.after(1) for _ in range(200)] == [[]] * 200
@@ -114,7 +114,7 @@ def test_a_signal_that_one_gpu_gives_is_not_missing() -> None:
             raise DriverError("not on this one", lasting=True)
         return {"power": 5.0}
 
-    fixture.query.ask = read  # type: ignore[method-assign]
+    fixture.query.read = read  # type: ignore[method-assign]
     assert [(reading.device, reading.value) for reading in fixture.gpus.read()] == [(FIRST, 5.0)]
     assert fixture.gpus.missing() == {}
 

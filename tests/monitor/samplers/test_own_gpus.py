@@ -1,4 +1,4 @@
-"""The GPUs of this process are found by what torch says of them, whatever the order that either side counts in."""
+"""The GPUs of this process are found by torch's identifiers, independent of the order of either side."""
 
 import sys
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The processes under one: read from a made-up /proc, and in earnest, the same by either way."""
+"""Descendants from a fake /proc, and real ones, with equal results of both implementations."""
 
 import os
 import subprocess

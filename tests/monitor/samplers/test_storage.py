@@ -1,4 +1,4 @@
-"""Block devices: what has hardware behind it is counted, and once."""
+"""Hardware block devices are counted, each once."""
 
 from collections import namedtuple
 

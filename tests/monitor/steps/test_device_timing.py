@@ -1,4 +1,4 @@
-"""The device's time on each step: rows wait for the device without anybody waiting for it."""
+"""The device's time on each step: rows are held until the device is done, and no thread waits for it."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,8 @@ from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 
 class Device:
-    """A device whose stream is `behind` milliseconds behind the host. `now` is the host's clock in milliseconds."""
+    """A device with a stream that is `behind` milliseconds behind the host. `now` is the host's clock in
+    milliseconds."""
 
     def __init__(self, behind: float) -> None:
         self.now = 0.0
@@ -54,7 +55,7 @@ def spans_of(
 
 
 def run(device: Device, spans: DeviceSpans, steps: int, first: int = 0) -> None:
-    """Steps of 10 ms; the device's work lies between 2 ms and 9 ms of each."""
+    """Runs steps of 10 ms with device work from 2 ms to 9 ms of each."""
     for number in range(first, first + steps):
         device.now += 2
         spans.begin()
@@ -142,7 +143,7 @@ def test_no_event_is_touched_while_a_graph_is_captured() -> None:
     assert [("device_busy" in row.figures) for row in out] == [True, True, False, False, True, True]
 
 
-def test_a_device_that_refuses_is_told_once_and_rows_go_on() -> None:
+def test_a_device_failure_is_reported_once_and_rows_go_on() -> None:
     device = Device(behind=0)
     failures: list[Exception] = []
     spans, out = spans_of(device, failures.append)

@@ -1,4 +1,4 @@
-"""Rows on their way to the file: none is waited for, and a fast loop does not fill the disk."""
+"""Rows on their way to the file: no thread waits for one, and a fast loop does not fill the disk."""
 
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
 

@@ -1,4 +1,4 @@
-"""AMD SMI over a module that is made up: its dictionaries in our units, its "N/A" left out, its errors refused."""
+"""AMD SMI with a fake module: its dictionaries in our units, its "N/A" omitted, its errors converted."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -14,7 +14,7 @@ from tb_bottleneck.schema.signals import SERIES
 
 
 class AmdSmiException(Exception):
-    """As the library's own: `err_info` begins with the code's name."""
+    """Like the library's own exception: `err_info` begins with the name of the code."""
 
     def __init__(self, words: str) -> None:
         self.err_info = words
