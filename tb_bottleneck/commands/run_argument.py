@@ -43,8 +43,8 @@ def recordings_of(path: str) -> RunFiles:
         NotFound: there is no such path, no trace in it, or it holds several runs.
     """
     from tb_bottleneck.sources.event_files import is_event_file
-    from tb_bottleneck.sources.filesystem import status_of
     from tb_bottleneck.sources.logdir import scan
+    from tb_bottleneck.sources.paths import status_of
 
     if status_of(path).kind == "file":
         return RunFiles((path,))
@@ -66,10 +66,10 @@ def recordings_of(path: str) -> RunFiles:
 
 def _text(path: str) -> bytes:
     """Returns the content of a report file. Raises NotFound if there is no such file, or it is too large."""
-    from tb_bottleneck.sources.filesystem import place_of, status_of
+    from tb_bottleneck.sources.paths import filesystem_of, status_of
 
     status = status_of(path)
     if status.kind != "file" or status.size > MAX_REPORT_BYTES:
         raise NotFound(f"{path} is not a report file")
-    with place_of(path).open(path) as file:
+    with filesystem_of(path).open(path) as file:
         return file.read(MAX_REPORT_BYTES)

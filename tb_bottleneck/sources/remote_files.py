@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
 from tb_bottleneck.errors import Unreadable
-from tb_bottleneck.sources.place import Status
+from tb_bottleneck.sources.filesystem import Status
 from tb_bottleneck.units import NS_PER_S
 
 Answer = TypeVar("Answer")

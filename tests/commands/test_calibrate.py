@@ -7,7 +7,7 @@ import pytest
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.monitor.facts import calibration_store
-from tb_bottleneck.storage import CACHE_VARIABLE
+from tb_bottleneck.persistence import CACHE_VARIABLE
 from tb_bottleneck.tools import calibration
 from tb_bottleneck.tools.calibration import Calibration
 

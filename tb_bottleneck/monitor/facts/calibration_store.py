@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tb_bottleneck.storage import cache_directory, write_atomically
+from tb_bottleneck.persistence import cache_directory, write_atomically
 
-SCHEMA = 1
+CALIBRATION_SCHEMA = 1
 NAMES = (
     "bf16_flops",
     "fp16_flops",
@@ -44,7 +44,9 @@ def keep(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
     if folder is None:
         return None
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = json.dumps({"schema": SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1)
+    text = json.dumps(
+        {"schema": CALIBRATION_SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1
+    )
     entry = folder / _name(device, driver)
     write_atomically(entry, text.encode())
     return entry
@@ -60,7 +62,7 @@ def recall(device: str, driver: str) -> dict[str, float] | None:
             entry = json.loads(file.read(_LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
-    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (SCHEMA, device)
+    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (CALIBRATION_SCHEMA, device)
     if not same or entry.get("driver") != driver or not isinstance(entry.get("measured"), dict):
         return None
     return {

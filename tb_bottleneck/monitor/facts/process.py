@@ -16,13 +16,13 @@ from tb_bottleneck.monitor.facts import device_key
 from tb_bottleneck.monitor.facts.collector import collect_facts
 from tb_bottleneck.monitor.facts.cpu import cpu_name, usable_cores
 
-SCHEMA = 1
+METADATA_SCHEMA = 1
 
 
 def as_metadata(more: Mapping[str, object] | None = None) -> str:
     """Returns the facts and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if `more` is not
     JSON-ready."""
-    return json.dumps({"schema": SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
+    return json.dumps({"schema": METADATA_SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
 
 
 def collect() -> dict[str, object]:

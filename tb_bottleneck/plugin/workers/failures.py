@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.schema.bottleneck_pb2 import Health, HealthReason, Report
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 # Like every fix in a report these are lines to copy: commands, or code of the training script.
 _FIXES = {
@@ -32,7 +32,7 @@ class Refusal:
     sentence: str
 
 
-def as_report(recording: Recording, failure: WorkerFailure) -> Report:
+def as_report(recording: RecordingFile, failure: WorkerFailure) -> Report:
     """Returns an unreadable recording's report with the failure as its only reason."""
     detail = failure.detail.encode("utf-8", "replace").decode()  # it may quote a path, which need not be Unicode
     reason = HealthReason(code=failure.code, detail=f"{recording.source}: {detail}.", fix=_FIXES[failure.code])

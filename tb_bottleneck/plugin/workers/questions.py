@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TraceFile:
     size: int
 
     @classmethod
-    def of(cls, id_: str, recording: Recording) -> "TraceFile":
+    def of(cls, id_: str, recording: RecordingFile) -> "TraceFile":
         """Returns the trace of this recording."""
         return cls(id_, recording.path, recording.mtime_ns, recording.size)
 

@@ -30,7 +30,7 @@ from tb_bottleneck.units import bytes_text, duration_text, share_text
 
 
 @dataclass(frozen=True)
-class Identity:
+class ReportIdentity:
     """The recording that a report is about."""
 
     run: str
@@ -58,13 +58,13 @@ class Phase:
     severity: str
 
 
-def unreadable_report(identity: Identity, code: str, error: str) -> pb.Report:
+def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Report:
     """Returns the report of a file that could not be read or judged."""
     return _report(identity, health=pb.Health(status="unreadable", reasons=[_reason(code, {"error": error})]))
 
 
 def build_report(
-    identity: Identity,
+    identity: ReportIdentity,
     texts: SourceTexts,
     origin: Origin,
     defects: Sequence[Defect],
@@ -119,7 +119,7 @@ def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVe
     return list(by_advice.values())
 
 
-def _report(identity: Identity, **parts: object) -> pb.Report:
+def _report(identity: ReportIdentity, **parts: object) -> pb.Report:
     source = identity.evidence_source
     names = {"run": identity.run, "source": identity.source, "witness": source, "evidence_source": source}
     return pb.Report(schema=SCHEMA, **names, **parts)  # type: ignore[arg-type]

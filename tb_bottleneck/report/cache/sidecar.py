@@ -13,16 +13,16 @@ from google.protobuf import json_format
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.report.cache.file_identity import Identity, code_version
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.sources.filesystem import is_url, place_of
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
-from tb_bottleneck.storage import write_atomically
+from tb_bottleneck.sources.paths import filesystem_of, is_url
 
 MODE = 0o644  # other users read it too
 
@@ -40,7 +40,7 @@ def beside(trace: str) -> Path:
     return Path(trace + SIDECAR_ENDING)
 
 
-def write(trace: str, identity: Identity, report: pb.Report) -> Path:
+def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
     """Writes the report of the trace with this identity, and returns the path of the sidecar.
 
     Raises:
@@ -62,7 +62,7 @@ def write(trace: str, identity: Identity, report: pb.Report) -> Path:
     return path
 
 
-def read(trace: str, identity: Identity) -> pb.Report | None:
+def read(trace: str, identity: FileIdentity) -> pb.Report | None:
     """Returns the report next to the trace if it is about this file, by this code, and valid; otherwise None."""
     try:
         content = json.loads(_bytes_of(trace + SIDECAR_ENDING))
@@ -79,7 +79,7 @@ def read(trace: str, identity: Identity) -> pb.Report | None:
 
 def _bytes_of(path: str) -> bytes:
     """Raises OSError or ValueError if there is no such file, it is not regular (a pipe would block), or too large."""
-    place = place_of(path)
+    place = filesystem_of(path)
     status = place.status(path)
     if status.kind != "file" or status.size > MAX_REPORT_BYTES:
         raise ValueError("not a sidecar")
