@@ -55,7 +55,7 @@ def test_an_answer_from_kernel_names_alone_says_what_would_tell_more(tmp_path):
         deviceProperties=[],
     )
     said = " ".join(text.split())
-    assert "confidence. This is known from kernel names only; with record_shapes=True" in said
+    assert "confidence. The limit is known from kernel names only; with record_shapes=True" in said
     assert "Device: an NVIDIA device (name not recorded)" in text
 
 
