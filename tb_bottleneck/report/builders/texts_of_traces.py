@@ -71,7 +71,7 @@ def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
     if not isinstance(known, Measure):
         return ""
     if known.value < KNOWN_FROM_SHAPES:
-        return "The limit is known from kernel names only; with record_shapes=True it follows from the work of the kernels."
+        return "The limit is known from kernel names only; with record_shapes=True it follows from the kernels' work."
     reached = facts.get(compute_reached.__name__) or facts.get(memory_reached.__name__)
     near = f" The kernels reach {share_text(reached.value)} of it." if isinstance(reached, Measure) else ""
     return f"The limit is known from shapes for {share_text(known.value)} of the kernel time.{near}"
