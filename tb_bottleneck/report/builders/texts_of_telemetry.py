@@ -45,7 +45,7 @@ class TelemetryTexts:
         share = causes[0].cost_share if own is not None and causes else conclusion.share
         headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
         if conclusion.severity == "none":
-            headline += " Telemetry shows no other loss of more than a tenth of the time."
+            headline += " Telemetry shows no problem that costs more than a tenth of the time."
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
