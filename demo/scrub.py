@@ -36,9 +36,11 @@ _TELLS_NOTHING = frozenset(("root", "user", "localhost"))
 def scrub(trace: dict[str, Any], private: Collection[str]) -> dict[str, Any]:
     """Returns a copy of the trace without the words in `private`, absolute paths, URLs, and unlisted keys."""
     words = _pattern(private)
-    kept: dict[str, Any] = {key: _clean(value, words) for key, value in trace.items() if key in _KEPT - {"traceEvents"}}
-    kept["traceEvents"] = [_event(event, words) for event in trace.get("traceEvents", [])]
-    return kept
+    scrubbed: dict[str, Any] = {
+        key: _clean(value, words) for key, value in trace.items() if key in _KEPT - {"traceEvents"}
+    }
+    scrubbed["traceEvents"] = [_event(event, words) for event in trace.get("traceEvents", [])]
+    return scrubbed
 
 
 def scrub_file(source: Path, target: Path, private: Collection[str]) -> None:

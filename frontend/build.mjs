@@ -1,7 +1,7 @@
-// Builds the tab: the ES module `index.js` that exports render(), the files that it fetches for views beyond the first
-// screen, and the licences of what they contain.
+// Builds the tab: the ES module `index.js` that exports render(), one file per view beyond the first screen, and the
+// licences of the bundled packages.
 //
-//   npm run build -- --outdir DIR      (DIR is relative to this folder; ../tb_bottleneck/plugin/static where left out)
+//   npm run build -- --outdir DIR      (DIR is relative to this folder; default: ../tb_bottleneck/plugin/static)
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import * as esbuild from "esbuild";
 const FRONTEND = path.dirname(fileURLToPath(import.meta.url));
 const BUDGET_BYTES = 120_000;
 
-/** A style sheet is imported as minified text: the tab puts it into a <style>, so that a file of the tab is whole. */
+/** Imports style sheets as minified text, which the tab adds as a <style>. */
 const cssAsText = {
   name: "css-as-text",
   setup(build) {
@@ -24,10 +24,10 @@ const cssAsText = {
 };
 const TARGET = "es2022";
 
-/** The folders under node_modules that gave code to the bundle, in alphabetical order. */
+/** The packages in node_modules that are part of the bundle, in alphabetical order. */
 function packagesIn(inputs) {
-  const found = Object.keys(inputs).map((input) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]);
-  return [...new Set(found.filter(Boolean))].sort();
+  const names = Object.keys(inputs).map((input) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]);
+  return [...new Set(names.filter(Boolean))].sort();
 }
 
 async function licenceOf(name) {
@@ -37,7 +37,7 @@ async function licenceOf(name) {
   return `${name} ${version} (${license})\n\n${text.trim()}\n`;
 }
 
-/** What the first screen needs: the entry and every file that it imports outright. */
+/** The files of the first screen: the entry and everything that it imports statically. */
 function firstScreen(outputs, entry) {
   const needed = new Set();
   const visit = (file) => {
@@ -54,9 +54,9 @@ async function build(outdir) {
     absWorkingDir: FRONTEND,
     entryPoints: ["src/app/index.tsx"],
     bundle: true,
-    splitting: true, // views beyond the first screen are fetched when they are opened
+    splitting: true, // views are fetched when they are first opened
     chunkNames: "[name]-[hash]",
-    outdir: "out", // nothing is written there
+    outdir: "out", // not written
     format: "esm",
     target: TARGET,
     minify: true,
@@ -71,11 +71,11 @@ async function build(outdir) {
   const first = firstScreen(metafile.outputs, "out/index.js");
   const size = first.reduce((sum, file) => sum + metafile.outputs[file].bytes, 0);
   if (size > BUDGET_BYTES) {
-    throw new Error(`The first screen has ${size} bytes and the budget is ${BUDGET_BYTES}: leave something out.`);
+    throw new Error(`The first screen has ${size} bytes and the limit is ${BUDGET_BYTES}.`);
   }
   const licences = await Promise.all(packagesIn(metafile.inputs).map(licenceOf));
   await mkdir(outdir, { recursive: true });
-  for (const name of await readdir(outdir)) if (/^[\w.]+-[A-Z0-9]{8}\.js$/.test(name)) await rm(path.join(outdir, name)); // of the last build
+  for (const name of await readdir(outdir)) if (/^[\w.]+-[A-Z0-9]{8}\.js$/.test(name)) await rm(path.join(outdir, name)); // files of the previous build
   for (const { path: file, contents } of outputFiles) await writeFile(path.join(outdir, path.basename(file)), contents);
   await writeFile(path.join(outdir, "LICENSES.txt"), `The tab contains:\n\n${licences.join("\n---\n\n")}`);
   for (const [file, { bytes }] of Object.entries(metafile.outputs)) console.log(`${path.basename(file)}  ${bytes} bytes`);

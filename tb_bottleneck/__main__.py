@@ -12,37 +12,37 @@ from tb_bottleneck.version import __version__
 
 _COMMANDS = (diagnose, compare, what_if, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
-"""As a shell tells it of a program that SIGINT ended."""
+"""Exit status that a shell reports for a program that SIGINT ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0; 1 where a budget is not kept or a file could not be written; 2
-    where a path does not exist or the usage is wrong; 130 where Ctrl-C ended it. A program of the user's that a command
-    runs ends as it ends without us.
+    """Runs one command and returns the exit status: 0; 1 if a gate fails, a recording is unreadable or a file cannot
+    be written; 2 for wrong usage, a missing path or no recording; 130 after Ctrl-C. The exit status and the exceptions
+    of a program that `run` runs are its own.
     """
     options = _parser().parse_args(argv)
-    theirs = getattr(options, "theirs", None)
+    run_program = getattr(options, "run_program", None)
     try:
-        if theirs is None and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal that knows no "µ" still shows the rest
+        if run_program is None and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # for a terminal without "µ"
         status = int(options.run(options))
         sys.stdout.flush()
     except (NotFound, Unusable) as error:
         print(f"tb-bottleneck: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): that is its right.
+        # The reader of our output has ended, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
-    return status if theirs is None else int(theirs(options))
+    return status if run_program is None else int(run_program(options))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tb-bottleneck",
-        description="Tells why a PyTorch training run is slow, and what to change first.",
+        description="Explains why a PyTorch training run is slow, and what to change first.",
         epilog=diagnose.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,17 +1,17 @@
 """The only exception tree.
 
-BottleneckError              anything this package raises on purpose; str() is one sentence for the user
+BottleneckError              any error that this package raises on purpose; str() is one sentence for the user
 ├── NotFound                 a path or an id that does not exist
-├── Unusable                 something that the user's own code gave or did, which we cannot work with
-└── Unreadable               a file that is there but gives no trace
+├── Unusable                 the user's own code returned or did something that we cannot use
+└── Unreadable               a file that exists but is not a usable trace
     ├── NotATrace            readable, but not a torch.profiler trace
-    ├── TooLarge             inflates past the stated bound
-    └── StillGrowing         ends early because it is being written right now
+    ├── TooLarge             exceeds the stated limit when decompressed
+    └── StillGrowing         incomplete because it is being written at present
 """
 
 
 class BottleneckError(Exception):
-    """Root of the tree. The message says what was looked for, where, and what to do next."""
+    """Root of the tree. The message says what was expected, where, and what to do next."""
 
 
 class NotFound(BottleneckError):
@@ -19,11 +19,11 @@ class NotFound(BottleneckError):
 
 
 class Unusable(BottleneckError):
-    """Something that the user's own code gave or did, which we cannot work with."""
+    """The user's own code returned or did something that we cannot use."""
 
 
 class Unreadable(BottleneckError):
-    """A file that is there but gives no trace."""
+    """A file that exists but is not a usable trace."""
 
 
 class NotATrace(Unreadable):
@@ -31,8 +31,8 @@ class NotATrace(Unreadable):
 
 
 class TooLarge(Unreadable):
-    """A file that inflates past the stated bound on bytes or events."""
+    """A file that exceeds the stated limit on bytes or events when it is decompressed."""
 
 
 class StillGrowing(Unreadable):
-    """A file that ends early because it is being written right now; reading it again later may succeed."""
+    """A file that is incomplete because it is being written at present; reading it again later may succeed."""

@@ -1,4 +1,4 @@
-"""Units: those of traces become ours here and nowhere else, and figures become text for people.
+"""Conversion of units, only here: from those of traces to ours, and from numbers to text.
 
 Time inside the package is int64 nanoseconds. Traces give microseconds, as integers, floats or text.
 """
@@ -11,7 +11,7 @@ NS_PER_S = 1_000_000_000
 
 
 def us_to_ns(value: float | int | Decimal) -> int:
-    """Microseconds to the nearest nanosecond.
+    """Converts microseconds to the nearest nanosecond.
 
     Integers and Decimals are exact. Raises ValueError or OverflowError for NaN and infinities.
     """
@@ -21,7 +21,7 @@ def us_to_ns(value: float | int | Decimal) -> int:
 
 
 def duration_text(ns: float) -> str:
-    """A duration for people: three significant digits in the unit that fits, as "53.0 ms"."""
+    """Returns a duration with three significant digits in the unit that fits, as in "53.0 ms"."""
     for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
         if abs(ns) >= size:
             number = ns / size
@@ -31,13 +31,13 @@ def duration_text(ns: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share for people: whole percents, one digit below ten, as "41 %" or "3.2 %"."""
+    """Returns a share in whole percents, with one digit below ten, as in "41 %" or "3.2 %"."""
     percent = share * 100
     return f"{percent:.0f} %" if percent >= 9.95 or percent == 0 else f"{percent:.1f} %"
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes for people, in powers of 1000, as "53.1 MB"."""
+    """Returns a number of bytes in powers of 1000, as in "53.1 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if abs(count) >= size:
             return f"{count / size:.1f} {unit}"
@@ -45,5 +45,5 @@ def bytes_text(count: float) -> str:
 
 
 def rate_text(bytes_per_s: float) -> str:
-    """A bandwidth for people, in powers of 1000, as "12.6 GB/s"."""
+    """Returns a bandwidth in powers of 1000, as in "12.6 GB/s"."""
     return f"{bytes_text(bytes_per_s)}/s"

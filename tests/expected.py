@@ -1,10 +1,10 @@
-"""Measures how well the speed of another device is foretold: `python tests/expected.py [--runs N] [--write]`.
+"""Measures the accuracy of expected times on another device: `python tests/expected.py [--runs N] [--write]`.
 
-Trainings are simulated twice: on one device, and on another with kernel times of its own (simulate/other_device.py).
-Both are recorded and compared; the promise that the comparison makes from the first recording and the two devices'
-data sheets is held against what the second one measured. Beside it stand recorded pairs, of the demo and (where the
-environment variable TB_BOTTLENECK_TRACES names their folder) public ones. The table goes to stdout, and with --write to
-tests/EXPECTED.md. Everything is drawn from seeds: the same code gives the same table.
+Trainings are simulated twice: on one device, and on another with kernel times of its own (simulate/elsewhere.py). Both
+are recorded and compared; the expected time from the first recording and the two devices' data sheets is compared with
+the measurement of the second. The page also contains recorded pairs, of the demo and (if the environment variable
+TB_BOTTLENECK_TRACES names their folder) public ones. The table goes to stdout, and with --write to tests/EXPECTED.md.
+Everything is drawn from seeds: the same code gives the same table.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run  #
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  # noqa: E402
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
 
-# Held out: defects were looked for with other seeds. Where a miss of the page is mended, move on.
+# Held out: defects were looked for with other seeds. When a miss of the page is fixed, use new seeds.
 FIRST_SEED = 2**23
 DEFAULT_RUNS = 300
 PAGE = HERE / "EXPECTED.md"
@@ -46,21 +46,21 @@ class Pair:
 
     seed: int
     device: str
-    told: Comparison
+    comparison: Comparison
 
     @property
     def error(self) -> float:
-        return float(self.told.expected.b_ns / self.told.b_ns - 1)
+        return float(self.comparison.expected.b_ns / self.comparison.b_ns - 1)
 
     @property
     def naive(self) -> float:
-        """The error of who takes the whole step for device work, which the kernels' own ratio then speeds up."""
-        return float(self.told.a_ns / self.told.expected.kernels_speedup / self.told.b_ns - 1)
+        """The error of the assumption that the whole step is device work, which gains what the kernels gain."""
+        return float(self.comparison.a_ns / self.comparison.expected.kernels_speedup / self.comparison.b_ns - 1)
 
     @property
     def inside(self) -> bool:
-        """Whether the measured speedup lies in the interval of the promise."""
-        return bool(self.told.expected.low <= self.told.speedup <= self.told.expected.high)
+        """True if the measured speedup is in the predicted interval."""
+        return bool(self.comparison.expected.low <= self.comparison.speedup <= self.comparison.expected.high)
 
 
 def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> Pair:
@@ -76,33 +76,33 @@ def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> 
 
 
 def pairs(runs: int) -> tuple[list[Pair], int]:
-    """The pairs that could be compared, and how many could not."""
+    """Returns the pairs that could be compared, and the number of the others."""
     found = []
     for number in range(runs):
         progress("pair", number + 1, runs)
         seed = FIRST_SEED + number
         found.append(pair(random_workload(seed), THERE[number % len(THERE)], seed))
-    usable = [one for one in found if one.told.HasField("expected")]
+    usable = [one for one in found if one.comparison.HasField("expected")]
     return usable, len(found) - len(usable)
 
 
 def page(runs: int) -> Iterator[str]:
-    """The page, line by line."""
+    """Yields the page, line by line."""
     found, refused = pairs(runs)
     yield "# The speed of another device, expected and measured"
     yield ""
     yield "Written by `python tests/expected.py --write`. Figures as they come; nothing is left out."
     yield ""
-    yield "Read them with care. No other device was at hand: the second one is simulated, and what is true of it is"
-    yield f"drawn from the data sheets that the promise reads too, each kernel missing them by {MISSED:.0%} at one"
-    yield f"standard deviation, each piece of host work varying by up to {JITTER:.0%}. So this measures what becomes of"
-    yield "such errors in a whole step, with what the host hides and what comes to light, and whether the interval"
-    yield "tells; it does not measure how far real kernels miss their data sheets. Published errors of that: 11.8 % on"
-    yield "average (Habitat)."
+    yield "Read them with care. No other device was available: the second one is simulated, and its true times are"
+    yield f"drawn from the data sheets that the prediction uses too, each kernel deviating by {MISSED:.0%} at one"
+    yield f"standard deviation, each piece of host work varying by up to {JITTER:.0%}. So this measures the effect of"
+    yield "such errors on a whole step, including the work that the host hides or reveals, and the coverage of the"
+    yield "interval; it does not measure how far real kernels deviate from their data sheets. Published errors of that:"
+    yield "11.8 % on average (Habitat)."
     yield ""
     yield f"## {len(found)} simulated pairs"
     yield ""
-    yield f"{refused} more gave no promise. Errors are expected time / measured time - 1; a size is without its sign."
+    yield f"{refused} more gave no prediction. Errors are expected time / measured time - 1; sizes are absolute."
     yield ""
     yield from table(found)
     yield ""
@@ -110,7 +110,7 @@ def page(runs: int) -> Iterator[str]:
 
 
 def table(found: list[Pair]) -> Iterator[str]:
-    """The errors, by device and in all."""
+    """Yields the errors, by device and in total."""
     yield "| from an A100 to | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     by_device = defaultdict(list)
@@ -120,15 +120,15 @@ def table(found: list[Pair]) -> Iterator[str]:
         yield _row(device, ones)
     yield _row("**all**", found)
     yield ""
-    yield "| foretold by | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
+    yield "| predicted by | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     by_basis = defaultdict(list)
     for one in found:
-        by_basis[one.told.expected.basis].append(one)
+        by_basis[one.comparison.expected.basis].append(one)
     for basis, ones in sorted(by_basis.items()):
         yield _row(basis, ones)
     yield ""
-    yield "The last column is the mean size of the error of who expects the whole step to gain what its kernels gain."
+    yield "The last column is the mean size of the error if the whole step is expected to gain what its kernels gain."
 
 
 def _row(name: str, ones: list[Pair]) -> str:
@@ -144,12 +144,13 @@ def _row(name: str, ones: list[Pair]) -> str:
 
 
 def recorded_pairs() -> Iterator[str]:
-    """What one recording foretells of a change, where another one has it: the demo's, and public ones."""
+    """Yields what one recording predicts of a change, for recordings with that change: the demo's, and public ones."""
     yield "## Recorded pairs"
     yield ""
-    yield "What the first recording foretells of a change, and what the second one measured. The first row was recorded"
-    yield "on a CPU by the demo (recorded.json says with what), which also measured both trainings without a profiler;"
-    yield "the others are public recordings (of GPUs, with their own profiler on), which are no part of this project."
+    yield "The prediction of a change from the first recording, and the measurement of the second. The first row was"
+    yield "recorded on a CPU by the demo (recorded.json contains the versions), which also measured both trainings"
+    yield "without a profiler; the others are public recordings (of GPUs, with their own profiler), which are not part"
+    yield "of this project."
     yield ""
     yield "| recorded | change | expected | interval | measured | without a profiler | error of the time |"
     yield "|---|---|---:|---:|---:|---:|---:|"
@@ -159,21 +160,21 @@ def recorded_pairs() -> Iterator[str]:
 
 
 def _row_of(name: str, a: ComparedRun | None, b: ComparedRun | None, asked: WhatIfOptions) -> Iterator[str]:
-    """One row; none where a recording is not at hand or gives no verdict."""
+    """Yields one row; a placeholder if a recording is missing or gets no verdict."""
     if a is None or b is None:
         yield f"| {name} | not at hand | | | | | |"
         return
-    told = what_if(a, asked)
-    if not told.HasField("after"):
-        yield f"| {name} | none: {told.headline} | | | | | |"
+    prediction = what_if(a, asked)
+    if not prediction.HasField("after"):
+        yield f"| {name} | none: {prediction.headline} | | | | | |"
         return
     size = asked.batch or 1
-    after, there = told.after, b.step_ns / size
+    after, there = prediction.after, b.step_ns / size
     times = [unprofiled_of(side.recording, 1) for side in (a, b)]
     plain = f"{times[0] / times[1]:.2f}x" if times[0] and times[1] else ""
     expected = f"{after.speedup:.2f}x | {after.low:.2f} to {after.high:.2f}"
     yield (
-        f"| {name} | {told.changes[0]} | {expected} | {told.step_ns / there:.2f}x | {plain} "
+        f"| {name} | {prediction.changes[0]} | {expected} | {prediction.step_ns / there:.2f}x | {plain} "
         f"| {after.step_ns / there - 1:+.1%} |"
     )
 

@@ -1,9 +1,9 @@
-"""Measures how near predicted gains come to real ones: `python tests/gains.py [--runs N] [--write]`.
+"""Measures the accuracy of predicted gains: `python tests/gains.py [--runs N] [--write]`.
 
-Simulated trainings with a planted illness are recorded and diagnosed; then the same training is simulated with its
-cure (simulate/fixes.py), and the gain that the report predicts is laid beside the one that the cure brings. The
-recorded pairs of demo/ are real: what is predicted from the slow half's trace is laid beside the ratio of both halves'
-unprofiled step times. The table goes to stdout, and with --write to tests/GAINS.md; progress goes to stderr.
+Simulated trainings with a planted cause are recorded and diagnosed; then the same training is simulated with its fix
+(simulate/fixes.py), and the predicted gain is compared with the true one. The recorded pairs of demo/ are real: the
+prediction from the slow half's trace is compared with the ratio of both halves' unprofiled step times. The table goes
+to stdout, and with --write to tests/GAINS.md; progress goes to stderr.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from simulate.pairs import Pair, finding_of, pair_of, planned, simulated  # noqa
 from demo.pairs import PAIRS  # noqa: E402
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 
-# Held out: the simulator's cures were looked at with other seeds while the scenarios were written.
+# Held out: the simulator's fixes were examined with other seeds while the scenarios were written.
 FIRST_SEED = 70_000
 TARGET_MEDIAN, TARGET_WORST = 0.05, 0.15
-# Of the runs this part has several illnesses at once.
+# This share of the runs has several causes at once.
 PLANS_SHARE = 0.2
 
 
@@ -34,7 +34,7 @@ PLANS_SHARE = 0.2
 
 
 def recorded() -> Iterator[Pair]:
-    """The pairs of demo/ that were recorded, and whose cure a replay can tell, with unprofiled step times of both."""
+    """Yields the recorded pairs of demo/ with a simulated fix and with unprofiled step times of both halves."""
     folder = HERE.parent / "demo" / "recorded"
     if not (folder / "recorded.json").exists():
         return
@@ -50,7 +50,7 @@ def recorded() -> Iterator[Pair]:
 
 
 def page(runs: int) -> Iterator[str]:
-    """The whole page, line by line."""
+    """Yields the whole page, line by line."""
     plans = max(round(runs * PLANS_SHARE), 1)
     names, pairs, several = list(FIXES), [], []
     for number in range(runs):
@@ -64,11 +64,11 @@ def page(runs: int) -> Iterator[str]:
     yield ""
     yield "Written by `python tests/gains.py --write`. Figures as they come; nothing is left out."
     yield ""
-    yield "Read them with care. In the simulator a cure does what its advice says, and nothing else changes; the host"
+    yield "Read them with care. In the simulator, a fix does what its advice says, and nothing else changes; the host"
     yield "is not slowed by a profiler, and the recording says so. Errors here are errors of the replay and of the"
     yield "scenarios, not of the world: caches, contention and clocks are not simulated. The pairs at the end are real."
     yield ""
-    yield f"## {len(pairs)} simulated trainings, ill and cured"
+    yield f"## {len(pairs)} simulated trainings, before and after the fix"
     yield ""
     yield from summary(pairs)
     yield ""
@@ -76,10 +76,10 @@ def page(runs: int) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|---:|"
     yield from (row(name, [pair for pair in pairs if pair.name == name]) for name in names)
     yield ""
-    yield f"## {len(several)} simulated trainings with two or three illnesses"
+    yield f"## {len(several)} simulated trainings with two or three causes"
     yield ""
-    yield "The gain of the whole plan, laid beside the training with all its cures. Gains do not add up: what a cure"
-    yield "brings depends on the others."
+    yield "The gain of the whole plan, compared with the training with all its fixes. Gains do not add up: the gain of"
+    yield "a fix depends on the others."
     yield ""
     yield from summary(several)
     yield ""
@@ -93,7 +93,7 @@ def page(runs: int) -> Iterator[str]:
 
 
 def summary(pairs: list[Pair]) -> Iterator[str]:
-    """What holds of all pairs together."""
+    """Yields the statistics of all pairs together."""
     errors = sorted(abs(pair.error) for pair in pairs if pair.predicted)
     if not errors:
         yield "Nothing was predicted."
@@ -106,17 +106,17 @@ def summary(pairs: list[Pair]) -> Iterator[str]:
 
 
 def row(name: str, pairs: list[Pair]) -> str:
-    """One illness."""
-    found = [pair for pair in pairs if pair.predicted]
-    if not found:
+    """Returns the row of one planted cause."""
+    predicted = [pair for pair in pairs if pair.predicted]
+    if not predicted:
         return f"| {name} | {len(pairs)} | 0 | - | - | - | - |"
-    errors = sorted(abs(pair.error) for pair in found)
-    true = median(pair.true for pair in found)
-    inside = sum(pair.inside for pair in found) / len(found)
+    errors = sorted(abs(pair.error) for pair in predicted)
+    true = median(pair.true for pair in predicted)
+    inside = sum(pair.inside for pair in predicted) / len(predicted)
     cells = (
         name,
         len(pairs),
-        len(found),
+        len(predicted),
         f"{true:.2f}x",
         f"{median(errors):.1%}",
         f"{errors[-1]:.1%}",
@@ -126,7 +126,7 @@ def row(name: str, pairs: list[Pair]) -> str:
 
 
 def misses(pairs: list[Pair]) -> Iterator[str]:
-    """Predictions that are off by more than the target."""
+    """Yields the predictions with an error above the target."""
     for pair in pairs:
         if pair.predicted and abs(pair.error) > TARGET_WORST:
             bounds = f"{pair.low:.2f} to {pair.high:.2f}"
@@ -134,7 +134,7 @@ def misses(pairs: list[Pair]) -> Iterator[str]:
 
 
 def real_table() -> Iterator[str]:
-    """The recorded pairs, one line each."""
+    """Yields the recorded pairs, one line each."""
     yield "Predicted from the slow half's trace alone; measured is the ratio of both halves' unprofiled step times."
     yield ""
     yield "| pair | predicted | bounds | measured | error |"
@@ -148,7 +148,7 @@ def real_table() -> Iterator[str]:
 
 
 def main() -> int:
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description="Measures how near predicted gains come to real ones.")
     parser.add_argument("--runs", type=int, default=400, help="simulated pairs (default: 400)")
     parser.add_argument("--write", action="store_true", help="write tests/GAINS.md as well")

@@ -1,4 +1,4 @@
-"""The promise of another device against simulated pairs, with other seeds than the published page."""
+"""The expected time on another device against simulated pairs, with other seeds than the published page."""
 
 from statistics import fmean
 
@@ -13,7 +13,7 @@ from simulate.workload import healthy, random_workload
 SEEDS = range(700_000, 700_000 + 2 * len(THERE))
 
 
-def test_a_promise_whose_data_sheets_are_true_is_kept():
+def test_predictions_with_true_data_sheets_are_accurate():
     """No kernel misses its data sheet: what is left is the replay, and the jitter of the host."""
     pairs = [expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed, missed=0.0) for seed in SEEDS]
     assert fmean(abs(one.error) for one in pairs) < 0.06, [(one.seed, one.device, one.error) for one in pairs]
@@ -27,7 +27,7 @@ def test_a_training_bound_by_its_device_gains_what_its_kernels_gain():
 
 
 @pytest.mark.slow
-def test_most_promises_hold_where_kernels_miss_their_data_sheets():
+def test_most_intervals_contain_the_result_if_kernels_miss_their_data_sheets():
     pairs = [expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed) for seed in range(710_000, 710_100)]
     assert sum(one.inside for one in pairs) >= 0.9 * len(pairs)
     assert fmean(abs(one.error) for one in pairs) < 0.08

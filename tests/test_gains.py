@@ -1,4 +1,4 @@
-"""Predicted gains beside true ones: a few of each planted illness; tests/GAINS.md holds many."""
+"""Predicted gains and true ones: a few of each planted cause; tests/GAINS.md contains many."""
 
 import gains
 import pytest
@@ -22,14 +22,14 @@ def test_a_predicted_gain_comes_true(name):
     assert errors[-1] <= TARGET_WORST, pairs
 
 
-# A cured loader begins with an empty queue of batches, so its program begins later.
+# A fixed loader begins with an empty queue of batches, so its program begins later.
 @pytest.mark.parametrize("name", [name for name in FIXES if name not in BURSTY])
-def test_a_cure_of_the_simulator_cures(name):
-    """The cured program is shorter: else the page would compare predictions with nothing."""
+def test_a_fix_of_the_simulator_helps(name):
+    """The fixed program is shorter; otherwise the page would compare predictions with nothing."""
     program = program_of(PROBLEMS[name].make(4_100))
-    cured = FIXES[name](program, 4)
-    ill_end, cured_end = (max(op.end for op in Machine(each).run().ops) for each in (program, cured))
-    assert cured_end < ill_end
+    fixed = FIXES[name](program, 4)
+    slow_end, fixed_end = (max(op.end for op in Machine(each).run().ops) for each in (program, fixed))
+    assert fixed_end < slow_end
 
 
 def test_the_gain_of_a_plan_comes_true():
@@ -42,11 +42,11 @@ def test_the_gain_of_a_plan_comes_true():
 def test_recorded_pairs_are_shown_with_what_was_measured():
     pairs = list(recorded())
     assert len({pair.name for pair in pairs}) == len(pairs) > 0
-    assert all(pair.true > 1 for pair in pairs), "a cure that made its training slower"
+    assert all(pair.true > 1 for pair in pairs), "a fix that made its training slower"
 
 
-def test_the_page_has_a_line_for_each_illness_and_lists_the_misses(monkeypatch):
-    """The pairs are made up: a fifth of the runs are plans, predicted 25 % too low; single cures, 5 %."""
+def test_the_page_has_a_line_for_each_planted_cause_and_lists_the_misses(monkeypatch):
+    """The pairs are made up: a fifth of the runs are plans, predicted 25 % too low; single fixes, 5 %."""
     monkeypatch.setattr(gains, "planned", lambda seed: Pair("a plan", seed, 2.0, 1.5, 1.4, 1.6))
     monkeypatch.setattr(gains, "simulated", lambda name, seed: Pair(name, seed, 2.0, 1.9, 1.8, 2.1))
     lines = list(gains.page(5 * len(FIXES)))

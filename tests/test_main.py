@@ -1,4 +1,4 @@
-"""The command line: text for people, one JSON object for programs, 2 for a path that is not there."""
+"""Tests of the command line: text, JSON, and exit statuses."""
 
 import json
 import os
@@ -27,8 +27,10 @@ def logdir(tmp_path):
 
 
 def test_a_logdir_gives_one_report_per_recording(logdir, capsys):
-    assert main(["diagnose", str(logdir), "--json"]) == 0
-    reports = json.loads(capsys.readouterr().out)["reports"]
+    assert main(["diagnose", str(logdir), "--json"]) == 1, "one of them is unreadable"
+    out, err = capsys.readouterr()
+    assert err == "tb-bottleneck: b/broken.pt.trace.json is unreadable\n"
+    reports = json.loads(out)["reports"]
     assert [(r["run"], r["health"]["status"]) for r in reports] == [
         ("a", "incomplete"),
         ("b", "unreadable"),
@@ -55,8 +57,11 @@ def test_wrong_usage_is_2(capsys):
 
 
 def test_a_directory_without_traces_says_what_was_looked_for(tmp_path, capsys):
-    assert main(["diagnose", str(tmp_path)]) == 0
-    assert "*.pt.trace.json" in capsys.readouterr().out
+    assert main(["diagnose", str(tmp_path), "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "no recording was found" in err
+    assert "*.pt.trace.json" in err
 
 
 def test_help_teaches_how_to_record(capsys):
@@ -72,7 +77,7 @@ def test_importing_the_package_imports_neither_torch_nor_tensorboard():
 
 
 def judged(monkeypatch):
-    """The paths that are really judged, from now on."""
+    """Returns the list of the paths that are analysed from now on."""
     paths = []
     real = tb_bottleneck.diagnosis.trace.diagnose
 
@@ -85,7 +90,7 @@ def judged(monkeypatch):
 
 
 def output(capsys, *arguments):
-    assert main(["diagnose", *map(str, arguments), "--json"]) == 0
+    assert main(["diagnose", *map(str, arguments), "--json"]) == 1, "one recording is unreadable"
     return capsys.readouterr().out
 
 
@@ -129,13 +134,13 @@ def ran(*words, **environment):
 
 def test_a_terminal_without_our_signs_shows_the_rest(logdir):
     """An account drawn with blocks ended in a UnicodeEncodeError."""
-    done = ran("diagnose", logdir, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    done = ran("diagnose", logdir / "a", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, "")
     assert "host_1.17.pt.trace.json" in done.stdout
 
 
 def test_a_reader_that_has_gone_is_no_error(logdir):
-    """What a pipe still held was written when Python ended, outside of everything that catches."""
+    """Buffered output was written when Python ended, outside of all exception handlers."""
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(logdir / "a")]

@@ -25,8 +25,8 @@ def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.de
     inputs, labels = torch.randn(BATCH, LENGTH, width, device=device), torch.randint(10, (BATCH,), device=device)
     for _ in range(steps):
         optimizer.zero_grad()
-        for some, wanted in zip(inputs.split(MICRO_BATCH[fixed]), labels.split(MICRO_BATCH[fixed]), strict=True):
-            loss = functional.cross_entropy(model(some), wanted) * len(some) / BATCH
+        for samples, targets in zip(inputs.split(MICRO_BATCH[fixed]), labels.split(MICRO_BATCH[fixed]), strict=True):
+            loss = functional.cross_entropy(model(samples), targets) * len(samples) / BATCH
             loss.backward()
         optimizer.step()
         on_step()

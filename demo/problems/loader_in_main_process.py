@@ -70,8 +70,8 @@ def train_with(workers: int, pinned: bool, steps: int, on_step: Callable[[], Non
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for pictures, labels in batches:
         optimizer.zero_grad()
-        inputs, wanted = pictures.to(device, non_blocking=pinned), labels.to(device, non_blocking=pinned)
-        loss = functional.cross_entropy(model(inputs), wanted)
+        inputs, targets = pictures.to(device, non_blocking=pinned), labels.to(device, non_blocking=pinned)
+        loss = functional.cross_entropy(model(inputs), targets)
         loss.backward()
         optimizer.step()
         on_step()

@@ -24,7 +24,7 @@ try {
     loader: { ".css": "text" },
     outExtension: { ".js": ".mjs" },
     outdir,
-    // The tests that read the sources find them through this, since they run from another folder.
+    // For tests that read the sources: they run in another folder.
     define: { FRONTEND: JSON.stringify(path.dirname(HERE)) },
     logLevel: "warning",
   });

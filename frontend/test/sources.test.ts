@@ -17,21 +17,21 @@ test("the sources are found", () => {
   assert.ok(sources.length > 20, `${sources.length}`);
 });
 
-test("names from a trace are hostile: no source makes markup out of text", () => {
+test("names from a trace are untrusted: no source creates markup from text", () => {
   assert.deepEqual(filesWith(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser/i), []);
 });
 
-test("the tab asks nobody but its own server, and knows one address that a click opens in a window of its own", () => {
+test("the tab requests only its own server, and contains one address that a click opens in a new window", () => {
   assert.deepEqual(filesWith(/https?:\/\/|url\(|@import|@font-face/), ["features/timeline/perfetto.ts"]);
   const opener = sources.find(({ name }) => name === "features/timeline/perfetto.ts")?.text ?? "";
   assert.deepEqual(opener.match(/https?:\/\/[^"]*/g), ["https://ui.perfetto.dev"]);
   assert.ok(!/fetch|import\(/.test(opener));
 });
 
-test("no link leaves the page by a fragment, which the page's <base> would turn into another address", () => {
+test("no link uses a fragment, which the page's <base> would resolve to another address", () => {
   assert.deepEqual(filesWith(/<a\b/), []);
 });
 
-test("nanoseconds and percent are written in one file only", () => {
+test("nanoseconds and percent are formatted in one file only", () => {
   assert.deepEqual(filesWith(/1e6|1e9|\* 100\b|toFixed/), ["shared/text/format.ts"]);
 });

@@ -16,9 +16,9 @@ from tb_bottleneck.intervals import Spans, clip, intersect, merge, subtract, uni
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.steps import Steps
-from tb_bottleneck.trace.table import Rows
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 # An operator with less own time than this spends most of it on being called: dispatching one costs 1 to 5 us.
@@ -49,19 +49,32 @@ def _operator_claims(trace: Trace, thread: int, dispatching: Spans) -> Iterator[
     """Splits `dispatching` into the own time of long operators, by regime, and the dispatch overhead that remains."""
     events, rows = trace.events, _operators(trace, thread)
     nesting = nest(events.start[rows], events.end[rows])
-    edges = np.unique(np.concatenate((events.start[rows], events.end[rows])))
-    inside, innermost = nesting.innermost(edges[:-1])
-    long = nesting.self_times() >= DISPATCH_SIZED_NS
+    is_long = nesting.self_times() >= DISPATCH_SIZED_NS
+    begin, end, owner = _own_time(nesting, is_long)
     work = []
-    for regime, owned in work_by_regime(trace, rows[long]).items():
-        works = np.zeros(len(rows), np.bool_)
-        works[long] = owned
-        between = inside & works[innermost]
-        spans = intersect(union(edges[:-1][between], edges[1:][between]), dispatching)
+    for regime, of_regime in work_by_regime(trace, rows[is_long]).items():
+        is_work = np.zeros(len(rows), np.bool_)
+        is_work[is_long] = of_regime
+        spans = intersect(union(begin[is_work[owner]], end[is_work[owner]]), dispatching)
         work.append(spans)
         yield regime, spans.starts, spans.ends
     overhead = subtract(dispatching, merge(*work))
     yield Regime.LAUNCH, overhead.starts, overhead.ends
+
+
+def _own_time(nesting: Nesting, rows: Bools) -> tuple[Ints, Ints, Ints]:
+    """Returns begins, ends and owners (rows of `nesting`) of time spans that include all own time of `rows`."""
+    times = np.concatenate((nesting.end, nesting.start))
+    order = np.argsort(times, kind="stable")
+    edges = times[order]
+    is_span = edges[1:] > edges[:-1]
+    begin, end, owner = edges[:-1][is_span], edges[1:][is_span], order[:-1][is_span] - len(nesting.start)
+    # A row that begins is the innermost one. After the end of a row, the innermost row must be looked up.
+    is_owned = (owner >= 0) & (nesting.end[owner] > begin)
+    ended = np.flatnonzero(~is_owned)
+    ended = ended[union(nesting.start[rows], nesting.end[rows]).contains(begin[ended])]
+    is_owned[ended], owner[ended] = nesting.innermost(begin[ended])
+    return begin[is_owned], end[is_owned], owner[is_owned]
 
 
 def _operators(trace: Trace, thread: int) -> Rows:

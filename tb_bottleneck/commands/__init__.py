@@ -1,8 +1,8 @@
-"""The commands of the command line, one file each, in the order that `--help` shows them.
+"""The commands of the command line, one module each, in the order of `--help`.
 
-Each has `add(commands)`, which declares its arguments and sets `run`, a function from the parsed options to the exit
-status, and where it runs a program of the user's, `theirs`, which does so, outside of our own border for errors. A
-command imports what it works with when it runs, so that asking for help costs nothing.
+Each module has `add(commands)`, which declares its arguments and sets `run`: a function from the parsed options to the
+exit status. A command that runs the user's own program also sets `run_program`, which is called afterwards, outside of
+our handling of errors. A command imports what it needs when it runs, so that `--help` is fast.
 """
 
 from typing import TYPE_CHECKING, TypeAlias

@@ -1,4 +1,4 @@
-"""`tb-bottleneck calibrate`: measures what this machine's device really reaches, and keeps it for later runs."""
+"""`tb-bottleneck calibrate`: measures the peak rates of this machine's device and stores them for later runs."""
 
 import argparse
 import json
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from tb_bottleneck.tools.calibration import Calibration
 
 _TITLES = {
-    "bf16_flops": "products in bf16",
-    "fp16_flops": "products in fp16",
-    "tf32_flops": "products in TF32",
-    "fp32_flops": "products in fp32",
-    "copy_bytes_per_s": "memory, read and written",
+    "bf16_flops": "matmul in bf16",
+    "fp16_flops": "matmul in fp16",
+    "tf32_flops": "matmul in TF32",
+    "fp32_flops": "matmul in fp32",
+    "copy_bytes_per_s": "memory, read + write",
     "h2d_pinned_bytes_per_s": "host to device, pinned",
     "h2d_pageable_bytes_per_s": "host to device, pageable",
     "d2h_pinned_bytes_per_s": "device to host, pinned",
-    "launch_ns": "one small operator, host side",
+    "launch_ns": "launch of one small operator",
 }
 _WIDTH = max(map(len, _TITLES.values()))
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck calibrate                  the GPU, or the CPU where there is none
+  tb-bottleneck calibrate                  the GPU, or the CPU if there is none
   tb-bottleneck calibrate --device cuda:1
-  tb-bottleneck calibrate --json           rates in operations and bytes per second, `launch_ns` in nanoseconds
+  tb-bottleneck calibrate --json           rates in FLOP/s and bytes/s, `launch_ns` in nanoseconds
 
-Run it while nothing else uses the device. Once for each device and driver is enough; the figures are kept in the
-directory that TB_BOTTLENECK_CACHE names, else in your own cache directory.
+Run it while nothing else uses the device. Once per device and driver version is enough. The results are stored in the
+directory TB_BOTTLENECK_CACHE, or else in your cache directory.
 """
 
 
@@ -40,14 +40,14 @@ def add(commands: "Subparsers") -> None:
     calibrate = add_subparser(
         commands,
         "calibrate",
-        "measure what this machine's device really reaches (about 2 s)",
-        "Measures products by type, copies and launches on an idle device, and keeps the figures in the user's "
-        "cache directory. A monitor that starts afterwards records them with its run, and the diagnosis then "
-        "holds kernels against what this device reaches instead of its data sheet.",
+        "measure the peak rates of this machine's device (about 2 s)",
+        "Measures matrix multiplications per data type, copies and launches on an idle device, and stores the "
+        "results in your cache directory. A monitor that starts afterwards records them with its run; the "
+        "diagnosis then compares kernels with these rates instead of the data sheet.",
         EXAMPLES,
     )
     calibrate.add_argument(
-        "--device", help="as torch names it: cuda, cuda:1, cpu (default: the GPU where there is one)"
+        "--device", help="device in torch's notation: cuda, cuda:1, cpu (default: the GPU if there is one)"
     )
     calibrate.add_argument("--json", action="store_true", help="print one JSON object")
     calibrate.set_defaults(run=_calibrate)
@@ -105,21 +105,21 @@ def _print(measured: "Calibration") -> None:
         print(f"  {_TITLES[name]:<{_WIDTH}}  not measured: {because}")
 
 
-def _keep(measured: "Calibration", told: TextIO) -> int:
+def _keep(measured: "Calibration", output: TextIO) -> int:
     from tb_bottleneck.monitor.facts import calibration_store
     from tb_bottleneck.storage import CACHE_VARIABLE
 
     try:
-        kept = calibration_store.keep(measured.device, measured.driver, measured.figures)
+        path = calibration_store.keep(measured.device, measured.driver, measured.figures)
     except OSError as error:
         print(
-            f"tb-bottleneck: the figures could not be kept in {calibration_store.directory()}: {error.strerror}",
+            f"tb-bottleneck: the results could not be stored in {calibration_store.directory()}: {error.strerror}",
             file=sys.stderr,
         )
         return 1
-    if kept is None:
-        words = f"Not kept: {CACHE_VARIABLE} switches the cache off."
+    if path is None:
+        text = f"Not stored: {CACHE_VARIABLE} switches the cache off."
     else:
-        words = f"Kept in {kept}: runs that are monitored from now on record it."
-    print(words, file=told)
+        text = f"Stored in {path}. Monitored runs record it from now on."
+    print(text, file=output)
     return 0

@@ -1,4 +1,4 @@
-"""`tb-bottleneck capture`: asks trainings that run now for a trace of their next steps."""
+"""`tb-bottleneck capture`: requests a trace of the next steps from trainings that are running."""
 
 import argparse
 import sys
@@ -12,15 +12,15 @@ from tb_bottleneck.errors import NotFound
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
 
-_LOOK_EVERY_S = 0.5
+_POLL_SECONDS = 0.5
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck capture runs/              every training that is monitored under runs/
+  tb-bottleneck capture runs/              all monitored trainings that write under runs/
   tb-bottleneck capture runs/mine --wait 120  && tb-bottleneck diagnose runs/mine
 
-A training hears of it within some seconds, and records its next two to six steps, as long as no profiler of its own
-is at work. One run records up to 20 traces on request.
+A training sees the request within some seconds and records its next two to six steps, unless a profiler of its own
+is active. One run records at most 20 traces on request.
 """
 
 
@@ -29,18 +29,19 @@ def add(commands: "Subparsers") -> None:
     capture = add_subparser(
         commands,
         "capture",
-        "ask monitored trainings that run now for a trace",
-        "Asks every monitored training that now writes under a logdir for a trace of its next steps. A "
+        "request a trace from monitored trainings that are running",
+        "Requests a trace of the next steps from every monitored training that currently writes under a logdir. A "
         "training is monitored by `tb-bottleneck run`, or by `with Monitor(logdir):` in its own code.",
         EXAMPLES,
     )
-    capture.add_argument("logdir", metavar="LOGDIR", help="the logdir that the monitors write under, or a part of it")
+    capture.add_argument("logdir", metavar="LOGDIR", help="the logdir of the monitors, or a directory below it")
     capture.add_argument(
         "--wait",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="wait at most so long for the traces, and name them; exit status 1 where one does not come (default: 0)",
+        help="wait up to this long for the traces and print their paths; exit with status 1 if one is missing then "
+        "(default: 0)",
     )
     capture.set_defaults(run=_capture)
 
@@ -55,17 +56,17 @@ def _capture(options: argparse.Namespace) -> int:
     alive = live_directories(logdir)
     if not alive:
         raise NotFound(
-            f"no monitored training writes under {logdir} now; start one with: tb-bottleneck run --logdir {logdir} …"
+            f"no monitored training writes under {logdir} at present; start one: tb-bottleneck run --logdir {logdir} …"
         )
     refused = 0
     for directory in alive:
         try:
-            asked = request_capture(directory)
+            is_new = request_capture(directory)
         except OSError as error:
             refused += 1
-            print(f"tb-bottleneck: {directory} cannot be written to: {error.strerror}", file=sys.stderr)
+            print(f"tb-bottleneck: cannot write to {directory}: {error.strerror}", file=sys.stderr)
             continue
-        print(f"{'asked' if asked else 'asked before'}: {directory}")
+        print(f"{'requested' if is_new else 'already requested'}: {directory}")
     if options.wait > 0 and refused < len(alive):
         return _wait(logdir, before, len(alive) - refused, options.wait)
     return min(refused, 1)
@@ -74,11 +75,11 @@ def _capture(options: argparse.Namespace) -> int:
 def _wait(logdir: Path, before: set[Path], wanted: int, seconds: float) -> int:
     until = time.monotonic() + seconds
     while len(new := _traces(logdir) - before) < wanted and time.monotonic() < until:
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_POLL_SECONDS)
     for path in sorted(new):
         print(path)
     if len(new) < wanted:
-        print(f"tb-bottleneck: {wanted - len(new)} of {wanted} traces did not come in time", file=sys.stderr)
+        print(f"tb-bottleneck: {wanted - len(new)} of {wanted} traces were not recorded in time", file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""`tb-bottleneck compare`: two runs side by side, or several in a row."""
+"""`tb-bottleneck compare`: compares two runs, or a series of runs."""
 
 import argparse
 import sys
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck compare runs/v100 runs/h100           where the time went, what the device promised, what is missing
+  tb-bottleneck compare runs/v100 runs/h100               the difference per regime, and the expected speed-up
   tb-bottleneck compare before.pt.trace.json.gz after.pt.trace.json.gz --json
-  tb-bottleneck compare runs/w0 runs/w2 runs/w4 runs/w8   a sweep: what varies, its curve, its knee
-  tb-bottleneck compare main/ branch/ --fail-slower 5%    a gate: exit status 1 where the branch is slower
-  tb-bottleneck compare base.reports.json runs/now        against a report that `diagnose --json` printed
+  tb-bottleneck compare runs/w0 runs/w2 runs/w4 runs/w8   a sweep: the varying setting, its curve and its knee
+  tb-bottleneck compare main/ branch/ --fail-slower 5%    CI gate: exit status 1 if the branch is slower by over 5 %
+  tb-bottleneck compare base.reports.json runs/now        compares with a report that `diagnose --json` printed
 
-A run is a trace file, a directory with the recordings of one run (of several ranks, if there are), or a report: a file
-NAME.reports.json with what `diagnose --json` printed, or NAME.bottlenecks.json; of reports less can be told. With three
-runs or more, they are read as a sweep where one thing varies, else in the order given: since when are they slower, and
-where?
+RUN is a trace file, a directory with the recordings of one run (of all its ranks), or a report: a file
+NAME.reports.json with the output of `diagnose --json`, or NAME.bottlenecks.json. A report allows fewer comparisons
+than a trace. Three or more runs are a sweep if one setting varies. Otherwise they are a history in the order
+given, and the result is the first run that is slower and the regime that makes it slower.
 """
 
 
@@ -33,9 +33,9 @@ def add(commands: "Subparsers") -> None:
     compare = add_subparser(
         commands,
         "compare",
-        "two runs side by side, or several in a row: where the time went, and why",
-        "Tells why one run is faster or slower than another, regime by regime. Where the devices differ, "
-        "also what B's device promises for the work that A does, and by what that promise was not kept.",
+        "compare two runs or a series of runs",
+        "Explains per regime why one run is faster or slower than another. If the devices differ, it also shows "
+        "the speed-up that the second device should give for this work, and what explains the shortfall.",
         EXAMPLES,
     )
     compare.add_argument(
@@ -45,8 +45,8 @@ def add(commands: "Subparsers") -> None:
     compare.add_argument(
         "--fail-slower",
         metavar="SHARE",
-        help="exit status 1 and a sentence where the last run is slower than the first by more than this (0.05 or 5%%) "
-        "and beyond the noise of their steps, or where they cannot be compared",
+        help="exit with status 1 if the last run is slower than the first by more than this share (0.05 or 5%%) and by "
+        "more than the noise of the steps, or if the two cannot be compared",
     )
     compare.set_defaults(run=_compare)
 
@@ -58,25 +58,25 @@ def _compare(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series
 
     if len(options.runs) < 2:
-        print("tb-bottleneck: compare needs two runs or more", file=sys.stderr)
+        print("tb-bottleneck: compare needs at least two runs", file=sys.stderr)
         return 2
     try:
-        most = ci_gates.share_of(options.fail_slower) if options.fail_slower else None
+        max_slowdown = ci_gates.share_of(options.fail_slower) if options.fail_slower else None
     except ValueError as error:
         print(f"tb-bottleneck: --fail-slower: {error}", file=sys.stderr)
         return 2
     with progress_bar() as begin:
-        sides = [open_run(run, begin(run)) for run in options.runs]
-    told = compare_runs(sides[0], sides[-1])
-    if len(sides) == 2:
-        _show(told, render_comparison(told), options.json)
+        runs = [open_run(run, begin(run)) for run in options.runs]
+    comparison = compare_runs(runs[0], runs[-1])
+    if len(runs) == 2:
+        _show(comparison, render_comparison(comparison), options.json)
     else:
-        series = series_of(sides)
+        series = series_of(runs)
         _show(series, render_series(series), options.json)
-    said = ci_gates.slowdown_violation(told, most) if most is not None else None
-    if said is not None:
-        print(f"tb-bottleneck: {said}", file=sys.stderr)
-    return int(said is not None)
+    violation = ci_gates.slowdown_violation(comparison, max_slowdown) if max_slowdown is not None else None
+    if violation is not None:
+        print(f"tb-bottleneck: {violation}", file=sys.stderr)
+    return int(violation is not None)
 
 
 def _show(message: "Message", text: str, as_object: bool) -> None:

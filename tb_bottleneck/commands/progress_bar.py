@@ -1,4 +1,4 @@
-"""A progress bar on stderr, where a person is watching; else nothing, and the package that draws it is not imported."""
+"""A progress bar on stderr if it is a terminal. Otherwise nothing is drawn, and `rich` is not imported."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -14,9 +14,9 @@ ProgressCallback = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
-    """Gives a function that begins a line with these words, in place of the last one, and returns what moves it."""
+    """Yields a function that replaces the bar's line by one with the given text, and returns its progress callback."""
     if not sys.stderr.isatty():
-        yield lambda words: _nothing
+        yield lambda text: _nothing
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -26,10 +26,10 @@ def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
         yield partial(_line, bar)
 
 
-def _line(bar: "Progress", words: str) -> ProgressCallback:
+def _line(bar: "Progress", text: str) -> ProgressCallback:
     for task in bar.task_ids:
         bar.remove_task(task)
-    return partial(_show, bar, bar.add_task(words, total=None))
+    return partial(_show, bar, bar.add_task(text, total=None))
 
 
 def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
@@ -37,4 +37,4 @@ def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
 
 
 def _nothing(done: int, total: int) -> None:
-    """Nobody watches."""
+    """Ignores progress."""

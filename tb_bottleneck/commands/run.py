@@ -1,4 +1,4 @@
-"""`tb-bottleneck run`: runs an unchanged training script, monitored."""
+"""`tb-bottleneck run`: runs an unchanged training script with the monitor."""
 
 import argparse
 import contextlib
@@ -22,11 +22,11 @@ examples:
   tb-bottleneck run --logdir runs/mine -m my_package.train --epochs 3
   torchrun --nproc-per-node 8 -m tb_bottleneck run --logdir runs/mine train.py
 
-Options for the monitor stand before the script; everything behind it is the script's own. Processes that the script
-starts by itself (torch.multiprocessing.spawn) are not monitored: there, put `with Monitor(logdir):` around the loop.
+Options of the monitor come before the script; all further arguments belong to the script. Processes that the script
+starts itself (torch.multiprocessing.spawn) are not monitored: put `with Monitor(logdir):` around their training loop.
 
-An unchanged script does not say which module is the model, so its forward pass is not timed: traces tell what that
-leaves open. `with Monitor(logdir, model=model):` times it in every step.
+The monitor does not know which module of an unchanged script is the model, so it does not time the forward pass;
+only traces show it. `with Monitor(logdir, model=model):` times it in every step.
 """
 
 
@@ -35,9 +35,9 @@ def add(commands: "Subparsers") -> None:
     run = add_subparser(
         commands,
         "run",
-        "run an unchanged training script, monitored",
-        "Runs a training script, as `python script.py ...` would, and writes down how its steps spend "
-        "their time: into a run of its own under the log directory, together with a trace of a few steps.",
+        "run an unchanged training script with the monitor",
+        "Runs a training script like `python script.py ...`, and records how its steps spend their time, in a run "
+        "of its own under the log directory, together with traces of a few steps.",
         EXAMPLES,
         usage="tb-bottleneck run [-h] --logdir DIR [--captures N] (-m MODULE | SCRIPT) [ARGUMENT ...]",
     )
@@ -45,29 +45,29 @@ def add(commands: "Subparsers") -> None:
         "--logdir",
         required=True,
         metavar="DIR",
-        help="TensorBoard's log directory, a local one; the monitor makes DIR/tb_bottleneck/... in it",
+        help="TensorBoard's log directory, on a local file system; the monitor writes to DIR/tb_bottleneck/...",
     )
     run.add_argument(
         "--captures",
         type=int,
         default=3,
         metavar="N",
-        help="record at most so many traces unasked: one after warm-up, others when the run changes (default: 3; 0 "
-        "records none but those that `tb-bottleneck capture` asks for)",
+        help="maximum number of automatic traces: one after warm-up, others when the run changes (default: 3; 0: only "
+        "traces that `tb-bottleneck capture` requests)",
     )
-    what = run.add_mutually_exclusive_group(required=True)
-    what.add_argument(
+    program = run.add_mutually_exclusive_group(required=True)
+    program.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a module to run, then its arguments"
     )
-    what.add_argument("script", nargs="?", help="a script to run, then its arguments")
+    program.add_argument("script", nargs="?", help="a script to run, then its arguments")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    run.set_defaults(run=_check, theirs=_run)
+    run.set_defaults(run=_check, run_program=_run)
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Raises NotFound where there is nothing to run."""
+    """Raises NotFound if there is nothing to run."""
     if importlib.util.find_spec("torch") is None:
-        raise NotFound(f"torch is not installed for {sys.executable}, so there is no training to monitor there")
+        raise NotFound(f"torch is not installed for {sys.executable}, so there is no training to monitor")
     if options.script is not None and not Path(options.script).exists():
         raise NotFound(f"no such script: {options.script}")
     if options.module is not None:
@@ -75,10 +75,10 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_module(words: list[str]) -> None:
-    if not words:
-        raise NotFound("no module was named after -m")
-    package = words[0].partition(".")[0]
+def _check_module(arguments: list[str]) -> None:
+    if not arguments:
+        raise NotFound("-m needs the name of a module")
+    package = arguments[0].partition(".")[0]
     if not PathFinder.find_spec(package, [os.getcwd()]) and not importlib.util.find_spec(package):
         raise NotFound(f"no module named {package!r}; looked in {os.getcwd()} and in the installed packages")
 
@@ -94,32 +94,32 @@ def _run(options: argparse.Namespace) -> int:
             else:
                 _run_script(options.script, options.arguments)
         finally:
-            _tell(monitor.directory)
+            _print_next_command(monitor.directory)
     return 0
 
 
-def _tell(directory: str | None) -> None:
-    """What to do next, once for a job of many ranks; the program's own end is not disturbed."""
+def _print_next_command(directory: str | None) -> None:
+    """Prints the command that reads the recording, on rank 0 only. Does not affect how the program ends."""
     if directory is not None and "_rank0_" in os.path.basename(directory):
         with contextlib.suppress(OSError):
-            print(f"tb-bottleneck: monitored; what it found: tb-bottleneck diagnose {directory}", file=sys.stderr)
+            print(f"tb-bottleneck: recorded; to see the result: tb-bottleneck diagnose {directory}", file=sys.stderr)
 
 
 def _run_script(script: str, arguments: list[str]) -> None:
-    """As `python script arguments…` does: its folder comes first on the path."""
+    """Runs the script like `python script arguments…`: its folder comes first on the search path."""
     sys.argv = [script, *arguments]
-    _first_on_the_path(os.path.dirname(os.path.realpath(script)))
+    _put_first_on_path(os.path.dirname(os.path.realpath(script)))
     runpy.run_path(script, run_name="__main__")
 
 
-def _run_module(words: list[str]) -> None:
-    """As `python -m module arguments…` does: the working directory comes first on the path."""
-    sys.argv = list(words)
-    _first_on_the_path(os.getcwd())
-    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+def _run_module(arguments: list[str]) -> None:
+    """Runs the module like `python -m module arguments…`: the working directory comes first on the search path."""
+    sys.argv = list(arguments)
+    _put_first_on_path(os.getcwd())
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 
 
-def _first_on_the_path(folder: str) -> None:
-    """In the place of our own folder, which Python put there for us; with `-P` it puts none there."""
+def _put_first_on_path(folder: str) -> None:
+    """Replaces our own folder, which Python has put first on the path. With `-P`, Python puts none there."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder

@@ -1,4 +1,4 @@
-"""What someone means by a run on the command line: a trace, a directory with the recordings of one run, or a report."""
+"""The argument RUN of the command line: a trace, a directory with the recordings of one run, or a report."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
 
 REPORT_ENDINGS = (".bottlenecks.json", ".reports.json", "reports.json")
-LARGEST_REPORT = 16 << 20  # bytes; the reports of a job of 256 ranks take some 10
+MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take some 10 MB
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files of one run, the oldest first: its traces, and what its monitor wrote."""
+    """The files of one run, oldest first: its traces, and the event files of its monitor."""
 
     traces: tuple[str, ...]
     telemetry: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRu
     """Reads and judges the run at `path`: a trace, a directory, or a report that `diagnose` wrote.
 
     Raises:
-        NotFound: nothing is there, no trace is in it, or it holds several runs.
+        NotFound: there is no such path, no trace in it, or it holds several runs.
     """
     from tb_bottleneck.comparison.runs.from_reports import run_from_reports
     from tb_bottleneck.comparison.runs.open_run import open_recordings
@@ -37,10 +37,10 @@ def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRu
 
 
 def recordings_of(path: str) -> RunFiles:
-    """The files of the run at `path`.
+    """Returns the files of the run at `path`.
 
     Raises:
-        NotFound: nothing is there, no trace is in it, or it holds several runs.
+        NotFound: there is no such path, no trace in it, or it holds several runs.
     """
     from tb_bottleneck.sources.event_files import is_event_file
     from tb_bottleneck.sources.filesystem import status_of
@@ -48,28 +48,28 @@ def recordings_of(path: str) -> RunFiles:
 
     if status_of(path).kind == "file":
         return RunFiles((path,))
-    found = sorted(scan(path).recordings, key=lambda one: (one.mtime_ns, one.path))
-    traces = [one for one in found if not is_event_file(one.path)]
+    recordings = sorted(scan(path).recordings, key=lambda recording: (recording.mtime_ns, recording.path))
+    traces = [recording for recording in recordings if not is_event_file(recording.path)]
     if not traces:
-        only = "; its telemetry alone cannot be replayed: `tb-bottleneck capture` asks a running training for a trace"
+        hint = "; its telemetry alone cannot be replayed: `tb-bottleneck capture` asks a running training for a trace"
         raise NotFound(
             f"no trace was found under {path}; looked for *.pt.trace.json and *.pt.trace.json.gz"
-            + (only if found else "")
+            + (hint if recordings else "")
         )
     runs = sorted({recording.run for recording in traces})
     if len(runs) > 1:
-        shown = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
-        raise NotFound(f"{path} holds {len(runs)} runs ({shown}); name one of them")
-    events = (one.path for one in found if is_event_file(one.path))
-    return RunFiles(tuple(one.path for one in traces), tuple(events))
+        names = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
+        raise NotFound(f"{path} holds {len(runs)} runs ({names}); name one of them")
+    events = (recording.path for recording in recordings if is_event_file(recording.path))
+    return RunFiles(tuple(trace.path for trace in traces), tuple(events))
 
 
 def _text(path: str) -> bytes:
-    """Raises NotFound where it is not there or no file of a report's size."""
+    """Returns the content of a report file. Raises NotFound if there is no such file, or it is too large."""
     from tb_bottleneck.sources.filesystem import place_of, status_of
 
     status = status_of(path)
-    if status.kind != "file" or status.size > LARGEST_REPORT:
-        raise NotFound(f"{path} is no file that a report could be in")
+    if status.kind != "file" or status.size > MAX_REPORT_BYTES:
+        raise NotFound(f"{path} is not a report file")
     with place_of(path).open(path) as file:
-        return file.read(LARGEST_REPORT)
+        return file.read(MAX_REPORT_BYTES)

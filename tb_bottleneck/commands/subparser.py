@@ -1,4 +1,4 @@
-"""Declares a command so that its help teaches: prose as wide as the terminal, examples as they were laid out."""
+"""Declares a command, with a help text that is wrapped to the terminal and examples that are not wrapped."""
 
 import argparse
 import shutil
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
 
-NARROWEST = 40
+MIN_WIDTH = 40  # characters
 
 
 def add_subparser(
     commands: "Subparsers", name: str, summary: str, description: str, examples: str, usage: str | None = None
 ) -> argparse.ArgumentParser:
-    """The parser of a new command. `summary` stands in the list of commands, `examples` below the options."""
-    width = max(shutil.get_terminal_size().columns - 2, NARROWEST)
+    """Returns the parser of a new command. `summary` is shown in the list of commands, `examples` below the options."""
+    width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)
     return commands.add_parser(
         name,
         help=summary,

@@ -1,4 +1,4 @@
-"""`tb-bottleneck sweep-loader`: measures a dataset under many loader settings, and says which one to use."""
+"""`tb-bottleneck sweep-loader`: measures a dataset with many DataLoader settings, and recommends one."""
 
 import argparse
 import json
@@ -19,17 +19,18 @@ examples:
   tb-bottleneck sweep-loader mypackage.data:loader_arguments --seconds-per-setting 5
   tb-bottleneck sweep-loader train.py:make_dataset --workers 4,8 --prefetch 2 --json
 
-make_dataset() takes no arguments and gives a Dataset, a DataLoader, or DataLoader's arguments:
+make_dataset() takes no arguments and returns a Dataset, a DataLoader, or the arguments of a DataLoader:
   def loader_arguments():
       return {"dataset": ImageFolder("data/train", transform), "batch_size": 256, "shuffle": True}
 """
 
-MOST_SECONDS, MOST_OF_EACH = 3600, 1024
+MAX_SECONDS, MAX_COUNT = 3600, 1024
 
 _DESCRIPTION = (
-    "Measures how many samples a second a dataset delivers, by workers, pinning and prefetching, and names the "
-    "smallest setting that is within noise of the best. Nothing is trained. Each setting reads on where the one before "
-    "stopped. Batches are taken to the GPU where there is one; without one, pinning is not tried."
+    "Measures the samples per second of a dataset for combinations of workers, pinned memory and prefetching, and "
+    "recommends the smallest setting that is within noise of the best. It does not train. Each setting continues to "
+    "read where the previous one stopped. Batches are copied to the GPU if there is one; otherwise pinned memory is "
+    "not tried."
 )
 
 
@@ -38,28 +39,31 @@ def add(commands: "Subparsers") -> None:
     sweep = add_subparser(
         commands,
         "sweep-loader",
-        "measure a dataset under many DataLoader settings",
+        "measure a dataset with many DataLoader settings",
         _DESCRIPTION,
         EXAMPLES,
     )
     sweep.add_argument(
-        "factory", metavar="MODULE:FUNCTION", help="what gives the dataset; or FILE.py:FUNCTION, see below"
+        "factory", metavar="MODULE:FUNCTION", help="function that returns the dataset, or FILE.py:FUNCTION; see below"
     )
     sweep.add_argument(
         "--seconds-per-setting",
         type=_seconds,
         default=3.0,
         metavar="S",
-        help="measure each setting for so long, after its warm-up (default: 3)",
+        help="duration of each measurement in seconds, after the warm-up (default: 3)",
     )
     sweep.add_argument(
         "--workers",
         type=_counts,
         metavar="N,N,...",
-        help="worker processes to try (default: 0, 1, 2, 4, ... up to the usable cores, and on while it helps)",
+        help="numbers of workers to try (default: 0, 1, 2, 4, ... up to the usable cores, and more while it helps)",
     )
     sweep.add_argument(
-        "--prefetch", type=_prefetches, metavar="N,N,...", help="batches ahead for each worker to try (default: 2,4)"
+        "--prefetch",
+        type=_prefetches,
+        metavar="N,N,...",
+        help="prefetch factors to try: batches per worker (default: 2,4)",
     )
     sweep.add_argument("--json", action="store_true", help="print one JSON object")
     sweep.set_defaults(run=_sweep)
@@ -70,16 +74,16 @@ def _sweep(options: argparse.Namespace) -> int:
     from tb_bottleneck.tools.loader_sweep.endless_loaders import sweep_loaders
     from tb_bottleneck.tools.loader_sweep.user_factory import call_factory
 
-    feed = sweep_loaders(call_factory(options.factory))
-    tried = _settings(options, pinnings=(False, True) if feed.device else (False,), given=feed.given)
+    loaders = sweep_loaders(call_factory(options.factory))
+    tried = _settings(options, pinnings=(False, True) if loaders.device else (False,), given=loaders.given)
     goes_on = options.workers is None
-    results = _results(sweep.Sweep(feed, options.seconds_per_setting), tried, goes_on)
-    found = [one for one in results if isinstance(one, sweep.SweepResult)]
-    best = sweep.knee(found) if found else None
+    results = _results(sweep.Sweep(loaders, options.seconds_per_setting), tried, goes_on)
+    measured = [result for result in results if isinstance(result, sweep.SweepResult)]
+    best = sweep.knee(measured) if measured else None
     if options.json:
-        print(json.dumps(_as_json(results, best, feed)))
+        print(json.dumps(_as_json(results, best, loaders)))
     else:
-        _print(results, best, feed)
+        _print(results, best, loaders)
     if best is None:
         print("tb-bottleneck: no setting could be measured", file=sys.stderr)
     return 0 if best else 1
@@ -110,79 +114,83 @@ def _results(sweep: "Sweep", tried: Sequence["LoaderSetting"], goes_on: bool) ->
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     results: list[SweepResult | SweepFailure] = []
     waiting = list(tried)
-    # Without a thread that redraws: workers are forked from this process, and a fork copies a lock that it holds.
+    # auto_refresh would draw in a thread: workers are forked from this process, and a fork would copy its held lock.
     with Progress(
         *columns, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("", total=len(tried))
         while waiting:
             setting = waiting.pop(0)
-            words = f"{setting.workers} workers, prefetch {setting.prefetch}{', pinned' if setting.pinned else ''}"
-            bar.update(task, description=words, refresh=True)
+            text = f"{setting.workers} workers, prefetch {setting.prefetch}{', pinned' if setting.pinned else ''}"
+            bar.update(task, description=text, refresh=True)
             results.append(sweep.measure(setting))
             bar.advance(task)
             if is_hopeless(results):
                 break
             more = next_setting(results, usable_cores()) if goes_on and not waiting else None
-            if more is not None and more not in {one.setting for one in results}:
+            if more is not None and more not in {result.setting for result in results}:
                 waiting.append(more)
                 bar.update(task, total=len(results) + 1)
     return results
 
 
 def _as_json(
-    results: Sequence["SweepResult | SweepFailure"], best: "SweepResult | None", feed: "SweepLoaders"
+    results: Sequence["SweepResult | SweepFailure"], best: "SweepResult | None", loaders: "SweepLoaders"
 ) -> dict[str, object]:
     from tb_bottleneck.monitor.facts.cpu import usable_cores
     from tb_bottleneck.tools.loader_sweep import sweep
 
     rows: list[dict[str, object]] = []
-    for one in results:
-        row: dict[str, object] = {**_columns(one.setting), "yours": one.setting == feed.given}
-        if isinstance(one, sweep.SweepFailure):
-            row["failed"] = one.because
+    for result in results:
+        row: dict[str, object] = {**_columns(result.setting), "yours": result.setting == loaders.given}
+        if isinstance(result, sweep.SweepFailure):
+            row["failed"] = result.because
         else:
             row |= {
-                "samples_per_s": one.samples_per_s,
-                "noise": one.noise,
-                "first_batch_s": one.first_batch_s,
-                "batches": one.batches,
-                "seconds": one.seconds,
+                "samples_per_s": result.samples_per_s,
+                "noise": result.noise,
+                "first_batch_s": result.first_batch_s,
+                "batches": result.batches,
+                "seconds": result.seconds,
             }
         rows.append(row)
-    found: dict[str, object] = {"schema": 1, "cores": usable_cores(), "settings": rows, "use": None, "code": None}
+    answer: dict[str, object] = {"schema": 1, "cores": usable_cores(), "settings": rows, "use": None, "code": None}
     if best is not None:
-        found |= {"use": _columns(best.setting), "code": sweep.code(best.setting)}
-    return found
+        answer |= {"use": _columns(best.setting), "code": sweep.code(best.setting)}
+    return answer
 
 
 def _columns(setting: "LoaderSetting") -> dict[str, object]:
     return {"num_workers": setting.workers, "pin_memory": setting.pinned, "prefetch_factor": setting.prefetch or None}
 
 
-def _print(results: Sequence["SweepResult | SweepFailure"], best: "SweepResult | None", feed: "SweepLoaders") -> None:
+def _print(
+    results: Sequence["SweepResult | SweepFailure"], best: "SweepResult | None", loaders: "SweepLoaders"
+) -> None:
     from tb_bottleneck.tools.loader_sweep import sweep
 
     print("workers  pinned  prefetch   samples/s    ±    first batch")
-    for one in results:
-        setting = one.setting
-        what = f"{setting.workers:7}  {'yes' if setting.pinned else 'no':>6}  {setting.prefetch or '-':>8}  "
-        mark = " <- yours" if setting == feed.given else ""
-        if isinstance(one, sweep.SweepFailure):
-            print(f"{what}  failed: {one.because}{mark}")
+    for result in results:
+        setting = result.setting
+        columns = f"{setting.workers:7}  {'yes' if setting.pinned else 'no':>6}  {setting.prefetch or '-':>8}  "
+        mark = " <- yours" if setting == loaders.given else ""
+        if isinstance(result, sweep.SweepFailure):
+            print(f"{columns}  failed: {result.because}{mark}")
             continue
-        mark = f" <- use this{' (yours)' if mark else ''}" if one is best else mark
-        print(f"{what}{one.samples_per_s:10.1f}  {one.noise * 100:3.0f} %  {one.first_batch_s:9.2f} s{mark}")
+        mark = f" <- use this{' (yours)' if mark else ''}" if result is best else mark
+        print(
+            f"{columns}{result.samples_per_s:10.1f}  {result.noise * 100:3.0f} %  {result.first_batch_s:9.2f} s{mark}"
+        )
     if best is None:
         return
     print(f"\n{sweep.code(best.setting)}")
-    by_setting = {one.setting: one for one in results if isinstance(one, sweep.SweepResult)}
-    base = by_setting.get(feed.given) if feed.given else by_setting[min(by_setting)]
+    by_setting = {result.setting: result for result in results if isinstance(result, sweep.SweepResult)}
+    base = by_setting.get(loaders.given) if loaders.given else by_setting[min(by_setting)]
     if base is not None and base is not best:
-        name = "your own setting" if feed.given else f"num_workers={base.setting.workers}"
+        name = "your own setting" if loaders.given else f"num_workers={base.setting.workers}"
         print(f"delivers {best.samples_per_s / base.samples_per_s:.1f} times the samples of {name}")
     if not min(by_setting).workers:
-        print("Without workers the training waits for each batch, so that is only named where nothing else works.")
+        print("Without workers the training waits for each batch, so 0 is recommended only if nothing else works.")
 
 
 def _seconds(text: str) -> float:
@@ -190,16 +198,16 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= MOST_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give seconds, more than 0 and at most {MOST_SECONDS}")
+    if not 0 < seconds <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds, more than 0 and at most {MAX_SECONDS}")
     return seconds
 
 
 def _counts(text: str, least: int = 0) -> list[int]:
-    words = text.split(",")
-    counts = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 9]
-    if len(counts) < len(words) or not all(least <= count <= MOST_OF_EACH for count in counts):
-        raise argparse.ArgumentTypeError(f"{text!r}: give whole numbers from {least} to {MOST_OF_EACH}, as in 4,8")
+    items = text.split(",")
+    counts = [int(word) for word in items if word.isascii() and word.isdecimal() and len(word) < 9]
+    if len(counts) < len(items) or not all(least <= count <= MAX_COUNT for count in counts):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be whole numbers from {least} to {MAX_COUNT}, as in 4,8")
     return counts
 
 

@@ -1,4 +1,4 @@
-"""`tb-bottleneck what-if`: a run under other conditions, predicted before money or time is spent on it."""
+"""`tb-bottleneck what-if`: predicts a run under other conditions."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -12,41 +12,41 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck what-if runs/mine --device "NVIDIA H200"    would a faster device help, and what would hold it back?
+  tb-bottleneck what-if runs/mine --device "NVIDIA H200"    expected step time on a faster device, and its limits
   tb-bottleneck what-if runs/mine --workers 8 --batch 64
   tb-bottleneck what-if runs/mine --precision bf16
   tb-bottleneck what-if runs/mine --link gen4x16
 
-Kernels are scaled by the roof that bounds them, copies by the link, and everything on the host stays as it was
-recorded; the recording is then replayed with these times. What was assumed is printed with the answer.
+Kernels are scaled by the compute or memory limit that bounds them, copies by the bandwidth of the link; host times
+stay as recorded. The recording is then replayed with these times. The result lists the assumptions.
 """
 
-MOST = 1 << 30
+MAX_COUNT = 1 << 30
 
 
 def add(commands: "Subparsers") -> None:
     """Declares the command."""
-    asked = add_subparser(
+    parser = add_subparser(
         commands,
         "what-if",
-        "predict a run on another device, with other workers, batch, precision or link",
-        "Predicts how a recorded run would go under other conditions: the expected step time with an "
-        "interval, who would own it then, and what to mend first so that the change is not wasted.",
+        "predict a run on another device, or with other workers, batch, precision or link",
+        "Predicts a recorded run under other conditions: the expected step time with an interval, its account "
+        "per regime, and what to fix first so that the change has an effect.",
         EXAMPLES,
     )
-    asked.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
-    asked.add_argument("--device", metavar="NAME", help='another device, as torch names it: "NVIDIA H200"')
-    asked.add_argument("--workers", type=_count, metavar="N", help="worker processes of the loader, 1 or more")
-    asked.add_argument("--batch", type=_count, metavar="N", help="samples per step, in one process")
-    asked.add_argument("--precision", choices=("bf16", "fp16", "tf32"), help="the type that products run in")
-    asked.add_argument("--link", metavar="LINK", help="the link between host and device: gen4x16")
-    asked.add_argument("--json", action="store_true", help="print one JSON object")
-    asked.set_defaults(run=_what_if)
+    parser.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
+    parser.add_argument("--device", metavar="NAME", help='another device, by the name that torch uses: "NVIDIA H200"')
+    parser.add_argument("--workers", type=_count, metavar="N", help="number of DataLoader worker processes, at least 1")
+    parser.add_argument("--batch", type=_count, metavar="N", help="samples per step of one process")
+    parser.add_argument("--precision", choices=("bf16", "fp16", "tf32"), help="data type of the matrix multiplications")
+    parser.add_argument("--link", metavar="LINK", help="PCIe link between host and device, as in gen4x16")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=_what_if)
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 12 and 0 < int(text) <= MOST):
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number from 1 to {MOST}")
+    if not (text.isascii() and text.isdecimal() and len(text) < 12 and 0 < int(text) <= MAX_COUNT):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number from 1 to {MAX_COUNT}")
     return int(text)
 
 
@@ -55,9 +55,9 @@ def _what_if(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
     from tb_bottleneck.report.rendering.json_form import as_json
 
-    asked = WhatIfOptions(options.device, options.workers, options.batch, options.precision, options.link)
+    changes = WhatIfOptions(options.device, options.workers, options.batch, options.precision, options.link)
     with progress_bar() as begin:
-        side = open_run(options.path, begin(options.path))
-    told = what_if(side, asked)
-    print(as_json(told) if options.json else render_what_if(told), end="\n" if options.json else "")
+        run = open_run(options.path, begin(options.path))
+    prediction = what_if(run, changes)
+    print(as_json(prediction) if options.json else render_what_if(prediction), end="\n" if options.json else "")
     return 0

@@ -16,8 +16,3 @@ def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeD
         )
         for regime in REGIMES
     ]
-
-
-def largest(bars: list[pb.RegimeDelta], sign: float) -> pb.RegimeDelta:
-    """The bar that grew most (`sign` 1) or shrank most (-1)."""
-    return max(bars, key=lambda bar: sign * bar.delta_ns)

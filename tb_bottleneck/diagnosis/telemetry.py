@@ -28,16 +28,16 @@ _TEXTS = TelemetryTexts()
 _log = logging.getLogger(__name__)
 
 
-class Listener:
-    """One process's telemetry, which may still grow. Not for several threads at once."""
+class TelemetryReader:
+    """Reads the telemetry of one process, which may still grow. Not thread-safe."""
 
     def __init__(self, path: str) -> None:
         self.source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
         self.telemetry = Telemetry()
         self._file = SeriesFile(path)
 
-    def listen(self) -> bool:
-        """Takes in what was added, or a part of it; True where there is more to take in at once.
+    def read(self) -> bool:
+        """Reads new data, or a part of it. Returns True if there is more to read immediately.
 
         Raises:
             OSError: the file cannot be read.
@@ -49,13 +49,13 @@ class Listener:
         return piece.more
 
     @property
-    def heard(self) -> tuple[int, int]:
-        """Bytes of the file that were taken in, and bytes that it had at the last look."""
+    def position(self) -> tuple[int, int]:
+        """Bytes of the file that were read, and its size at the last read."""
         return self._file.read_bytes, self._file.size
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What was there and could not be used, by reason."""
+        """The amount of data that could not be used, by reason."""
         return {reason: count for reason, count in (self._file.dropped + self.telemetry.dropped).items() if count}
 
 
@@ -64,68 +64,68 @@ def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, in
 
     `progress` is called with the bytes read and the bytes in total.
     """
-    listener = Listener(path)
-    return unheard(listener, run=run, progress=progress) or judge_telemetry(listener, run=run)
+    reader = TelemetryReader(path)
+    return read_all(reader, run=run, progress=progress) or judge_telemetry(reader, run=run)
 
 
-def unheard(
-    listener: Listener, *, run: str = ".", progress: Callable[[int, int], None] | None = None
+def read_all(
+    reader: TelemetryReader, *, run: str = ".", progress: Callable[[int, int], None] | None = None
 ) -> pb.Report | None:
     """Reads everything that the file contains now. Returns None, or a report with the reason if that fails.
 
     Only MemoryError is raised.
     """
     try:
-        while listener.listen():
+        while reader.read():
             if progress is not None:
-                progress(*listener.heard)
+                progress(*reader.position)
     except OSError as error:
-        return unreadable(listener, run, "unreadable", f"{listener.source}: {error.strerror or error}")
+        return unreadable(reader, run, "unreadable", f"{reader.source}: {error.strerror or error}")
     except MemoryError:
         raise
     except Exception as error:  # an error in one recording must not affect the others
-        return _broken(listener, run, error)
+        return _broken(reader, run, error)
     return None
 
 
-def judge_telemetry(listener: Listener, *, run: str = ".", latest: bool = False) -> pb.Report:
+def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = False) -> pb.Report:
     """Returns the report about the data read so far. With `latest` it is about the last phase only: the state of a
     training that is still running.
 
     Only MemoryError is raised.
     """
     try:
-        return _diagnose(listener, _identity(listener, run), latest)
+        return _diagnose(reader, _identity(reader, run), latest)
     except MemoryError:
         raise
     except Exception as error:  # an error in one recording must not affect the others
-        return _broken(listener, run, error)
+        return _broken(reader, run, error)
 
 
-def unreadable(listener: Listener, run: str, code: str, because: str) -> pb.Report:
+def unreadable(reader: TelemetryReader, run: str, code: str, because: str) -> pb.Report:
     """Returns the report of a file that could not be read or judged."""
-    return unreadable_report(_identity(listener, run), code, because)
+    return unreadable_report(_identity(reader, run), code, because)
 
 
-def _identity(listener: Listener, run: str) -> Identity:
-    return Identity(run, listener.source, "telemetry")
+def _identity(reader: TelemetryReader, run: str) -> Identity:
+    return Identity(run, reader.source, "telemetry")
 
 
-def _broken(listener: Listener, run: str, error: Exception) -> pb.Report:
+def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
     _log.exception("the telemetry of one process could not be judged")
-    return unreadable(listener, run, "broken", f"{type(error).__name__}: {error}"[:300])
+    return unreadable(reader, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
-def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report:
-    recording = TelemetryRecording(listener.telemetry)
+def _diagnose(reader: TelemetryReader, identity: Identity, latest: bool) -> pb.Report:
+    recording = TelemetryRecording(reader.telemetry)
     origin = telemetry_origin(recording)
-    defects = list(telemetry_defects(recording, listener.dropped))
+    defects = list(telemetry_defects(recording, reader.dropped))
     if any(defect.fatal for defect in defects):
         return build_report(identity, _TEXTS, origin, defects)
     phases = phases_of(recording)
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
-        recording = TelemetryRecording(listener.telemetry, since=phases[-1].begin)
+        recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
     return build_report(
         identity,
         _TEXTS,
@@ -142,9 +142,9 @@ def _diagnose(listener: Listener, identity: Identity, latest: bool) -> pb.Report
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:
     measures = Measures(recording)
     verdicts = judge_all(measures)
-    answer = conclusion_of(verdicts)
+    conclusion = conclusion_of(verdicts)
     unused = gpu_unused.verdict_of(measures) if recording.on_device else None
     if unused is not None:
         # The account of the idle device is irrelevant until the work runs on it.
-        verdicts, answer = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
-    return Diagnosis(verdicts, answer, telemetry_confidence(recording, defects, answer))
+        verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
+    return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion))

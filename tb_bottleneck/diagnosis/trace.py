@@ -101,8 +101,8 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
         unused = gpu_unused.verdict_of(measures)
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
-    answer = conclusion_of(verdicts)
-    return Diagnosis(verdicts, answer, trace_confidence(recording, defects, answer, verdicts))
+    conclusion = conclusion_of(verdicts)
+    return Diagnosis(verdicts, conclusion, trace_confidence(recording, defects, conclusion, verdicts))
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:

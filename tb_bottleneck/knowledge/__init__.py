@@ -1,1 +1,1 @@
-"""Facts about the world, as data with sources: kernel names, runtime calls, devices, advice."""
+"""Facts with sources, as data: kernel names, runtime calls, devices, texts."""

@@ -1,4 +1,4 @@
-"""The words: one TOML file per regime in advice/, and one for the health of recordings."""
+"""Texts of regimes, causes and defects: one TOML file per regime in advice/, and one for the health of recordings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 @dataclass(frozen=True)
 class EvidenceLine:
-    """A line of evidence: which measure it shows, under which label, and what the number is held against.
+    """A line of evidence: the measure, its label, and the reference that it is compared with.
 
-    `optional` ones are left out where their measure is missing: that they are is no news to whoever reads them.
+    An optional line is left out if its measure is missing.
     """
 
     measure: str
@@ -24,14 +24,14 @@ class EvidenceLine:
 
 @dataclass(frozen=True)
 class CauseAdvice:
-    """The words of a cause."""
+    """The texts of a cause."""
 
     title: str
     summary: str
     code: Template  # may use the figures of the evidence, as $measure
     confirm: str
     evidence: tuple[EvidenceLine, ...]
-    headline: Template | None  # where the cause says it better than the regime; may use its evidence, as $measure
+    headline: Template | None  # replaces the headline of the regime; may use the evidence, as $measure
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RegimeAdvice:
 
 @dataclass(frozen=True)
 class HealthAdvice:
-    """The words of a defect; `detail` is a template."""
+    """The texts of a defect; `detail` is a template."""
 
     detail: Template
     fix: str
@@ -54,7 +54,7 @@ class HealthAdvice:
 
 @cache
 def regime_advice(regime: str) -> RegimeAdvice:
-    """The words of a regime. Raises Unsourced where a cause does not say where its advice comes from."""
+    """Returns the texts of a regime. Raises Unsourced if a cause has no source."""
     raw = load(f"advice/{regime}.toml")
     return RegimeAdvice(
         meaning=raw["meaning"],
@@ -66,7 +66,7 @@ def regime_advice(regime: str) -> RegimeAdvice:
 
 @cache
 def health_advice(code: str) -> HealthAdvice:
-    """The words of a defect."""
+    """Returns the texts of a defect."""
     entry = load("advice/health.toml")[code]
     _refuse_unsourced("health", code, entry)
     return HealthAdvice(Template(entry["detail"]), entry["fix"])

@@ -1,4 +1,4 @@
-"""What a device can do by its maker's data, found by the name that torch and NVML report."""
+"""Data-sheet figures of GPUs, by the name that torch and NVML report."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ GIGA = 1e9
 
 @dataclass(frozen=True)
 class Gpu:
-    """One kind of device. Peaks are dense rates in TFLOP/s by unit; a unit that the device lacks is absent.
+    """One kind of GPU. Peaks are dense rates in TFLOP/s by unit; units that the device does not have are absent.
 
-    `bandwidth` is of device memory, `nvlink` of one direction, both in GB/s; `tdp` in watts. `achievable` is the share
-    of the bf16 (else fp16) peak that the best matrix product was seen to reach. `uncertain` figures were recalled or
-    are disputed.
+    `bandwidth` is that of device memory, `nvlink` that of one direction, both in GB/s; `tdp` is in watts. `achievable`
+    is the largest measured share of the bf16 (otherwise fp16) peak of a matrix product. `uncertain` figures were
+    recalled or are disputed.
     """
 
     name: str
@@ -35,9 +35,9 @@ class Gpu:
     checked: str
 
     def peak_of(self, precision: Precision) -> float | None:
-        """The datasheet's roof for kernels of this precision, in TFLOP/s; None where the device has or tells none.
+        """Returns the data-sheet peak for kernels of this precision in TFLOP/s, or None if there is none.
 
-        Half-precision types on ordinary units are held against fp32: these kernels widen them to multiply.
+        Half-precision types on ordinary units use the peak of fp32: these kernels convert them before multiplying.
         """
         if precision.unit == "vector":
             return self.tflops.get("fp32") if precision.dtype in ("fp32", "fp16", "bf16") else None
@@ -48,7 +48,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Entry:
-    """A pattern for whole names, real names that it must match, and what they stand for."""
+    """A pattern for complete names, real names that must match, and the GPU."""
 
     pattern: re.Pattern[str]
     examples: tuple[str, ...]
@@ -57,11 +57,11 @@ class Entry:
 
 @lru_cache(maxsize=256)
 def gpu_named(name: str) -> Gpu | None:
-    """The device of this name; None where it is unknown, or a slice, a laptop part or a virtual piece of a known one.
+    """Returns the GPU with this name, or None if it is unknown, or a slice, laptop part or virtual part of a known one.
 
-    A pattern has to match the whole name, and a test sees to it that no name has two entries: no order among entries,
-    and no longest match, decides. A name that is an entry's example needs no pattern: compiling them all takes longer
-    than a small recording takes to be read.
+    A pattern has to match the complete name, and a test ensures that no name has two entries, so the order of entries
+    is irrelevant. A name that is an example of an entry needs no pattern: compiling all patterns takes longer than
+    reading a small recording.
     """
     plain = name.strip()
     for raw in load("gpus.toml")["gpu"]:
@@ -73,13 +73,13 @@ def gpu_named(name: str) -> Gpu | None:
 def peak_from_properties(
     name: str, cc_major: int, cc_minor: int, multiprocessors: int, clock_hz: float
 ) -> Mapping[str, float] | None:
-    """The peaks of an NVIDIA device that gpu_named does not know, in TFLOP/s by unit; None where its rates are unknown.
+    """Returns the peaks of an NVIDIA GPU that gpu_named does not know, in TFLOP/s by unit, or None if not known.
 
     peak = multiprocessors x multiply-adds per clock and multiprocessor x 2 x clock. `clock_hz` is the highest
     multiprocessor clock (clock_rate of torch's device properties x 1000, or NVML's maximum). Boards do not always hold
-    that clock under tensor load: an H100's printed peaks are of 1.83 GHz while NVML's maximum is 1.98 GHz, 8 % more.
-    `name` decides between GeForce and other lines. A board of capability 12.0 outside GeForce gets None: sources differ
-    by a factor of two.
+    that clock under tensor load: the peaks of an H100 are stated for 1.83 GHz, while NVML's maximum is 1.98 GHz, 8 %
+    more. `name` distinguishes GeForce from other lines. For a board of capability 12.0 outside GeForce the result is
+    None: sources differ by a factor of two.
     """
     line = "GeForce" if "GeForce" in name else "other"
     for rate in rates():
@@ -89,17 +89,17 @@ def peak_from_properties(
 
 
 def bandwidth_from_properties(memory_clock_hz: float, bus_bits: int) -> float:
-    """Bandwidth of device memory in GB/s: clock x bytes per transfer x 2.
+    """Returns the bandwidth of device memory in GB/s: clock x bytes per transfer x 2.
 
-    The clock is the one NVML and torch report (memory_clock_rate x 1000); with it the factor 2 holds for HBM and for
-    GDDR6, 6X and 7.
+    The clock is the one that NVML and torch report (memory_clock_rate x 1000). With it the factor 2 is valid for HBM
+    and for GDDR6, 6X and 7.
     """
     return memory_clock_hz * bus_bits / 8 * 2 / GIGA
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """The entries of gpus.toml: pattern, the names that it must match, and the device."""
+    """Returns the entries of gpus.toml."""
     return tuple(
         Entry(re.compile(raw["pattern"]), tuple(raw["examples"]), _gpu(raw)) for raw in load("gpus.toml")["gpu"]
     )
@@ -107,7 +107,7 @@ def entries() -> tuple[Entry, ...]:
 
 @cache
 def known_names() -> tuple[str, ...]:
-    """What the devices are called here, in the order of gpus.toml."""
+    """Returns the names of the devices in the order of gpus.toml."""
     return tuple(raw["name"] for raw in load("gpus.toml")["gpu"])
 
 
@@ -124,7 +124,7 @@ def _multiprocessor_counts() -> Mapping[str, int]:
 
 @cache
 def rates() -> tuple[Mapping[str, Any], ...]:
-    """The factors of the formula, by compute capability and line."""
+    """Returns the factors of the formula, by compute capability and line."""
     return tuple(load("gpus.toml")["rate"])
 
 

@@ -1,4 +1,4 @@
-"""The words for what telemetry shows: own ones, or those of the regime where it shows the same as a trace."""
+"""Texts of reports about telemetry: own ones, or those of the regime if telemetry shows the same as a trace."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class TelemetryAdvice:
     lines: Mapping[str, EvidenceLine]
     phase: Mapping[str, Template]
     cross_check: Mapping[str, Template]
-    """Sentences about a trace and the telemetry of one process."""
+    """Sentences about the trace and the telemetry of one process."""
 
 
 @cache
 def telemetry_advice() -> TelemetryAdvice:
-    """The words. Raises Unsourced where a cause does not say where its advice comes from."""
+    """Returns the texts. Raises Unsourced if a cause has no source."""
     raw = load(_FILE)
     return TelemetryAdvice(
         headline={regime: Template(text) for regime, text in raw["headline"].items()},
@@ -46,12 +46,12 @@ def _line(name: str, raw: Mapping[str, Any]) -> EvidenceLine:
 def _cause(name: str, raw: Mapping[str, Any]) -> CauseAdvice:
     if not str(raw.get("source", "")).strip():
         raise Unsourced(f"{_FILE}: {name} has no source")
-    like = regime_advice(raw["regime"]).causes[name] if "regime" in raw else None
+    shared = regime_advice(raw["regime"]).causes[name] if "regime" in raw else None
     return CauseAdvice(
-        title=raw["title"] if like is None else raw.get("title", like.title),
-        summary=raw["summary"] if like is None else raw.get("summary", like.summary),
-        code=Template(raw["code"].strip()) if "code" in raw or like is None else like.code,
+        title=raw["title"] if shared is None else raw.get("title", shared.title),
+        summary=raw["summary"] if shared is None else raw.get("summary", shared.summary),
+        code=Template(raw["code"].strip()) if "code" in raw or shared is None else shared.code,
         confirm=raw["confirm"],
-        evidence=(),  # in the order in which the rule names its measures
+        evidence=(),  # the rule names its measures, in its order
         headline=Template(raw["headline"]) if "headline" in raw else None,
     )

@@ -1,1 +1,1 @@
-"""The training side: it writes down what happens, judges nothing, and never raises into the training loop."""
+"""The part that runs in the training process: records events without judging them, and never raises into the loop."""

@@ -1,4 +1,4 @@
-"""A monitor that a trainer's callback begins and ends."""
+"""A monitor that the callback of a trainer framework starts and stops."""
 
 from typing import Any, ClassVar
 
@@ -6,31 +6,31 @@ from tb_bottleneck.monitor.monitor import Monitor
 
 
 class TrainerMonitor:
-    """Begins with a training and ends with it, or with the next one: a training that failed may not say that it
-    ended."""
+    """A monitor from the begin of a training to its end, or to the begin of the next one: a failed training may not
+    report its end."""
 
-    _at_work: ClassVar["TrainerMonitor | None"] = None
+    _active: ClassVar["TrainerMonitor | None"] = None
 
     def __init__(self, captures: int = 3) -> None:
         self._captures = captures
         self._monitor: Monitor | None = None
 
     def begin(self, logdir: str, model: Any) -> None:
-        """A training begins."""
-        if TrainerMonitor._at_work is not None:
-            TrainerMonitor._at_work.end()
+        """Starts the monitor of a training."""
+        if TrainerMonitor._active is not None:
+            TrainerMonitor._active.end()
         self._monitor = Monitor(logdir, model=model, captures=self._captures)
         self._monitor.start()
-        TrainerMonitor._at_work = self
+        TrainerMonitor._active = self
 
     def end(self) -> None:
-        """The training is over. It may be called twice."""
+        """Stops the monitor. May be called twice."""
         if self._monitor is not None:
             self._monitor.stop()
             self._monitor = None
-        if TrainerMonitor._at_work is self:
-            TrainerMonitor._at_work = None
+        if TrainerMonitor._active is self:
+            TrainerMonitor._active = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Trainers copy and pickle their callbacks; a monitor at work stays where it is."""
+        """Returns the state of a stopped copy: trainers copy and pickle their callbacks."""
         return {"_captures": self._captures, "_monitor": None}

@@ -1,4 +1,4 @@
-"""What keeps the training safe from the monitor: a signal that fails is switched off, with one warning and one note."""
+"""Protects the training from errors of the monitor: a failing signal is disabled, with one warning and one note."""
 
 import logging
 import threading
@@ -10,12 +10,12 @@ from typing import TypeVar
 log = logging.getLogger("tb_bottleneck.monitor")
 MAX_NOTES = 256
 
-Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorNote:
-    """Something that happened to the monitor at one moment: `unix_ns`, a code of `telemetry.proto`, one sentence."""
+    """An event in the monitor: its time, a code of `telemetry.proto`, and one sentence."""
 
     unix_ns: int
     code: str
@@ -23,57 +23,57 @@ class MonitorNote:
 
 
 class Guard:
-    """Runs the monitor's own code so that none of its failures reaches the training."""
+    """Runs the monitor's code so that its exceptions do not reach the training."""
 
     def __init__(self) -> None:
         self.off: dict[str, str] = {}
-        """The signals that were switched off, and why; for others to read."""
+        """The disabled signals, with the reason. Read-only for others."""
         self._notes: list[MonitorNote] = []
-        self._told: set[tuple[str, str]] = set()
+        self._noted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def is_on(self, signal: str) -> bool:
-        """Whether the signal has not failed yet."""
+        """Returns True if the signal has not failed."""
         return signal not in self.off
 
-    def call(self, signal: str, work: Callable[..., Given], *arguments: object) -> Given | None:
-        """What `work` gives; None where the signal is off, or where it just failed and was switched off."""
+    def call(self, signal: str, work: Callable[..., Result], *arguments: object) -> Result | None:
+        """Calls `work` and returns its result; None if the signal is disabled or fails now, which disables it."""
         if signal in self.off:
             return None
         try:
             return work(*arguments)
-        except Exception as error:  # the training outranks every signal, and torch may raise anything
+        except Exception as error:  # a signal must never disturb the training, and torch may raise anything
             self.switch_off(signal, error)
             return None
 
     def switch_off(self, signal: str, error: Exception) -> None:
-        """Ends a signal for good, with one warning and one note."""
+        """Disables a signal permanently, with one warning and one note."""
         because = f"it failed with {type(error).__name__}"
         with self._lock:
             if signal in self.off:
                 return
             self.off[signal] = because
-        log.warning("the monitor goes on without %r: %s: %s", signal, because, error)
-        log.debug("how %r failed", signal, exc_info=error)
-        # What an error says may hold paths and names, so it stays out of the file.
+        log.warning("the monitor continues without %r: %s: %s", signal, because, error)
+        log.debug("failure of %r", signal, exc_info=error)
+        # An error message may contain paths and names, so it is not written to the file.
         self.note("signal_off", f"{signal}: {because}")
 
     def note(self, code: str, detail: str) -> None:
-        """Keeps a note for the file; the same one is kept once, and no more than MAX_NOTES wait to be written."""
+        """Adds a note for the file. Equal notes are kept once; at most MAX_NOTES wait to be written."""
         with self._lock:
-            if (code, detail) in self._told or len(self._notes) >= MAX_NOTES:
+            if (code, detail) in self._noted or len(self._notes) >= MAX_NOTES:
                 return
-            if len(self._told) < MAX_NOTES:
-                self._told.add((code, detail))
+            if len(self._noted) < MAX_NOTES:
+                self._noted.add((code, detail))
             self._notes.append(MonitorNote(time.time_ns(), code, detail))
 
     def take_notes(self) -> list[MonitorNote]:
-        """The notes since the last call, oldest first."""
+        """Returns the notes since the last call, oldest first."""
         with self._lock:
             taken, self._notes = self._notes, []
         return taken
 
     def missing(self) -> dict[str, str]:
-        """A copy of `off`."""
+        """Returns a copy of `off`."""
         with self._lock:
             return dict(self.off)

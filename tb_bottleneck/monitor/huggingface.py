@@ -1,4 +1,7 @@
-"""A callback that monitors a training with Hugging Face's Trainer: `Trainer(..., callbacks=[MonitorCallback()])`."""
+"""A callback that monitors a training with Hugging Face's Trainer: `Trainer(..., callbacks=[MonitorCallback()])`.
+
+The Lightning callback has the same class name: both frameworks call such a class a callback, and users import only one.
+"""
 
 from typing import Any
 
@@ -8,18 +11,18 @@ from tb_bottleneck.monitor.callback import TrainerMonitor
 
 
 class MonitorCallback(TrainerCallback):
-    """Monitors `train`, by default where the Trainer logs. Steps, waits and evaluation are told apart as in any
-    loop."""
+    """Monitors `train`, by default in the Trainer's log directory. Steps, waits and evaluation are detected as in any
+    other loop."""
 
     def __init__(self, logdir: str | None = None, *, captures: int = 3) -> None:
         self._logdir = logdir
-        self._owned = TrainerMonitor(captures)
+        self._monitor = TrainerMonitor(captures)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Begins, in every process of the training."""
+        """Starts the monitor, in every process of the training."""
         logdir = self._logdir or getattr(args, "logging_dir", None) or args.output_dir
-        self._owned.begin(str(logdir), parts.get("model"))
+        self._monitor.begin(str(logdir), parts.get("model"))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Ends."""
-        self._owned.end()
+        """Stops the monitor."""
+        self._monitor.end()

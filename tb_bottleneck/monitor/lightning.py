@@ -1,4 +1,8 @@
-"""A callback that monitors a training with Lightning: `Trainer(callbacks=[MonitorCallback()])`."""
+"""A callback that monitors a training with Lightning: `Trainer(callbacks=[MonitorCallback()])`.
+
+The Hugging Face callback has the same class name: both frameworks call such a class a callback, and users import only
+one.
+"""
 
 from typing import Any
 
@@ -11,24 +15,24 @@ except ImportError:
 
 
 class MonitorCallback(Callback):
-    """Monitors `fit`, by default in the logger's directory. Steps, waits and evaluation are told apart as in any
+    """Monitors `fit`, by default in the logger's directory. Steps, waits and evaluation are detected as in any other
     loop."""
 
     def __init__(self, logdir: str | None = None, *, captures: int = 3) -> None:
         super().__init__()
         self._logdir = logdir
-        self._owned = TrainerMonitor(captures)
+        self._monitor = TrainerMonitor(captures)
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Begins, in every process of the training."""
+        """Starts the monitor, in every process of the training."""
         if stage == "fit":
-            self._owned.begin(str(self._logdir or trainer.log_dir or trainer.default_root_dir), None)
+            self._monitor.begin(str(self._logdir or trainer.log_dir or trainer.default_root_dir), None)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Ends."""
+        """Stops the monitor."""
         if stage == "fit":
-            self._owned.end()
+            self._monitor.end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Ends too."""
-        self._owned.end()
+        """Stops the monitor."""
+        self._monitor.end()

@@ -1,4 +1,4 @@
-"""The front of the monitor: one line around a training."""
+"""The public interface of the monitor: a context manager around a training."""
 
 import atexit
 import logging
@@ -12,8 +12,8 @@ from tb_bottleneck.errors import BottleneckError, Unusable
 from tb_bottleneck.monitor.session import MonitorOptions, Session
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S
 
-LEAST_S, MOST_S = 0.05, 3600.0
-"""Bounds on the time between two packets: less would take a core, more would lose too much of a killed training."""
+MIN_INTERVAL_S, MAX_INTERVAL_S = 0.05, 3600.0
+"""Limits of the time between two packets: less would use a core, more would lose too much of a killed training."""
 
 _log = logging.getLogger("tb_bottleneck.monitor")
 _lock = threading.Lock()
@@ -21,22 +21,22 @@ _active: "Monitor | None" = None
 
 
 class Monitor:
-    """Writes down how a training's steps spend their time, into a run directory of its own under `logdir`.
+    """Records how a training's steps spend their time, into its own run directory under `logdir`.
 
         with Monitor("runs/mine"):
             for batch in loader:
                 ...
 
-    Steps are found by torch's optimizer hooks, and waits for data in torch's DataLoader. A loop without a torch
-    optimizer calls `step()` at the end of each step. A trace of a few steps is recorded after warm-up, and again when
-    the run changes, at most `captures` times (0 records none). A packet is written every `every_s` seconds.
+    Steps are detected with torch's optimizer hooks, and waits for data in torch's DataLoader. A loop without a torch
+    optimizer must call `step()` at the end of each step. A trace of a few steps is recorded after warm-up, and again
+    when the run changes, at most `captures` times (0 records none). A packet is written every `every_s` seconds.
 
-    Give `model` where you can. Its forward pass is timed then; without it, that time cannot be told from Python's own,
-    and nothing is said of regimes `host` and `launch` before a trace tells. To find the model by itself the monitor
-    would have to hang a hook into every module, which costs 1 to 2 µs for each call of each (torch 2.13, measured).
+    Pass `model` if possible, so that its forward pass is timed. Without it, forward time cannot be separated from other
+    Python time, and regimes `host` and `launch` get no verdict before a trace is recorded. To detect the model itself,
+    the monitor would need a hook in every module, which costs 1 to 2 µs per call (measured with torch 2.13).
 
-    It never raises into the training: where it cannot work it says so once, in a warning of the logger
-    `tb_bottleneck.monitor`. In one process one monitor works at a time; a second one only passes `step()` on.
+    The monitor never raises into the training: if it cannot work, it logs one warning to the logger
+    `tb_bottleneck.monitor`. Only one monitor per process is active; a second one only passes `step()` on.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Monitor:
         self._every_s = every_s
         self._session: Session | None = None
         self.directory: str | None = None
-        """Where it writes, once it does."""
+        """The run directory, after the start."""
 
     def __enter__(self) -> "Monitor":
         self.start()
@@ -60,27 +60,27 @@ class Monitor:
         self.stop()
 
     def start(self) -> None:
-        """Begins. Called twice, the second call does nothing."""
+        """Starts the monitor. If it is already active, does nothing."""
         global _active
         with _lock:
             if _active is not None:
                 if _active is not self:
                     _log.warning(
-                        "another Monitor is at work in this process; this one records nothing: stop that one first"
+                        "another Monitor is active in this process, so this one records nothing: stop the other first"
                     )
                 return
             try:
                 self._begin()
-            except Exception as error:  # a training goes on without a monitor, whatever is wrong with it
-                words = str(error) if isinstance(error, BottleneckError) else f"{type(error).__name__}: {error}"
-                _log.warning("the training is not monitored: %s", words)
+            except Exception as error:  # the training must continue without the monitor
+                reason = str(error) if isinstance(error, BottleneckError) else f"{type(error).__name__}: {error}"
+                _log.warning("the training is not monitored: %s", reason)
                 self._session = None
                 return
             _active = self
         atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Writes what is left and puts torch back as it was. It may be called twice."""
+        """Writes the remaining data and restores torch. May be called twice."""
         global _active
         with _lock:
             session, self._session = self._session, None
@@ -92,33 +92,33 @@ class Monitor:
         try:
             session.stop()
         except Exception as error:  # as above
-            _log.warning("the monitor ended badly: %s: %s", type(error).__name__, error)
+            _log.warning("the monitor failed while stopping: %s: %s", type(error).__name__, error)
 
     def step(self, samples: float | None = None) -> None:
-        """Ends a step here. From the first call on, steps end here and nowhere else. `samples` counts them, where no
-        DataLoader does."""
-        session = self._working()
+        """Ends a step. From the first call on, only these calls end steps. `samples` is the number of samples of the
+        step, for loops without a DataLoader."""
+        session = self._active_session()
         if session is not None:
             session.step(samples)
 
     def capture(self) -> None:
-        """Asks for a trace of the next steps."""
-        session = self._working()
+        """Requests a trace of the next steps."""
+        session = self._active_session()
         if session is not None:
-            session.captures.ask("asked for by the training")
+            session.capture.request("requested by the training")
 
     def _begin(self) -> None:
         from pathlib import Path
 
         if "://" in str(self._logdir):
-            raise Unusable(f"{self._logdir} is a URL, and a monitor writes to local directories only: give it one")
-        every_s = min(max(LEAST_S, float(self._every_s)), MOST_S)
+            raise Unusable(f"{self._logdir} is a URL, but the monitor needs a local directory: pass one")
+        every_s = min(max(MIN_INTERVAL_S, float(self._every_s)), MAX_INTERVAL_S)
         session = Session(MonitorOptions(Path(self._logdir).expanduser(), self._model, int(self._captures), every_s))
         self.directory = str(session.start())
         self._session = session
         _SESSIONS.add(session)
 
-    def _working(self) -> Session | None:
+    def _active_session(self) -> Session | None:
         other = _active
         return self._session or (other._session if other is not None else None)
 
@@ -127,9 +127,9 @@ _SESSIONS: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 
 def _in_forked_child() -> None:
-    """A forked process (a loader's worker) inherits the hooks but not the thread: there they do nothing."""
+    """Disables the monitor in a forked process (a loader worker), which inherits the hooks but not the thread."""
     global _active, _lock
-    _lock = threading.Lock()  # it may have been held when the process forked
+    _lock = threading.Lock()  # another thread may have held it during the fork
     if _active is not None:
         _active._session = None
         _active = None

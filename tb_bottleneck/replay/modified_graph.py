@@ -28,7 +28,7 @@ def scale_column(column: Ints, factor: float | Floats) -> Ints:
 
 
 class Estimate(Enum):
-    """How well a fix works: as expected, as badly as is plausible, as well as is possible."""
+    """The assumed effect of a fix: as expected, as bad as is plausible, as good as is possible."""
 
     EXPECTED = "expected"
     LOW = "low"

@@ -1,1 +1,1 @@
-"""Verdicts, measures and words become a Report, and a Report becomes text."""
+"""Builds reports from verdicts, measures and texts, stores them, and renders them as text and JSON."""

@@ -1,11 +1,12 @@
 """Judges the ranks of one job together.
 
-In a synchronous job all ranks take the same time per step: a rank that is slow does not wait in the collectives, and
-the others wait there for it. So the rank with the least exposed communication sets the pace, and if it has clearly less
-than the median rank, its own verdict is the job's.
+In a synchronous job all ranks take the same time per step: a slow rank does not wait in the collectives, and the others
+wait there for it. The rank with the least exposed communication therefore determines the step time. If it has clearly
+less than the median rank, its verdict is the verdict of the job.
 
-A step takes what the slowest rank works, and what the exchange itself takes: at most what that rank waits. Were no rank
-a straggler, the next slowest would set the pace, and a step would be shorter by what that one waits longer.
+A step takes the working time of the slowest rank plus the transfer time of the collectives, which is at most the time
+that this rank waits. Without stragglers, the next slowest rank would determine the step time, and a step would be
+shorter by the additional time that this one waits.
 """
 
 from collections import defaultdict
@@ -17,13 +18,13 @@ from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE, word
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
-# A rank that waits this much less of the step than the median rank is a straggler: traceml's warning level for its
+# A rank is a straggler if it waits this share of the step less than the median rank: traceml's warning level for its
 # straggler score is 0.10 of the step (diagnostics/step_time/policy.py).
-BEHIND = 0.10
+STRAGGLER_SHARE = 0.10
 
 
 def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
-    """One job for each run of which at least two ranks were judged, in order of run."""
+    """Returns one job for each run with verdicts of at least two ranks, in order of run."""
     by_run: defaultdict[str, dict[int, pb.Report]] = defaultdict(dict)
     for report in reports:
         if (
@@ -38,46 +39,47 @@ def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
 
 def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
     waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in ranks.items()}
-    usual = median(waits.values())
-    stragglers = sorted((wait - usual, rank) for rank, wait in waits.items() if usual - wait >= BEHIND)
-    pace = stragglers[0][1] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - usual), rank))
-    job = pb.Job(run=run, ranks=sorted(ranks), verdict=ranks[pace].verdict)
+    typical = median(waits.values())
+    stragglers = sorted((wait - typical, rank) for rank, wait in waits.items() if typical - wait >= STRAGGLER_SHARE)
+    slowest = stragglers[0][1] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - typical), rank))
+    job = pb.Job(run=run, ranks=sorted(ranks), verdict=ranks[slowest].verdict)
     if stragglers:
         share = f"{-stragglers[0][0] * 100:.0f} %"
         job.verdict.headline = (
-            f"The other ranks wait for rank {pace}, which waits {share} less of each step than they do. "
-            f"There: {ranks[pace].verdict.headline}"
+            f"The other ranks wait for rank {slowest}, which waits {share} less of each step than the median rank. "
+            f"On that rank: {ranks[slowest].verdict.headline}"
         )
     elif job.verdict.regime == Regime.COMMUNICATION:
         least = min(waits.values())
         job.verdict.headline += (
-            f" The rank that spends least in collectives spends {share_text(least)} there: no more than that is the "
-            "exchange itself, the rest is waiting for one another."
+            f" The rank with the least time in collectives spends {share_text(least)} there: at most this is transfer "
+            "time, the rest is waiting for other ranks."
         )
     if stragglers:
-        every = all(report.world_size == len(ranks) for report in ranks.values())
-        job.speedup.CopyFrom(_speedup(waits, {rank for _, rank in stragglers}, every))
+        complete = all(report.world_size == len(ranks) for report in ranks.values())
+        job.speedup.CopyFrom(_speedup(waits, {rank for _, rank in stragglers}, complete))
     job.stragglers.extend(pb.Straggler(rank=rank, behind_share=-behind) for behind, rank in stragglers)
-    job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(ranks[pace].account)))
+    job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(ranks[slowest].account)))
     return job
 
 
-def _speedup(waits: dict[int, float], stragglers: set[int], every: bool) -> pb.Speedup:
-    """What the job gains if stragglers come to work like the median rank; only where no rank's recording is missing.
+def _speedup(waits: dict[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:
+    """The gain of the job if stragglers become as fast as the median rank; requires recordings of all ranks.
 
-    The next slowest rank then sets the pace. At worst only the slowest one is cured, or its work moves to the others,
-    so that all work like the mean; at best all work like the median. `waits` are shares of the step.
+    The next slowest rank then determines the step time. In the worst case only the slowest rank is fixed, or its work
+    moves to the others so that all are like the mean; in the best case all are like the median. `waits` are shares of
+    the step.
     """
-    if not every:
+    if not complete:
         return pb.Speedup(expected=1, low=1, high=1, basis="none", because=word("ranks_missing").substitute())
-    pace, usual, mean = min(waits.values()), median(waits.values()), fmean(waits.values())
+    least_wait, typical, mean = min(waits.values()), median(waits.values()), fmean(waits.values())
     second = sorted(waits.values())[1]
     others = min(wait for rank, wait in waits.items() if rank not in stragglers)
-    expected, least, most = (1 / (1 - (wait - pace)) for wait in (min(others, usual), min(second, mean), usual))
+    expected, low, high = (1 / (1 - (wait - least_wait)) for wait in (min(others, typical), min(second, mean), typical))
     return pb.Speedup(
         expected=expected,
-        low=max(least / (1 + RUN_TO_RUN_NOISE), 1.0),
-        high=most * (1 + RUN_TO_RUN_NOISE),
+        low=max(low / (1 + RUN_TO_RUN_NOISE), 1.0),
+        high=high * (1 + RUN_TO_RUN_NOISE),
         basis="ranks",
         assumes=word("ranks_assumed").substitute(),
     )

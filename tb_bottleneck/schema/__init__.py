@@ -1,1 +1,1 @@
-"""What the training process and the TensorBoard process share, and nothing else."""
+"""The messages and names that the training process and the TensorBoard process share."""

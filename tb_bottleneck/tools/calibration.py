@@ -1,7 +1,7 @@
-"""Measures what a device really reaches: products by type, copies, and what a launch costs. About two seconds.
+"""Measures the real rates of a device: matmuls by type, copies, and the cost of a launch. Takes about two seconds.
 
-Each figure is the best of some rounds after a warm-up: a peak is asked for, and whatever disturbs makes it less. The
-device should be idle meanwhile; a training beside it takes its share.
+Each figure is the best of several rounds after a warm-up, because disturbances can only lower a peak rate. The device
+should be idle meanwhile: another training lowers the figures.
 """
 
 import time
@@ -13,21 +13,21 @@ from tb_bottleneck.errors import NotFound
 from tb_bottleneck.monitor.facts import device_key
 
 SECONDS_EACH = 0.2
-"""Time for one figure, warm-up not counted."""
+"""Time for one figure, without warm-up."""
 ROUNDS = 5
-# Below the number of launches that CUDA's queue takes before it makes the host wait (1024).
+# Less than the capacity of CUDA's launch queue (1024), beyond which the host waits.
 LAUNCHES = 500
-# So large that no cache of a GPU holds it, and few of a CPU.
+# Too large for the cache of any GPU, and of most CPUs.
 GPU_COPY_BYTES, CPU_COPY_BYTES, LINK_BYTES = 1 << 30, 1 << 28, 1 << 28
 GPU_SIDE, CPU_SIDE = 8192, 2048
-_PART_OF_FREE = 4  # buffers may take a quarter of the memory that is free
+_PART_OF_FREE = 4  # buffers may use a quarter of the free memory
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass
 class Calibration:
-    """Figures by name (see `calibrations.NAMES`), and a sentence for each that could not be had."""
+    """Figures by name (see `calibration_store.NAMES`), and a sentence for each that is not available."""
 
     device: str
     driver: str
@@ -36,7 +36,7 @@ class Calibration:
 
 
 class BenchmarkDevice:
-    """One device to measure on. `synchronize` waits until it has done all that it was given."""
+    """A device to measure. `synchronize` waits until it has finished all work."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class BenchmarkDevice:
         self._clock = clock
 
     def seconds_of(self, run: Callable[[], object]) -> float:
-        """The time of one run, from the best of some rounds of as many runs as fit."""
-        for _ in range(2):  # the first builds plans and wakes the clocks
+        """Returns the time of one run: the best of ROUNDS rounds, each with as many runs as fit."""
+        for _ in range(2):  # the first run creates plans and raises the clocks
             run()
         self.synchronize()
         once = self._round(run, 1)
@@ -62,7 +62,7 @@ class BenchmarkDevice:
         return min(self._round(run, runs) for _ in range(ROUNDS)) / runs
 
     def host_seconds_of(self, run: Callable[[], object], times: int) -> float:
-        """The host's time for handing over one run, while the device works through them behind it."""
+        """Returns the host's time to submit one run, while the device executes earlier ones."""
         self._round(run, times)
         best = float("inf")
         for _ in range(ROUNDS):
@@ -82,119 +82,120 @@ class BenchmarkDevice:
 
 
 def calibrate(device: str | None = None, progress: Progress = lambda name, done, of: None) -> Calibration:
-    """Measures `device`, as torch names it; without one the current GPU where there is one, else the CPU.
+    """Measures `device`, as torch names it; by default the current GPU, or the CPU without a GPU.
 
-    `progress` is told the figure that comes, how many are done and how many there are. Raises NotFound where torch or
-    the device is not there.
+    `progress` is called with the next figure's name, the number of finished figures, and their total. Raises NotFound
+    if torch or the device is missing.
     """
     torch = _torch()
     try:
-        wanted = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError as error:
-        raise NotFound(f"torch knows no device {device!r}; name one as cuda, cuda:1 or cpu") from error
-    if wanted.type == "cpu":
+        raise NotFound(f"torch has no device {device!r}; use a name such as cuda, cuda:1 or cpu") from error
+    if target.type == "cpu":
         return _measure(
-            BenchmarkDevice(torch, wanted, lambda: None, SECONDS_EACH), device_key.of_cpu(torch), ON_CPU, progress
+            BenchmarkDevice(torch, target, lambda: None, SECONDS_EACH), device_key.of_cpu(torch), ON_CPU, progress
         )
-    if wanted.type != "cuda" or not torch.cuda.is_available() or (wanted.index or 0) >= torch.cuda.device_count():
-        raise NotFound(f"torch has no device {device!r} that can be measured here; it sees {_seen(torch)}")
-    if wanted.index is None:
-        wanted = torch.device("cuda", torch.cuda.current_device())
-    with torch.cuda.device(wanted):
-        torch.zeros(1, device=wanted)  # begins to use it
-        bench = BenchmarkDevice(torch, wanted, torch.cuda.synchronize, SECONDS_EACH)
-        return _measure(bench, device_key.of_gpu(torch, wanted.index), ON_GPU, progress)
+    if target.type != "cuda" or not torch.cuda.is_available() or (target.index or 0) >= torch.cuda.device_count():
+        raise NotFound(f"torch has no device {device!r} that can be measured here; it sees {_visible_devices(torch)}")
+    if target.index is None:
+        target = torch.device("cuda", torch.cuda.current_device())
+    with torch.cuda.device(target):
+        torch.zeros(1, device=target)  # initialises it
+        benchmark = BenchmarkDevice(torch, target, torch.cuda.synchronize, SECONDS_EACH)
+        return _measure(benchmark, device_key.of_gpu(torch, target.index), ON_GPU, progress)
 
 
 Figure = Callable[[BenchmarkDevice], float]
 
 
-class _CannotTell(Exception):
-    """This device has no such figure; str() says why."""
+class _NotAvailable(Exception):
+    """This device does not have this figure; str() is the reason."""
 
 
 def _measure(
-    bench: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress
+    benchmark: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress
 ) -> Calibration:
     measured = Calibration(*device)
     for done, (name, figure) in enumerate(figures.items()):
         progress(name, done, len(figures))
         try:
-            measured.figures[name] = figure(bench)
-        except (_CannotTell, RuntimeError) as error:  # torch raises RuntimeError for types and sizes a device has not
+            measured.figures[name] = figure(benchmark)
+        except (_NotAvailable, RuntimeError) as error:  # torch raises RuntimeError for types and sizes a device has not
             measured.left_out[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
     progress("", len(figures), len(figures))
     return measured
 
 
 def _product(dtype: str, tf32: bool = False) -> Figure:
-    """2 n³ operations for a product of two square matrices of side n."""
+    """Returns the figure of a matmul: 2 n³ operations for two square matrices of side n."""
 
-    def figure(bench: BenchmarkDevice) -> float:
-        torch = bench.torch
-        if tf32 and (torch.version.hip or torch.cuda.get_device_capability(bench.device) < (8, 0)):
-            raise _CannotTell("this device has no TF32: it came with compute capability 8.0")
+    def figure(benchmark: BenchmarkDevice) -> float:
+        torch = benchmark.torch
+        if tf32 and (torch.version.hip or torch.cuda.get_device_capability(benchmark.device) < (8, 0)):
+            raise _NotAvailable("this device has no TF32: it needs compute capability 8.0")
         kind = getattr(torch, dtype)
-        side = _side(bench, kind.itemsize)
-        left, right = (torch.rand(side, side, device=bench.device, dtype=torch.float32).to(kind) for _ in range(2))
+        side = _side(benchmark, kind.itemsize)
+        left, right = (torch.rand(side, side, device=benchmark.device, dtype=torch.float32).to(kind) for _ in range(2))
         out = torch.empty_like(left)
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         try:
-            return 2 * side**3 / bench.seconds_of(lambda: torch.mm(left, right, out=out))
+            return 2 * side**3 / benchmark.seconds_of(lambda: torch.mm(left, right, out=out))
         finally:
             torch.set_float32_matmul_precision(before)
 
     return figure
 
 
-def _copy(bench: BenchmarkDevice) -> float:
-    """What is read and what is written both cross the memory's bus."""
-    count = min(GPU_COPY_BYTES, _free_bytes(bench) // _PART_OF_FREE) if bench.device.type == "cuda" else CPU_COPY_BYTES
-    source = bench.torch.ones(count, device=bench.device, dtype=bench.torch.uint8)
-    target = bench.torch.empty_like(source)
-    return 2 * count / bench.seconds_of(lambda: target.copy_(source))
+def _copy(benchmark: BenchmarkDevice) -> float:
+    """Returns bytes per second: bytes read plus bytes written, because both use the memory bus."""
+    on_gpu = benchmark.device.type == "cuda"
+    count = min(GPU_COPY_BYTES, _free_bytes(benchmark) // _PART_OF_FREE) if on_gpu else CPU_COPY_BYTES
+    source = benchmark.torch.ones(count, device=benchmark.device, dtype=benchmark.torch.uint8)
+    target = benchmark.torch.empty_like(source)
+    return 2 * count / benchmark.seconds_of(lambda: target.copy_(source))
 
 
 def _link(pinned: bool, to_device: bool) -> Figure:
-    def figure(bench: BenchmarkDevice) -> float:
-        torch = bench.torch
+    def figure(benchmark: BenchmarkDevice) -> float:
+        torch = benchmark.torch
         host = torch.ones(LINK_BYTES, dtype=torch.uint8, pin_memory=pinned)
-        there = torch.ones(LINK_BYTES, dtype=torch.uint8, device=bench.device)
+        there = torch.ones(LINK_BYTES, dtype=torch.uint8, device=benchmark.device)
         source, target = (host, there) if to_device else (there, host)
-        return LINK_BYTES / bench.seconds_of(lambda: target.copy_(source, non_blocking=pinned))
+        return LINK_BYTES / benchmark.seconds_of(lambda: target.copy_(source, non_blocking=pinned))
 
     return figure
 
 
-def _launch(bench: BenchmarkDevice) -> float:
-    """Nanoseconds of the host for one in-place addition of a single number, dispatch included."""
-    number = bench.torch.zeros(1, device=bench.device)
-    return bench.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
+def _launch(benchmark: BenchmarkDevice) -> float:
+    """Returns the host's nanoseconds for one in-place addition of a single number, including dispatch."""
+    number = benchmark.torch.zeros(1, device=benchmark.device)
+    return benchmark.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
 
 
-def _side(bench: BenchmarkDevice, itemsize: int) -> int:
-    if bench.device.type == "cpu":
+def _side(benchmark: BenchmarkDevice, itemsize: int) -> int:
+    if benchmark.device.type == "cpu":
         return CPU_SIDE
     side = GPU_SIDE
-    while 3 * side * side * max(itemsize, 4) > _free_bytes(bench) // _PART_OF_FREE:
+    while 3 * side * side * max(itemsize, 4) > _free_bytes(benchmark) // _PART_OF_FREE:
         side //= 2
     return side
 
 
-def _free_bytes(bench: BenchmarkDevice) -> int:
-    return int(bench.torch.cuda.mem_get_info(bench.device)[0])
+def _free_bytes(benchmark: BenchmarkDevice) -> int:
+    return int(benchmark.torch.cuda.mem_get_info(benchmark.device)[0])
 
 
 def _torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise NotFound("torch was not found in this Python's packages: install it, then calibrate again") from error
+        raise NotFound("torch is not installed in this Python: install it, then calibrate again") from error
     return torch
 
 
-def _seen(torch: Any) -> str:
+def _visible_devices(torch: Any) -> str:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     return "cpu" if not count else f"cpu and cuda:0 to cuda:{count - 1}"
 

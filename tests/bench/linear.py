@@ -1,8 +1,8 @@
-"""Looks whether time and memory grow with a trace's size, and no faster: `python tests/bench/linear.py [--sizes MB]`.
+"""Checks that time and memory grow linearly with the size of a trace: `python tests/bench/linear.py [--sizes MB]`.
 
-The traces are a real one repeated in time (tile.py), each diagnosed by a process of its own. Beside times and peak
-memory stands what each further megabyte costs since the size before: where something grows faster than the trace,
-those columns grow too. On a machine that others use too, look at the time of processors.
+The traces are a real one repeated in time (tile.py); each is diagnosed in a separate process. The table shows times and
+peak memory, and the cost of each additional megabyte since the previous size, which grows if something is superlinear.
+On a shared machine, use the CPU time.
 """
 
 import argparse
@@ -21,7 +21,7 @@ OURS = [sys.executable, "-m", "tb_bottleneck", "diagnose", "--json", "--no-cache
 
 @dataclass(frozen=True)
 class Size:
-    """One trace: its size, and the medians of some processes that read it."""
+    """One trace: its size, and medians over several processes that read it."""
 
     megabytes: float
     seconds: float
@@ -30,7 +30,7 @@ class Size:
 
 
 def measured(trace: Path, repeats: int, words: Path) -> Size:
-    """Diagnoses the trace some times. Raises RuntimeError where that fails."""
+    """Diagnoses the trace several times. Raises RuntimeError if that fails."""
     runs: list[Run] = []
     for repeat in range(repeats):
         say(f"{trace.parent.name}: {repeat + 1} of {repeats}")
@@ -47,7 +47,7 @@ def measured(trace: Path, repeats: int, words: Path) -> Size:
 
 
 def table(sizes: list[Size]) -> str:
-    """In Markdown, the smallest first."""
+    """Returns the table in Markdown, smallest trace first."""
     heads = ("MB", "wall s", "CPU s", "peak MB", "peak ÷ size", "CPU ms per further MB", "peak MB per further MB")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for before, size in zip([None, *sizes], sizes, strict=False):
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, default=scratch, help="for the traces (%(default)s)")
     options = parser.parse_args()
     scratch = options.scratch.resolve()
-    # A trace larger than the smallest sizes stands for all of them.
+    # If the trace is larger than several of the sizes, it is used once.
     traces = dict.fromkeys(traces_of(options.trace or a_source(), sorted(options.sizes), scratch))
     print(table([measured(trace, options.repeats, scratch / "linear.log") for trace in traces]))
 

@@ -1,14 +1,14 @@
-"""What the monitor costs: step times with and without it, on steps of 1, 10 and 100 ms, beside `traceml-ai`.
+"""Measures the monitor's overhead: step times with and without it, for steps of 1, 10 and 100 ms, against `traceml-ai`.
 
     python tests/bench/overhead.py --scratch FOLDER
 
-One process trains in blocks that are monitored and not, in turn, so that what else the machine does falls on both
-alike. A step's time is the lower quartile of its block's, and the mean beside it. A block that is monitored is compared
-with the blocks before and after it; the same comparison of blocks that are not monitored tells the noise. Figures are
-medians over all blocks of all rounds; in a round each monitor has its turn at each length of a step. traceml runs as
-`traceml run` does it, in a process of its own, with `trace_step` in every other block: what its own threads and
-processes cost falls on both sides there, so its figure is a lower bound, while ours begins and ends with each block and
-holds everything. Traces are not recorded here. The machine's load while it ran is told below the table.
+One process trains in blocks with and without the monitor in turn, so that other load affects both alike. The step time
+of a block is its lower quartile, and also its mean. A monitored block is compared with the blocks before and after it;
+the same comparison of unmonitored blocks gives the noise. Figures are medians over all blocks of all rounds; in each
+round, every monitor runs at every step length. traceml runs in a separate process, as with `traceml run`, with
+`trace_step` in every other block: the cost of its own threads and processes falls on both kinds of blocks, so its
+figure is a lower bound, while ours starts and stops with each block and includes everything. No traces are recorded.
+The machine's load during the run is printed below the table.
 """
 
 import argparse
@@ -32,15 +32,15 @@ RESULT = "overhead: "
 
 
 class NoResult(Exception):
-    """A training that ended without its figures; str() is for the user."""
+    """A training ended without a result; str() is a message for the user."""
 
 
 def lower_quartile(times: list[int]) -> float:
-    """A step as it is where nobody else wants the core: the machine's other work reaches it least."""
+    """Returns the typical undisturbed step: the lower quartile is least affected by other load."""
     return quantiles(times, n=4)[0]
 
 
-# Of a block: wall times of its steps, and processor time of the training's thread in each.
+# Figures of a block: (wall times of its steps, CPU time of the training thread in each).
 FIGURES: dict[str, Callable[[tuple[list[int], list[int]]], float]] = {
     "quick": lambda block: lower_quartile(block[0]),
     "mean": lambda block: fmean(block[0]),
@@ -49,7 +49,7 @@ FIGURES: dict[str, Callable[[tuple[list[int], list[int]]], float]] = {
 
 
 def main() -> None:
-    """Runs the bench, or (`--work`) one training of it."""
+    """Runs the benchmark, or with `--work` one of its trainings."""
     options = arguments()
     if options.work:
         print(RESULT + json.dumps(train(options.work, options.ms[0], options.pairs, options.block)), flush=True)
@@ -60,35 +60,35 @@ def main() -> None:
     runs: dict[tuple[float, str], list[dict[str, Any]]] = {(ms, kind): [] for ms in options.ms for kind in kinds}
     loads = []
     for number in range(options.rounds):
-        for (step_ms, kind), told in runs.items():
+        for (step_ms, kind), results in runs.items():
             print(f"round {number + 1} of {options.rounds}: {kind}, {step_ms:g} ms", file=sys.stderr, flush=True)
             try:
-                told.append(run(kind, step_ms, options, rival))
+                results.append(run(kind, step_ms, options, rival))
             except NoResult as failure:
                 print(failure, file=sys.stderr)
             loads.append(os.getloadavg()[0])
-    for (step_ms, kind), told in runs.items():
-        if told:
-            show(kind, together(told))
+    for (step_ms, kind), results in runs.items():
+        if results:
+            show(kind, merge(results))
         else:
             print(f"{step_ms:>6.2f} ms {kind:>14} gave no result in any round", flush=True)
     print(f"load of the machine: {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores", flush=True)
 
 
 def arguments() -> argparse.Namespace:
-    """The command line's."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ms", type=float, nargs="+", default=[1, 10, 100], help="lengths of a step")
-    parser.add_argument("--rounds", type=int, default=3, help="times that each monitor has its turn")
-    parser.add_argument("--pairs", type=int, default=5, help="monitored blocks of a turn; one more is not monitored")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each monitor")
+    parser.add_argument("--pairs", type=int, default=5, help="monitored blocks per run; one more is unmonitored")
     parser.add_argument("--block", type=float, default=2.0, help="seconds of a block")
-    parser.add_argument("--scratch", type=Path, help="a folder to install traceml-ai in; without it, it is left out")
+    parser.add_argument("--scratch", type=Path, help="folder for installing traceml-ai; without it, traceml is skipped")
     parser.add_argument("--work", choices=(OURS, TRACEML), help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def installed(scratch: Path) -> Path:
-    """An environment's `bin` with traceml in it, and in reach what this Python has, torch above all."""
+    """Returns the `bin` folder of an environment with traceml and this Python's packages (above all torch)."""
     environment = scratch / "traceml"
     if not (environment / "bin" / "traceml").exists():
         subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
@@ -100,7 +100,7 @@ def installed(scratch: Path) -> Path:
 
 
 def run(kind: str, step_ms: float, options: argparse.Namespace, rival: Path | None) -> dict[str, Any]:
-    """One training in a process of its own."""
+    """Runs one training in a separate process."""
     words = ["--work", kind, "--ms", str(step_ms), "--pairs", str(options.pairs), "--block", str(options.block)]
     with tempfile.TemporaryDirectory() as folder:
         if kind == TRACEML and rival is not None:
@@ -113,37 +113,37 @@ def run(kind: str, step_ms: float, options: argparse.Namespace, rival: Path | No
         )
     for line in done.stdout.splitlines():
         if RESULT in line:
-            told: dict[str, Any] = json.loads(line.split(RESULT, 1)[1])
-            return told
+            result: dict[str, Any] = json.loads(line.split(RESULT, 1)[1])
+            return result
     raise NoResult(f"{kind} gave no result (exit status {done.returncode}):\n{done.stdout}\n{done.stderr}")
 
 
 def free_port() -> int:
-    """One that nobody listens on right now."""
+    """Returns a port that is not in use."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
 
 
-def together(told: list[dict[str, Any]]) -> dict[str, Any]:
-    """The turns of one monitor as one: pairs put together, of other figures the median, steps in sum."""
-    found: dict[str, Any] = {name: [share for one in told for share in one[name]] for name in FIGURES}
+def merge(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Merges the runs of one monitor: all pairs, the median of other figures, and the sum of steps."""
+    merged: dict[str, Any] = {name: [share for result in results for share in result[name]] for name in FIGURES}
     for name in ("step_ms", *(f"noise_{figure}" for figure in FIGURES)):
-        found[name] = median(one[name] for one in told)
-    found["steps"] = sum(one["steps"] for one in told)
-    return found
+        merged[name] = median(result[name] for result in results)
+    merged["steps"] = sum(result["steps"] for result in results)
+    return merged
 
 
-def show(kind: str, told: dict[str, Any]) -> None:
-    """One line of the table. Each figure is the median over the pairs, with the range of the middle half."""
-    columns = [spread(told[name]) for name in FIGURES]
-    noise = ", ".join(f"±{100 * told['noise_' + name]:.2f} %" for name in ("quick", "thread"))
+def show(kind: str, result: dict[str, Any]) -> None:
+    """Prints one line of the table. Each figure is the median over the pairs, with the interquartile range."""
+    columns = [spread(result[name]) for name in FIGURES]
+    noise = ", ".join(f"±{100 * result['noise_' + name]:.2f} %" for name in ("quick", "thread"))
     figures = " ".join(f"{column:>25}" for column in columns)
-    print(f"{told['step_ms']:>6.2f} ms {kind:>14} {figures} {noise:>18} {told['steps']:>7}", flush=True)
+    print(f"{result['step_ms']:>6.2f} ms {kind:>14} {figures} {noise:>18} {result['steps']:>7}", flush=True)
 
 
 def spread(shares: list[float]) -> str:
-    """Such as `+0.31 % (0.2..0.5)`."""
+    """Formats the median and the interquartile range, as `+0.31 % (0.2..0.5)`."""
     ranked = sorted(shares)
     low, high = ranked[len(ranked) // 4], ranked[-1 - len(ranked) // 4]
     return f"{100 * median(ranked):+.2f} % ({100 * low:+.2f}..{100 * high:+.2f})"
@@ -158,18 +158,18 @@ def train(kind: str, step_ms: float, pairs: int, block_s: float) -> dict[str, An
             with around_block(kind if index % 2 else "", folder) as each_step:
                 training.steps(20, each_step)
                 blocks.append(training.timed(block_s, each_step))
-    told: dict[str, Any] = {"steps": sum(len(walls) for walls, _ in blocks), "step_ms": median(blocks[0][0]) / 1e6}
+    result: dict[str, Any] = {"steps": sum(len(walls) for walls, _ in blocks), "step_ms": median(blocks[0][0]) / 1e6}
     for name, figure in FIGURES.items():
         values = [figure(block) for block in blocks]
-        told[name] = [values[i] / fmean((values[i - 1], values[i + 1])) - 1 for i in range(1, len(values), 2)]
+        result[name] = [values[i] / fmean((values[i - 1], values[i + 1])) - 1 for i in range(1, len(values), 2)]
         off = values[::2]
         noise = [abs(off[i] / fmean((off[i - 1], off[i + 1])) - 1) for i in range(1, len(off) - 1)]
-        told[f"noise_{name}"] = median(noise) if noise else float("nan")
-    return told
+        result[f"noise_{name}"] = median(noise) if noise else float("nan")
+    return result
 
 
 def around_block(kind: str, folder: str) -> AbstractContextManager[Callable[[Any], AbstractContextManager[Any]]]:
-    """What a block runs in; it gives what each of its steps runs in."""
+    """Returns the context of a block, which yields a function for the context of each step."""
     if kind == OURS:
         return Ours(folder)
     if kind == TRACEML:
@@ -180,7 +180,7 @@ def around_block(kind: str, folder: str) -> AbstractContextManager[Callable[[Any
 
 
 class Ours:
-    """The monitor as a user has it, but for traces."""
+    """The monitor with default settings, except that it records no traces."""
 
     def __init__(self, folder: str) -> None:
         from tb_bottleneck import Monitor
@@ -196,7 +196,7 @@ class Ours:
 
 
 class Training:
-    """An ordinary loop on the CPU; a step is filled up with matrix products to the length that is asked for."""
+    """An ordinary training loop on the CPU, with additional matmuls per step to reach the requested step length."""
 
     def __init__(self, step_ms: float) -> None:
         import torch
@@ -218,12 +218,12 @@ class Training:
         self._products = max(0, round((step_ms * 1e6 - without) / one))
 
     def steps(self, count: int, each: Callable[[Any], AbstractContextManager[Any]]) -> None:
-        """Trains untimed."""
+        """Trains without timing."""
         for _ in range(count):
             self._step(each)
 
     def timed(self, seconds: float, each: Callable[[Any], AbstractContextManager[Any]]) -> tuple[list[int], list[int]]:
-        """Wall time and this thread's processor time of each step, in nanoseconds."""
+        """Returns wall time and this thread's CPU time of each step, in nanoseconds."""
         walls, threads = [], []
         until = time.monotonic() + seconds
         while time.monotonic() < until:

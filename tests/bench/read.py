@@ -1,9 +1,8 @@
-"""Measures how fast a large trace becomes an answer, beside what else is used: `python tests/bench/read.py --help`.
+"""Measures the diagnosis of large traces and compares it with other tools: `python tests/bench/read.py --help`.
 
-Every tool runs as a whole process, start of Python included, in turn with the others, several times; the table shows
-medians of wall time, time of processors and peak memory, and each as a multiple of ours. The large traces are a real
-one repeated in time (tile.py). Rivals get a virtual environment each, under the folder for scratch, and nothing is
-written elsewhere.
+Every tool runs as a whole process, including the start of Python, several times in turn with the others. The table
+shows medians of wall time, CPU time and peak memory, and each as a multiple of ours. The large traces are a real one
+repeated in time (tile.py). Each rival gets a virtual environment in the scratch folder; nothing is written elsewhere.
 """
 
 import argparse
@@ -32,9 +31,9 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class Run:
-    """One process: wall time, time of processors, peak memory of its largest process, and whether it ended well.
+    """One process: wall time, CPU time, peak memory of its largest process, and success.
 
-    On a machine that others use too, the time of processors is the fairer one.
+    On a shared machine, CPU time is the fairer measure.
     """
 
     seconds: float
@@ -45,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """One tool on one trace: medians over the runs; `runs` is 0 where it failed, and `note` says how."""
+    """One tool on one trace: medians over the runs. If it failed, `runs` is 0 and `note` is the reason."""
 
     tool: str
     trace: str
@@ -57,10 +56,10 @@ class Row:
     note: str = ""
 
 
-def run_once(command: list[str], words: Path) -> Run:
-    """Runs the command with its own words in a file. The kernel's account also covers children it waited for."""
+def run_once(command: list[str], output: Path) -> Run:
+    """Runs the command with its output in a file. The kernel's usage includes children that it waited for."""
     began = time.perf_counter()
-    with open(words, "wb") as log, subprocess.Popen(command, stdout=log, stderr=log, cwd=CHECKOUT) as process:
+    with open(output, "wb") as log, subprocess.Popen(command, stdout=log, stderr=log, cwd=CHECKOUT) as process:
         expires = began + TIMEOUT_SECONDS
         pid, status, usage = 0, 0, None
         while pid == 0:
@@ -76,7 +75,7 @@ def run_once(command: list[str], words: Path) -> Run:
 
 
 def rows_of(trace: Path, tools: dict[str, list[str]], repeats: int, scratch: Path) -> Iterator[Row]:
-    """Every tool on this trace. The tools take turns, so that what else the machine does meets them all alike."""
+    """Measures every tool on this trace. The tools take turns, so that other load affects all of them alike."""
     runs: dict[str, list[Run]] = {tool: [] for tool in tools}
     for repeat in range(repeats):
         for tool, command in tools.items():
@@ -96,7 +95,7 @@ def rows_of(trace: Path, tools: dict[str, list[str]], repeats: int, scratch: Pat
 
 
 def table(rows: list[Row]) -> str:
-    """The rows in Markdown; times and memory as multiples of ours."""
+    """Returns the rows in Markdown, with times and memory as multiples of ours."""
     bases = {row.trace: row for row in rows if row.tool == OURS}
     heads = ("trace", "tool", "wall s", "least to most", "CPU s", "peak MB", "wall ÷ ours", "CPU ÷ ours", "peak ÷ ours")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -113,7 +112,7 @@ def table(rows: list[Row]) -> str:
 
 
 def traces_of(source: Path, sizes: list[float], scratch: Path) -> Iterator[Path]:
-    """The source repeated until it is about as large as each size. What an earlier run made is used again."""
+    """Repeats the source until it has about each size. Files of an earlier run are reused."""
     with gzip.open(source) if source.suffix == ".gz" else open(source, "rb") as file:
         raw = sum(len(block) for block in iter(lambda: file.read(1 << 20), b""))
     name = source.name.split(".")[0]
@@ -123,7 +122,7 @@ def traces_of(source: Path, sizes: list[float], scratch: Path) -> Iterator[Path]
         if not target.exists():
             say(f"making {target.parent.name}")
             target.parent.mkdir(parents=True, exist_ok=True)
-            # In a process of its own: a child's peak memory counts from that of the process that starts it.
+            # In a separate process: the peak memory of a child includes that of the process that starts it.
             half = target.with_name("half.json.gz")
             subprocess.run([sys.executable, HERE / "tile.py", source, half, str(times)], check=True, stdout=sys.stderr)
             half.rename(target)
@@ -131,14 +130,14 @@ def traces_of(source: Path, sizes: list[float], scratch: Path) -> Iterator[Path]
 
 
 def a_source() -> Path:
-    """The largest labelled public trace where there is one, else the largest recorded for the demo."""
+    """Returns the largest labelled public trace, or the demo's largest recording if there is none."""
     folder = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
     found = list(folder.glob("*.json.gz")) or list((CHECKOUT / "demo" / "recorded").rglob("*.pt.trace.json.gz"))
     return max(found, key=_raw_size)
 
 
 def _raw_size(path: Path) -> int:
-    """Bytes before compression, by the last word of the gzip format."""
+    """Returns the uncompressed size, from the last four bytes of a gzip file."""
     with open(path, "rb") as file:
         file.seek(-4, os.SEEK_END)
         return int.from_bytes(file.read(4), "little")
@@ -169,7 +168,7 @@ def _installed(rival: Rival, scratch: Path) -> list[str] | None:
 
 
 def say(words: str) -> None:
-    """Tells how far it is."""
+    """Prints progress."""
     print(words, file=sys.stderr)
 
 
@@ -180,7 +179,7 @@ def _options() -> Any:
     parser.add_argument("--trace", type=Path, help="the real trace that is repeated (a public one, or the demo's)")
     parser.add_argument("--sizes", type=float, nargs="+", default=SIZES_MB, metavar="MB", help="of JSON, about")
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--rivals", nargs="*", default=names, choices=names, help="all of them unless said")
+    parser.add_argument("--rivals", nargs="*", default=names, choices=names, help="default: all")
     parser.add_argument("--scratch", type=Path, default=scratch, help="for traces and environments (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     return parser.parse_args()

@@ -1,8 +1,7 @@
-"""Measures the replay: `python tests/bench/replay.py [TRACE ...]`; by default of TB_BOTTLENECK_TRACES.
+"""Measures the replay: `python tests/bench/replay.py [TRACE ...]`, by default for TB_BOTTLENECK_TRACES.
 
-Prints for each trace how far its unmodified replay is from the recorded time, which share of it is frozen, and how
-long it takes to make the graph, to predict what a report of this trace predicts, and to predict every scenario that
-there is, the graph included; the best of several times.
+Prints for each trace the error of its unmodified replay, its frozen share, and the time to build the graph, to predict
+the scenarios of its report, and to predict all scenarios including the graph; the best of several repeats.
 """
 
 import argparse
@@ -35,7 +34,7 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class Row:
-    """One trace. Times are CPU seconds of this one process, so that a busy machine spoils them less."""
+    """One trace. Times are CPU seconds of this process, which other load affects less."""
 
     trace: str
     events: int
@@ -51,7 +50,7 @@ class Row:
 
 
 def measure(path: Path) -> Row | None:
-    """Measures one trace, None where there is nothing to replay."""
+    """Measures one trace. Returns None if there is nothing to replay."""
     begun = time.process_time()
     try:
         trace = load(str(path))
@@ -62,7 +61,7 @@ def measure(path: Path) -> Row | None:
     if steps is None or not len(trace.device_ops):
         return None
     recording = Recording(trace, steps)
-    assert recording.account  # what every report computes anyway
+    assert recording.account  # every report computes it anyway
     base = RecordedGraph(recording)
     recorded = steps.end - steps.begin
     found = [cause.name for verdict in judge_all(Measures(recording)) for cause in verdict.judgement.causes]
@@ -82,7 +81,7 @@ def measure(path: Path) -> Row | None:
 
 
 def best(work: Callable[[], Any]) -> float:
-    """The shortest of several times, in CPU seconds."""
+    """Returns the shortest of several times, in CPU seconds."""
     times = []
     for _ in range(REPEATS):
         begun = time.process_time()
@@ -92,7 +91,7 @@ def best(work: Callable[[], Any]) -> float:
 
 
 def table(rows: list[Row]) -> Iterator[str]:
-    """The rows in Markdown."""
+    """Returns the rows in Markdown."""
     yield "| trace | events | items | blocks | error | exact | frozen | load s | graph s | a report s | all s |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for row in rows:
@@ -102,7 +101,7 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def main() -> None:
-    """The command."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="*", type=Path)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What else turns a trace into answers: how each is installed in an environment of its own, and how it is run."""
+"""Other tools that analyse traces: how to install each in its own environment, and how to run it."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ with gzip.open(sys.argv[1]) as file:
     orjson.loads(file.read())
 """
 
-# Loading, and the two of its analyses that come nearest to our account.
+# Loading, and its two analyses that are most similar to our account.
 _HTA = """
 import os, sys
 from hta.trace_analysis import TraceAnalysis
@@ -23,7 +23,7 @@ analysis.get_temporal_breakdown(visualize=False)
 analysis.get_idle_time_breakdown(ranks=[0], visualize=False)
 """
 
-# What its TensorBoard plugin does before its views can be shown.
+# The work of its TensorBoard plugin before its views can be shown.
 _TORCH_TB_PROFILER = """
 import os, sys
 from torch_tb_profiler import io
@@ -44,14 +44,14 @@ analyzer.get_df_gpu_timeline()
 
 @dataclass(frozen=True)
 class Rival:
-    """Another tool: what pip is to install, and the program that is given the trace's path."""
+    """Another tool: its packages for pip, and a program that takes the path of a trace."""
 
     name: str
     requirements: tuple[str, ...]
     program: str
 
     def command(self, scratch: Path) -> list[str] | None:
-        """The command that runs it, installed under `scratch` where it is not yet; None where it cannot be."""
+        """Returns the command that runs it, after installing it under `scratch` if needed; None if that fails."""
         home = scratch / "environments" / self.name.partition(" ")[0]
         python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
         done = home / "installed"
@@ -69,8 +69,8 @@ class Rival:
 RIVALS = (
     Rival("orjson (parsing alone)", ("orjson==3.13.0",), _ORJSON),
     Rival("HolisticTraceAnalysis 0.5.0", ("HolisticTraceAnalysis==0.5.0",), _HTA),
-    # 0.4.3 was made for the pandas and numpy of its day.
+    # 0.4.3 needs the pandas and numpy versions of its time.
     Rival("torch-tb-profiler 0.4.3 (its loader)", ("torch-tb-profiler==0.4.3", "pandas<3"), _TORCH_TB_PROFILER),
-    # On PyPI this name is another project's.
+    # On PyPI, this name belongs to another project.
     Rival("TraceLens (git)", ("git+https://github.com/AMD-AGI/TraceLens.git",), _TRACELENS),
 )

@@ -1,7 +1,7 @@
-"""Measures what each sampler costs the process that it watches: `python tests/bench/samplers.py [--workers 16]`.
+"""Measures the cost of each sampler in the monitored process: `python tests/bench/samplers.py [--workers 16]`.
 
-Wall and processor time of one reading, on the machine as it is; processes that stand for loader workers can be added.
-The share is of one core, at each sampler's own period. Without a GPU it says that no call to its driver was measured.
+Prints wall and CPU time of one reading on this machine, optionally with processes in place of loader workers. The share
+is of one core, at each sampler's own interval. Without a GPU, no driver calls are measured, and the output says so.
 """
 
 import argparse
@@ -19,7 +19,7 @@ READINGS = 60
 
 
 def cost(sampler: Sampler) -> tuple[float, float, float]:
-    """(median wall, largest wall, mean processor time) of a reading, in microseconds."""
+    """Returns (median wall, largest wall, mean CPU time) of a reading, in microseconds."""
     list(sampler.read())
     walls = []
     cpu = time.thread_time()
@@ -33,7 +33,7 @@ def cost(sampler: Sampler) -> tuple[float, float, float]:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workers", type=int, default=16, help="processes under this one (default: 16)")
+    parser.add_argument("--workers", type=int, default=16, help="child processes (default: 16)")
     options = parser.parse_args()
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
     children = [subprocess.Popen(sleep) for _ in range(options.workers)]

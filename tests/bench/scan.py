@@ -1,7 +1,7 @@
 """Measures the tab's server on a large logdir: `python tests/bench/scan.py [--runs 1000] [--ranks 8]`.
 
-Every recording is the same small trace of the demo, under a name of its own. The server is the real WSGI application
-in a process of its own, with real workers; it finds its reports on disk, as after a restart of TensorBoard.
+Every recording is the same small trace of the demo with a different name. The server is the real WSGI application in a
+separate process, with real workers; its reports are in the disk cache, as after a restart of TensorBoard.
 """
 
 import argparse
@@ -31,12 +31,12 @@ from tb_bottleneck.storage import CACHE_VARIABLE  # noqa: E402
 from tests.plugin.tenant import Tenant  # noqa: E402
 
 BROWSER = {"Accept-Encoding": "gzip"}
-POLL_SECONDS = 1.0  # how often the tab asks while analyses run
-ASKED = 9  # times, for a median
+POLL_SECONDS = 1.0  # polling interval of the tab while analyses run
+REPEATS = 9  # for a median
 
 
 def make_logdir(logdir: Path, runs: int, ranks: int) -> None:
-    """A directory per run, a file per rank; hard links, since only names and places matter here."""
+    """Creates a directory per run and a file per rank, as hard links, because only the names matter here."""
     (trace,) = (CHECKOUT / "demo/recorded/loader_in_main_process/fixed").glob("*.gz")
     logdir.mkdir()
     shutil.copy(trace, logdir.parent / "trace.gz")
@@ -48,7 +48,7 @@ def make_logdir(logdir: Path, runs: int, ranks: int) -> None:
 
 
 def keep_reports(logdir: Path) -> None:
-    """Puts a report for each recording into the cache."""
+    """Writes a report for each recording into the cache."""
     store = Store.from_environment(os.environ)
     assert store is not None
     recordings = scan(logdir).recordings
@@ -60,9 +60,9 @@ def keep_reports(logdir: Path) -> None:
 
 
 def timed(ask: Callable[[], object]) -> float:
-    """Seconds that it takes, in the middle of some times."""
+    """Returns the median of several times, in seconds."""
     times = []
-    for _ in range(ASKED):
+    for _ in range(REPEATS):
         began = time.perf_counter()
         ask()
         times.append(time.perf_counter() - began)
@@ -70,7 +70,7 @@ def timed(ask: Callable[[], object]) -> float:
 
 
 def row(what: str, value: float, unit: str = "s") -> None:
-    """One line of the table."""
+    """Prints one line of the table."""
     print(f"| {what} | {value:.3f} {unit} |" if unit == "s" else f"| {what} | {value:,.1f} {unit} |", flush=True)
 
 
@@ -92,7 +92,7 @@ def measure(logdir: Path) -> None:
 
 
 def watch(tenant: Tenant) -> float:
-    """Asks as a tab does, until all recordings are done; returns the longest time that `runs` took, in seconds."""
+    """Polls like the tab until all recordings are done. Returns the longest time of a `runs` request, in seconds."""
     slowest = 0.0
     while True:
         began = time.perf_counter()
@@ -104,7 +104,7 @@ def watch(tenant: Tenant) -> float:
 
 
 def measure_routes(tenant: Tenant) -> None:
-    """The routes once all recordings are done."""
+    """Measures the routes once all recordings are done."""
     answer = tenant.get("runs", headers=BROWSER)
     row("`runs` once all are done", timed(lambda: tenant.get("runs", headers=BROWSER)))
     row("its size", len(gzip.decompress(answer.data)) / 1e6, "MB")
@@ -116,14 +116,14 @@ def measure_routes(tenant: Tenant) -> None:
 
 
 def peak_mb() -> float:
-    """Of this process; 0 where the system does not tell."""
+    """Returns the memory of this process, or 0 if it is unknown."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
     return int(found[1]) * 1024 / 1e6 if found else 0.0
 
 
 def main() -> None:
-    """Makes the logdir, fills the cache, measures."""
+    """Creates the logdir, fills the cache and measures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--ranks", type=int, default=8)

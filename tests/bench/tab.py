@@ -1,8 +1,8 @@
 """Measures the tab in a real TensorBoard and a real Chromium: `python tests/bench/tab.py --help`.
 
-Printed: bytes of the bundle, time from the page to the first answer, frames per second while the timeline of a large
-trace is dragged, what a list of many recordings costs, and how large answers about telemetry are. Chromium runs without
-a GPU, so frames are a lower bound.
+Prints the size of the bundle, the time from the page to the first answer, frames per second while the timeline of a
+large trace is dragged, the cost of a long list of recordings, and the size of telemetry responses. Chromium runs
+without a GPU, so the frame rate is a lower bound.
 """
 
 import argparse
@@ -46,7 +46,7 @@ SMALL = """
     op      ....##........##........##....
     gpu     ....abab......abab......abab..
 """
-# When the first answer stands on the page: ms since the tab's own document began to load.
+# Time of the first answer on the page, in ms since the tab's document began to load.
 CLOCK = """
     new MutationObserver((_, self) => {
         if (!document.querySelector("nav.runs") || !document.querySelector("article h1")) return;
@@ -84,7 +84,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--events", type=int, default=EVENTS, help="events of the large trace (%(default)s)")
     options.add_argument("--runs", type=int, default=RUNS, help="recordings in the long list (%(default)s)")
-    options.add_argument("--trace", type=Path, help="a trace to make the large one of; else a simulated training")
+    options.add_argument("--trace", type=Path, help="a trace to repeat; default: a simulated training")
     given = options.parse_args()
     if CHROMIUM is None:
         options.error("no Chromium was found on PATH; install it, or name it in the environment variable CHROMIUM")
@@ -116,7 +116,7 @@ def _bundle() -> None:
 
 
 def _large(path: Path, wanted: int, source: Path | None) -> int:
-    """Writes a trace of about so many events; returns how many they are."""
+    """Writes a trace with about the requested number of events; returns the exact number."""
     path.parent.mkdir(parents=True)
     if source is None:
         source = path.parents[1] / "small.json"
@@ -145,7 +145,7 @@ def _open(browser: Browser, address: str, more: str = "") -> tuple[Page, Frame]:
 
 
 def _first_answer(browser: Browser, address: str) -> None:
-    page, frame = _open(browser, address)  # the first look and the analysis
+    page, frame = _open(browser, address)  # the first view includes the analysis
     frame.wait_for_selector("article .panel", timeout=PATIENCE)
     page.context.close()
     taken = []
@@ -223,7 +223,7 @@ def _list(browser: Browser, address: str, runs: int) -> None:
 
 
 def _telemetry(address: str) -> None:
-    """The answers that the tab asks for: an hour as dense as a chart is, the last seconds, a stretch in detail."""
+    """Measures the tab's requests: an hour at chart density, the last seconds, and a range in detail."""
     run = _ask(address, "runs")["runs"][0]
     about = f"telemetry?id={run['id']}&points="
     whole = _ask(address, f"{about}1000")

@@ -1,4 +1,4 @@
-"""A repeated recording is as sound as the original: nothing overlaps, nothing is linked twice, steps go on."""
+"""A repeated recording is as valid as the original: no overlaps, no duplicate links, consecutive steps."""
 
 import gzip
 import json

@@ -1,8 +1,8 @@
-"""Makes a large trace of a real one by repeating it in time: `python tests/bench/tile.py IN OUT.json.gz TIMES`.
+"""Creates a large trace by repeating a real one in time: `python tests/bench/tile.py IN OUT.json.gz TIMES`.
 
-Each repetition keeps the layout and every byte of the original but for what must differ: times move on by the whole
-recording, ids of links (correlation, External id, flows, Python frames) and the numbers of the profiler's steps go on
-where the last repetition stopped. Both files may be gzipped or not, by their names.
+Each repetition has the layout and every byte of the original, except values that must differ: times are shifted by the
+whole recording, and ids of links (correlation, External id, flows, Python frames) and the numbers of the profiler's
+steps continue from the last repetition. Both files may be gzipped or not, according to their names.
 """
 
 import gzip
@@ -17,13 +17,13 @@ LEVEL = 6  # of gzip
 
 _IDS = ("correlation", "External id", "id", "Ev Idx", "Record function id", "Python id", "Python parent id")
 _EVENTS = re.compile(r'"traceEvents"\s*:\s*(?=\[)')
-# What is moved: a number's whole part, behind the key that tells by how much.
+# The shifted values: the whole part of a number after one of these keys.
 _MOVED = re.compile(r'("(?:ts|' + "|".join(_IDS) + r')"|ProfilerStep#)(\s*:\s*|)(\d+)')
 _STEP = re.compile(r"ProfilerStep#(\d+)")
 
 
 def tile(source: Path, target: Path, times: int) -> int:
-    """Writes `target`, the recording `source` repeated; returns the size of its JSON in bytes."""
+    """Writes the repeated recording `source` to `target`; returns the size of its JSON in bytes."""
     with _open(source, "rt") as file:
         text = file.read()
     found = _EVENTS.search(text)
@@ -46,7 +46,7 @@ def _open(path: Path, mode: str) -> Any:
 
 
 def _moves(events: list[dict[str, Any]]) -> dict[str, int]:
-    """By how much each kind of number moves from one repetition to the next."""
+    """Returns the shift of each kind of number from one repetition to the next."""
     spans = [(float(one["ts"]), float(one.get("dur", 0))) for one in events if one.get("ph") == "X"]
     steps = [int(step) for one in events for step in _STEP.findall(str(one.get("name")))]
     numbers = [each.get(key) for one in events for each in (one, one.get("args") or {}) for key in _IDS]
@@ -57,9 +57,9 @@ def _moves(events: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _repetitions(pieces: list[str], moves: dict[str, int], times: int) -> Any:
-    """The body of the list, time and again. `pieces` is text, key, colon, number, text, key, ..."""
+    """Yields the body of the list repeatedly. `pieces` is text, key, colon, number, text, key, ..."""
     numbers = [int(number) for number in pieces[3::4]]
-    # An id of 0 means that there is no link, and that must stay so.
+    # An id of 0 means that there is no link, so it stays 0.
     unlinked = {f'"{key}"' for key in _IDS}
     keyed = zip(pieces[1::4], numbers, strict=True)
     steps = [0 if number == 0 and key in unlinked else moves[key] for key, number in keyed]

@@ -44,7 +44,7 @@ VIEWS = {
     "tables": "section.sortable table",
     "roofline": "#panel section",
     "ranks": "section.ranks table",
-    "live": "section.live",
+    "live": "section.telemetry",
 }
 START_SECONDS, END_SECONDS = 60, 10
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
@@ -274,7 +274,7 @@ def watched(visit: Callable[..., Visit], staged_board: str) -> Callable[[dict[st
         address = quote(f"watched/{EVENTS}", safe="") + "&p.tb_bottleneck.view=live"
         viewport = {"width": 1200, "height": 1400}
         seen = visit(staged_board, address, before=made_up, fresh=fresh, viewport=viewport)
-        expect(seen.frame.locator("section.live")).to_be_visible(timeout=PATIENCE)
+        expect(seen.frame.locator("section.telemetry")).to_be_visible(timeout=PATIENCE)
         return seen
 
     return open_live

@@ -57,7 +57,7 @@ def _open(
     frame.wait_for_selector("article .panel", timeout=PATIENCE)
     while "analysed" in frame.locator("nav.runs .count").inner_text():
         page.wait_for_timeout(500)
-    frame.wait_for_function("!document.querySelector('.awaited')", timeout=PATIENCE)
+    frame.wait_for_function("!document.querySelector('.request')", timeout=PATIENCE)
     return page, frame
 
 
@@ -99,7 +99,7 @@ def _compared(browser: Browser, _: str) -> bytes:
         address = start_tensorboard(stack, "--logdir", str(on_two_devices(Path(scratch))))
         with_a = f"&p.tb_bottleneck.with={quote(f'a100/{NAME}', safe='')}"
         page, frame = _open(browser, address, f"compare{with_a}", "h200", size=(1280, 1480))
-        frame.wait_for_selector("section.promised", timeout=PATIENCE)
+        frame.wait_for_selector("section.expected", timeout=PATIENCE)
         return _taken(page)
 
 
@@ -135,7 +135,7 @@ PICTURES = {
     "telemetry": _plain("live", "watched", source=EVENTS),
     "over_time": _plain("diagnosis", "watched", source=EVENTS),
     "compare": _compared,
-    "series": _in_rows(f"compare{_row(*_SWEEP)}", "sweep/w1", (1280, 1370), ".row-of-runs svg"),
+    "series": _in_rows(f"compare{_row(*_SWEEP)}", "sweep/w1", (1280, 1370), ".series-points svg"),
     "what_if": _in_rows(f"whatif{_SUPPOSED}", "sweep/w1", (1280, 1400), "section.waterfall"),
     "narrow": _plain("diagnosis", "starved", size=NARROW),
 }

@@ -77,7 +77,7 @@ def test_names_that_mean_harm_are_text_in_every_view(look):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(drawn_once).first).to_be_visible(timeout=PATIENCE)
         if name == "Timeline":
-            seen.frame.locator("details.seen summary").click()
+            seen.frame.locator("details.visible-blocks summary").click()
         expect(seen.frame.locator("body")).to_contain_text("onerror", timeout=PATIENCE)
         assert seen.frame.locator("img").count() == 0
     assert seen.errors == []
@@ -124,9 +124,9 @@ def test_a_view_whose_server_is_gone_says_so_and_comes_back(look):
     seen = look("diagnosis")
     seen.page.route("**/tables?*", lambda route: route.abort())
     seen.frame.get_by_role("tab", name="What ran").click()
-    expect(seen.frame.get_by_role("button", name="Ask again")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.get_by_role("button", name="Try again")).to_be_visible(timeout=PATIENCE)
     seen.page.unroute("**/tables?*")
-    seen.frame.get_by_role("button", name="Ask again").click()
+    seen.frame.get_by_role("button", name="Try again").click()
     expect(seen.frame.locator("section.sortable table").first).to_be_visible(timeout=PATIENCE)
 
 

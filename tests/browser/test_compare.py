@@ -93,7 +93,7 @@ def test_the_waterfall_is_a_table_whose_changes_lead_from_a_to_b(compare):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: the loader's six columns go, and three of waiting for workers come."""
     seen = compare("fed", "starved")
     told = rows(seen, "waterfall")
-    assert told[0][0] == "All of A"
+    assert told[0][0] == "A in total"
     assert told[0][2] == "12.0\u00a0ms"
     assert told[1][0] == "Waiting for data"
     assert told[1][4].startswith("\u2212")
@@ -117,26 +117,26 @@ def test_a_cause_that_is_gone_leads_to_its_card_in_the_other_diagnosis(compare):
     assert "run=starved" in seen.page.url
 
 
-def test_another_device_is_held_to_its_promise(compare):
+def test_another_device_is_compared_with_its_expected_time(compare):
     seen = compare("h200", "v100")
-    promised = seen.frame.locator("section.promised")
-    expect(promised).to_contain_text("The whole step, expected")
-    first = rows(seen, "promised")[0]
+    expected = seen.frame.locator("section.expected")
+    expect(expected).to_contain_text("Whole step, expected")
+    first = rows(seen, "expected")[0]
     assert first[0] == "Compute"
     assert first[2].endswith("\u00d7")
-    between = promised.locator(".between > li").first
-    expect(between).to_contain_text("Batches are made in the training process")
-    expect(between.locator(".figure")).to_contain_text("+")
+    shortfall = expected.locator(".shortfall > li").first
+    expect(shortfall).to_contain_text("Batches are created in the training process")
+    expect(shortfall.locator(".figure")).to_contain_text("+")
 
 
-def test_no_promise_is_shown_for_one_device(compare):
-    assert compare("fed", "starved").frame.locator("section.promised").count() == 0
+def test_no_expected_time_is_shown_for_one_device(compare):
+    assert compare("fed", "starved").frame.locator("section.expected").count() == 0
 
 
-def test_a_side_without_a_verdict_is_named_with_what_mends_it(compare):
+def test_a_run_without_a_verdict_is_named_with_its_fix(compare):
     seen = compare("fed", "tiny")
-    expect(seen.frame.locator("h2.answer")).to_have_text("A gives no verdict, so there is nothing to compare.")
-    expect(seen.frame.locator(".refused pre").first).to_be_visible()
+    expect(seen.frame.locator("h2.answer")).to_have_text("A has no verdict, so there is nothing to compare.")
+    expect(seen.frame.locator(".not-comparable pre").first).to_be_visible()
     assert seen.frame.locator(".waterfall").count() == 0
 
 
@@ -166,10 +166,10 @@ def test_a_server_that_fails_is_told_and_asked_again(compare):
     seen = compare("fed")
     seen.page.route("**/compare?*", lambda route: route.fulfill(status=500, content_type="text/plain", body="Broken."))
     seen.frame.locator(".candidate", has_text="starved").click()
-    expect(seen.frame.locator(".awaited")).to_contain_text("Broken.", timeout=PATIENCE)
+    expect(seen.frame.locator(".request")).to_contain_text("Broken.", timeout=PATIENCE)
     expect(seen.frame.get_by_role("button", name="Choose another")).to_be_visible()
     seen.page.unroute("**/compare?*")
-    seen.frame.get_by_role("button", name="Ask again").click()
+    seen.frame.get_by_role("button", name="Try again").click()
     expect(seen.frame.locator("h2.answer")).to_be_visible(timeout=PATIENCE)
 
 

@@ -6,30 +6,30 @@ from tests.browser.conftest import PATIENCE, extent
 from tests.browser.stage import EVENTS, telemetry
 
 
-def test_telemetry_is_drawn_with_its_stretches_and_follows(watched):
+def test_telemetry_is_drawn_with_its_phases_and_follows(watched):
     seen = watched(telemetry())
-    words = seen.frame.locator("section.live").inner_text()
-    for expected in ("Step time", "Power", "held down by the power limit", "Waiting for data", "PCIe", "Live"):
+    words = seen.frame.locator("section.telemetry").inner_text()
+    for expected in ("Step time", "Power", "throttled by the power limit", "Waiting for data", "PCIe", "Live"):
         assert expected in words
     assert seen.frame.locator(".chart canvas").count() == 6
-    seen.frame.locator("section.live > details summary").click()
-    expect(seen.frame.locator(".losses")).to_contain_text("Hopper")
+    seen.frame.locator("section.telemetry > details summary").click()
+    expect(seen.frame.locator(".data-loss")).to_contain_text("Hopper")
     with seen.page.expect_request("**/telemetry?*since=*"):
         pass  # only what was added is asked for
     assert seen.errors == []
 
 
-def test_a_stretch_of_the_run_leads_to_its_readings_in_detail(look):
-    """healthy, starved, healthy, held down by the power limit: the second one is where the time was lost."""
+def test_a_phase_of_the_run_leads_to_its_telemetry_in_detail(look):
+    """healthy, starved, healthy, throttled by the power limit: the second one is where the time was lost."""
     seen = look("diagnosis", run="watched", source=EVENTS)
-    stretches = seen.frame.locator("section.stretches")
-    expect(stretches).to_contain_text("Waiting for data", timeout=PATIENCE)
-    assert stretches.locator("tbody tr").count() >= 3
-    lost = stretches.locator("tbody tr", has_text="Critical")
+    phases = seen.frame.locator("section.phases")
+    expect(phases).to_contain_text("Waiting for data", timeout=PATIENCE)
+    assert phases.locator("tbody tr").count() >= 3
+    lost = phases.locator("tbody tr", has_text="Critical")
     assert lost.locator("th").inner_text().startswith(("4:", "5:"))
     with seen.page.expect_request("**/telemetry?*&until=*"):
         lost.locator("button").click()
-    expect(seen.frame.locator("section.live")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.locator("section.telemetry")).to_be_visible(timeout=PATIENCE)
     assert seen.frame.get_by_role("tab", selected=True).inner_text() == "Telemetry"
     shown = extent(seen)
     seen.page.wait_for_function("location.hash.includes('p.tb_bottleneck.at=')")

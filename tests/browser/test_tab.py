@@ -39,7 +39,7 @@ def test_a_recorded_run_is_answered_with_verdict_account_and_cure(recorded_board
     expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
     words = seen.text()
     assert "Waiting for data" in words
-    assert "Batches are made in the training process" in words
+    assert "Batches are created in the training process" in words
     assert "num_workers" in words
     shares = seen.frame.locator("section.account table td.figure").all_inner_texts()
     assert shares
@@ -129,7 +129,7 @@ def test_an_empty_logdir_says_what_is_looked_for(tmp_path, board, visit):
 
 
 def test_files_that_are_no_traces_say_why_and_spoil_no_other(staged_board, visit):
-    for run, words in (("bad", "traceEvents"), ("short", "too little to judge")):
+    for run, words in (("bad", "traceEvents"), ("short", "not enough data for a verdict")):
         seen = visit(staged_board, quote(f"{run}/{NAME}", safe=""))
         expect(seen.frame.locator("body")).to_contain_text(words, timeout=PATIENCE)
         assert "Why there is no verdict" in seen.frame.locator("#panel > :first-child").inner_text()

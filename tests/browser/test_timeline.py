@@ -38,10 +38,10 @@ def test_the_timeline_is_walked_by_keyboard_alone(look):
     assert extent(seen) != before
     seen.page.keyboard.press("0")
     assert extent(seen) != before
-    seen.frame.locator("details.seen summary").focus()
+    seen.frame.locator("details.visible-blocks summary").focus()
     seen.page.keyboard.press("Enter")
-    words = seen.frame.locator("details.seen table").inner_text()
-    assert "Who owns the time" in words
+    words = seen.frame.locator("details.visible-blocks table").inner_text()
+    assert "Owner of the time" in words
     assert "Waiting for data" in words
 
 
@@ -64,10 +64,10 @@ def test_pointing_names_what_is_there_and_dragging_moves(look):
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     seen.page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 38)
-    expect(seen.frame.locator(".tip")).to_contain_text("Step")
+    expect(seen.frame.locator(".tooltip")).to_contain_text("Step")
     seen.page.mouse.down()
     seen.page.mouse.up()
-    expect(seen.frame.locator(".about .whole-name")).to_contain_text("Step")
+    expect(seen.frame.locator(".selected-block .full-name")).to_contain_text("Step")
     before = extent(seen)
     seen.page.mouse.down()
     seen.page.mouse.move(box["x"] + box["width"] / 3 - 120, box["y"] + 38, steps=5)
@@ -126,4 +126,4 @@ def test_without_a_connection_perfetto_is_explained(look):
         seen.frame.get_by_role("button", name="Open in Perfetto").click()
     seen.page.wait_for_timeout(500)
     seen.page.clock.run_for(25_000)
-    expect(seen.frame.locator(".controls .said")).to_contain_text("download the slice", timeout=30_000)
+    expect(seen.frame.locator(".controls .message")).to_contain_text("download the slice", timeout=30_000)

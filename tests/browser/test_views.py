@@ -34,7 +34,7 @@ def test_waits_are_listed_by_their_place(look):
     waits = seen.frame.locator("section.sortable").filter(
         has=seen.frame.get_by_role("heading", name="Waits for the device")
     )
-    expect(waits.locator("tbody tr").first).to_contain_text("a value to come to the host")
+    expect(waits.locator("tbody tr").first).to_contain_text("a value from the device")
 
 
 def test_each_step_has_its_account_and_leads_to_the_timeline(look):
@@ -83,7 +83,7 @@ def test_ranks_stand_side_by_side_and_are_one_click_away(look):
     rows = seen.frame.locator("section.ranks tbody tr")
     expect(rows).to_have_count(3, timeout=PATIENCE)
     expect(seen.frame.locator(".straggler")).to_have_count(1)
-    expect(rows.nth(1)).to_contain_text("the others wait for it")
+    expect(rows.nth(1)).to_contain_text("the other ranks wait for it")
     rows.nth(1).locator("button").click()
     expect(seen.frame.locator(".headline .path")).to_contain_text("rank1", timeout=PATIENCE)
 

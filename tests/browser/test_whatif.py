@@ -67,12 +67,12 @@ def chooser(rows_board: str, visit: Open) -> Visit:
 
 
 def box(seen: Visit, run: str) -> Locator:
-    return seen.frame.locator(f"input[aria-label^='Take {run} ']")
+    return seen.frame.locator(f"input[aria-label^='Select {run} ']")
 
 
 def cells(seen: Visit, column: str) -> list[str]:
     """A column of the table, by the class of its cells or `th`."""
-    return seen.frame.locator(f".of-series tbody tr:not(.turn) > {column}").all_inner_texts()
+    return seen.frame.locator(f".of-series tbody tr:not(.regression) > {column}").all_inner_texts()
 
 
 # --- in a row ---
@@ -82,8 +82,8 @@ def test_recordings_are_taken_by_keyboard_and_the_address_brings_the_row_back(ch
     for run in reversed(SWEEP[1:]):
         box(chooser, run).focus()
         box(chooser, run).press("Space")
-    expect(chooser.frame.locator(".basket")).to_contain_text("4 recordings with this one.")
-    chooser.frame.get_by_role("button", name="Lay in a row").press("Enter")
+    expect(chooser.frame.locator(".selection")).to_contain_text("4 recordings with this one.")
+    chooser.frame.get_by_role("button", name="Compare as a series").press("Enter")
     expect(chooser.frame.locator(".series h2.answer")).to_contain_text("workers from 1 to 8", timeout=PATIENCE)
     fragment = urlsplit(chooser.page.url).fragment
     again = visit(rows_board, fragment.partition("p.tb_bottleneck.run=")[2])
@@ -92,37 +92,37 @@ def test_recordings_are_taken_by_keyboard_and_the_address_brings_the_row_back(ch
 
 def test_one_recording_makes_no_row_and_the_filter_takes_many_at_once(chooser):
     box(chooser, "sweep/w2").check()
-    expect(chooser.frame.locator(".basket")).to_contain_text("One more makes a row")
-    assert chooser.frame.get_by_role("button", name="Lay in a row").count() == 0
+    expect(chooser.frame.locator(".selection")).to_contain_text("Select one more for a series")
+    assert chooser.frame.get_by_role("button", name="Compare as a series").count() == 0
     chooser.frame.locator("input[type=search]").nth(-1).fill("nights")
-    chooser.frame.get_by_role("button", name="Take all 5").click()
-    expect(chooser.frame.locator(".basket")).to_contain_text("7 recordings with this one.")
+    chooser.frame.get_by_role("button", name="Select all 5").click()
+    expect(chooser.frame.locator(".selection")).to_contain_text("7 recordings with this one.")
 
 
 def test_a_sweep_is_a_curve_with_its_knee_and_a_table_of_the_same(row):
     """With 1 worker a batch takes three times as long as the step, with 2 one and a half times, with 4 less than it."""
     seen = row(*SWEEP[::-1])
-    drawing = seen.frame.locator(".row-of-runs svg[role=img]")
+    drawing = seen.frame.locator(".series-points svg[role=img]")
     assert "knee at 4" in str(drawing.get_attribute("aria-label"))
     assert drawing.locator(".knee text").inner_html() == "knee: 4"
     assert drawing.locator("text.value").all_text_contents() == ["1", "2", "4", "8"]
     assert drawing.locator("path.point").count() == len(SWEEP)
     assert "Waiting for data" in drawing.locator("text.regime").all_text_contents()
     assert [text.split()[0] for text in cells(seen, "th")] == ["1", "2", "4", "8"]
-    assert cells(seen, ".faster")[0] == ""
-    assert 1.8 < float(cells(seen, ".faster")[1].rstrip("\u00d7")) < 2.1
-    expect(seen.frame.locator(".outcome-of-both")).to_contain_text("The knee is at 4")
+    assert cells(seen, ".speed")[0] == ""
+    assert 1.8 < float(cells(seen, ".speed")[1].rstrip("\u00d7")) < 2.1
+    expect(seen.frame.locator(".result")).to_contain_text("The knee is at 4")
     assert seen.errors == []
 
 
 def test_a_history_marks_the_run_since_which_it_is_slower(row):
     seen = row(*HISTORY)
-    assert seen.frame.locator(".row-of-runs svg[role=img]").count() == 0
+    assert seen.frame.locator(".series-points svg[role=img]").count() == 0
     runs = seen.frame.locator(".of-series tbody tr").all_inner_texts()
-    turn = next(place for place, text in enumerate(runs) if "Slower from here on" in text)
-    assert turn == FIRST_BAD_NIGHT
-    assert "Copies between host and device grew most" in runs[turn]
-    assert f"night{FIRST_BAD_NIGHT + 8}" in runs[turn + 1]
+    regression = next(place for place, text in enumerate(runs) if "Slower from here on" in text)
+    assert regression == FIRST_BAD_NIGHT
+    assert "Copies between host and device grew most" in runs[regression]
+    assert f"night{FIRST_BAD_NIGHT + 8}" in runs[regression + 1]
     assert seen.frame.locator(".of-series .stacked").count() == len(HISTORY)
 
 
@@ -130,12 +130,12 @@ def test_the_order_of_a_history_is_reversed(row):
     seen = row(*HISTORY)
     seen.frame.get_by_role("button", name="Reverse the order").click()
     expect(seen.frame.locator(".of-series tbody th").first).to_contain_text("night12", timeout=PATIENCE)
-    assert seen.frame.locator("tr.turn").count() == 0
+    assert seen.frame.locator("tr.regression").count() == 0
 
 
 def test_two_devices_are_settings_with_bars(row):
     seen = row("h200", "a100")
-    expect(seen.frame.locator(".row-of-runs h2")).to_contain_text("by device, the longest first")
+    expect(seen.frame.locator(".series-points h2")).to_contain_text("by device, longest first")
     assert {text.splitlines()[0] for text in cells(seen, "th")} == {"NVIDIA A100-SXM4-40GB", "NVIDIA H200"}
     assert seen.frame.locator(".of-series .stacked").count() == len(ROWS["devices"])
     expect(seen.frame.locator(".series h2.answer")).to_contain_text("noise")
@@ -143,7 +143,7 @@ def test_two_devices_are_settings_with_bars(row):
 
 def test_what_does_other_work_is_a_plain_table_that_says_why(row):
     seen = row(*ROWS["apart"])
-    assert seen.frame.locator(".row-of-runs svg, .stacked, .faster").count() == 0
+    assert seen.frame.locator(".series-points svg, .stacked, .speed").count() == 0
     expect(seen.frame.locator(".notes h2")).to_have_text("Why there is no curve")
     expect(seen.frame.locator(".notes")).to_contain_text("hardly does the same work")
 
@@ -160,7 +160,7 @@ def test_two_that_are_compared_become_three(chooser):
     chooser.frame.get_by_role("button", name="Add a third").click()
     expect(box(chooser, "sweep/w2")).to_be_checked()
     box(chooser, "sweep/w4").check()
-    chooser.frame.get_by_role("button", name="Lay in a row").click()
+    chooser.frame.get_by_role("button", name="Compare as a series").click()
     expect(chooser.frame.locator(".series h2.answer")).to_contain_text("workers from 1 to 4", timeout=PATIENCE)
     chooser.frame.get_by_role("button", name="Choose others").click()
     expect(box(chooser, "sweep/w4")).to_be_checked()
@@ -206,10 +206,10 @@ def test_from_the_diagnosis_a_device_is_named_by_keyboard_and_the_address_brings
     assert again.frame.get_by_label("Device", exact=True).input_value() == "h200"
 
 
-def test_a_faster_device_is_wasted_on_a_loader_and_the_first_thing_to_mend_leads_to_its_card(suppose):
-    seen = suppose("sweep/w1", "device=H200 SXM", ".mend-first li")
-    first = seen.frame.locator(".mend-first li").first
-    expect(first).to_contain_text("of the step then")
+def test_a_faster_device_is_wasted_on_a_loader_and_the_first_fix_leads_to_its_card(suppose):
+    seen = suppose("sweep/w1", "device=H200 SXM", ".fix-first li")
+    first = seen.frame.locator(".fix-first li").first
+    expect(first).to_contain_text("of the step after the change")
     first.locator("button").click()
     expect(seen.frame.locator("[data-cause='too_few_workers']")).to_be_focused(timeout=PATIENCE)
 
@@ -218,7 +218,7 @@ def test_more_workers_are_a_waterfall_from_now_to_then(suppose):
     seen = suppose("sweep/w1", "workers=4", "section.waterfall")
     expect(seen.frame.locator(".badge.tone-good")).to_contain_text("as fast")
     told = [row.locator("th, td").all_inner_texts() for row in seen.frame.locator(".waterfall tbody tr").all()]
-    assert (told[0][0], told[-1][0]) == ("As it is now", "As it would be")
+    assert (told[0][0], told[-1][0]) == ("Now in total", "After in total")
     assert told[1][0] == "Waiting for data"
     assert told[1][4].startswith("\u2212")
     expect(seen.frame.locator(".notes").first).to_contain_text("a tenth slower")
@@ -239,13 +239,13 @@ def test_several_things_are_changed_at_once_and_cleared(suppose):
 
 def test_what_cannot_be_predicted_is_a_sentence(suppose):
     seen = suppose("sweep/w8", "workers=16", ".what-if h2.answer")
-    expect(seen.frame.locator(".what-if h2.answer")).to_contain_text("Nothing can be predicted:")
+    expect(seen.frame.locator(".what-if h2.answer")).to_contain_text("No prediction:")
     assert seen.frame.locator(".what-if .waterfall, .what-if .facts").count() == 0
 
 
 def test_a_device_that_nobody_knows_is_answered_with_near_names(suppose):
-    seen = suppose("sweep/w8", "device=RTX 40900", ".awaited button")
-    expect(seen.frame.locator(".awaited")).to_contain_text("did you mean")
+    seen = suppose("sweep/w8", "device=RTX 40900", ".request button")
+    expect(seen.frame.locator(".request")).to_contain_text("did you mean")
 
 
 def test_progress_is_shown_and_another_question_takes_the_place_of_one_that_is_not_answered(suppose):
@@ -257,8 +257,8 @@ def test_progress_is_shown_and_another_question_takes_the_place_of_one_that_is_n
     def prepare(page: Page) -> None:
         page.route("**/what_if?*", never_done)
 
-    seen = suppose("sweep/w8", "device=H100 SXM", ".awaited progress[value]", before=prepare)
-    assert seen.frame.locator(".awaited progress").get_attribute("value") == "0.4"
+    seen = suppose("sweep/w8", "device=H100 SXM", ".request progress[value]", before=prepare)
+    assert seen.frame.locator(".request progress").get_attribute("value") == "0.4"
     seen.frame.get_by_label("Device", exact=True).fill("H200 SXM")
     seen.frame.get_by_label("Device", exact=True).press("Enter")
     expect(seen.frame.locator(".what-if h2.answer")).to_contain_text("H200", timeout=PATIENCE)
@@ -280,7 +280,7 @@ def test_a_prediction_is_copied_as_markdown(suppose):
 SUPPOSED = {
     "form": ("", ".what-if form"),
     "answer": ("device=H200&workers=4", "section.waterfall"),
-    "unknown": ("device=RTX 40900", ".awaited button"),
+    "unknown": ("device=RTX 40900", ".request button"),
 }
 
 
@@ -310,7 +310,7 @@ def test_nothing_scrolls_sideways(opened):
 
 
 def test_names_that_mean_harm_are_text(row, suppose, rows_board):
-    harmful = suppose("sweep/w1", f"device={quote(HOSTILE)}", ".awaited button", fresh=True)
+    harmful = suppose("sweep/w1", f"device={quote(HOSTILE)}", ".request button", fresh=True)
     for seen in (row(*ROWS["apart"], fresh=True), harmful):
         assert HOSTILE[:20] in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0

@@ -1,4 +1,4 @@
-"""The command: figures for people, one object for programs, kept for later runs."""
+"""Tests of `tb-bottleneck calibrate`: text, JSON, and results that are stored for later runs."""
 
 import json
 from pathlib import Path
@@ -14,11 +14,11 @@ from tb_bottleneck.tools.calibration import Calibration
 
 @pytest.fixture(autouse=True)
 def measured(monkeypatch: pytest.MonkeyPatch) -> Calibration:
-    found = Calibration("NVIDIA H200", "570.86.15", {"bf16_flops": 7.9e14, "fp32_flops": 9e11, "launch_ns": 4100.0})
-    found.figures["copy_bytes_per_s"] = 4.1e12
-    found.left_out["tf32_flops"] = "this device has no TF32"
-    monkeypatch.setattr(calibration, "calibrate", lambda device, progress: found)
-    return found
+    result = Calibration("NVIDIA H200", "570.86.15", {"bf16_flops": 7.9e14, "fp32_flops": 9e11, "launch_ns": 4100.0})
+    result.figures["copy_bytes_per_s"] = 4.1e12
+    result.left_out["tf32_flops"] = "this device has no TF32"
+    monkeypatch.setattr(calibration, "calibrate", lambda device, progress: result)
+    return result
 
 
 def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +32,7 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "4100.0 GB/s",
         "not measured: this device has no TF32",
     ]
-    assert lines[6].startswith("Kept in ")
+    assert lines[6].startswith("Stored in ")
 
 
 def test_for_programs_and_for_later_runs(measured: Calibration, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,10 +54,10 @@ def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
     assert main(["calibrate", "--json"]) == 1
     out, err = capsys.readouterr()
     assert json.loads(out)["device"] == "NVIDIA H200"
-    assert "could not be kept" in err
+    assert "could not be stored" in err
 
 
 def test_a_cache_that_is_off_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, "off")
     assert main(["calibrate"]) == 0
-    assert "Not kept" in capsys.readouterr().out
+    assert "Not stored" in capsys.readouterr().out

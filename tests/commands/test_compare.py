@@ -1,4 +1,4 @@
-"""`tb-bottleneck compare`: text, JSON by the contract, a row of runs, and the gate with its exit status."""
+"""Tests of `tb-bottleneck compare`: text, JSON, a series of runs, and the gate with its exit status."""
 
 import json
 
@@ -26,16 +26,16 @@ def test_two_directories_are_two_runs(runs, capsys):
 
 def test_the_json_is_one_object(runs, capsys):
     assert main(["compare", *runs, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["speedup"] == pytest.approx(10 / 6, rel=0.01)
-    assert (told["a"], told["b"]) == runs
+    comparison = json.loads(capsys.readouterr().out)
+    assert comparison["speedup"] == pytest.approx(10 / 6, rel=0.01)
+    assert (comparison["a"], comparison["b"]) == runs
 
 
 def test_three_runs_are_a_series(runs, capsys):
     assert main(["compare", runs[0], *runs, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["kind"] == "settings"
-    assert [len(point["runs"]) for point in told["points"]] == [2, 1], "the same run twice is a repeat"
+    series = json.loads(capsys.readouterr().out)
+    assert series["kind"] == "settings"
+    assert [len(point["runs"]) for point in series["points"]] == [2, 1], "the same run twice is a repeat"
 
 
 def test_the_gate_opens_for_a_faster_run_and_not_for_a_slower_one(runs, capsys):

@@ -1,4 +1,4 @@
-"""`tb-bottleneck diagnose` on one small recording: what it does not need takes most of the time, so it stays away."""
+"""Tests that `tb-bottleneck diagnose` of a small recording imports nothing that it does not need."""
 
 import json
 import os
@@ -16,7 +16,7 @@ print(*sorted(sys.modules), file=sys.stderr)
 print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else threading.active_count())
 sys.exit(status)
 """
-# A trace from a file, to text, without a cache: none of these has a part in it.
+# The diagnosis of a trace file to text, without a cache, needs none of these.
 NEEDLESS = {
     "google.protobuf.json_format",
     "platformdirs",
@@ -34,26 +34,26 @@ NEEDLESS = {
 }
 
 
-def said(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def diagnosed(*arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     command = [sys.executable, "-c", SCRIPT, "diagnose", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
 
 
 def test_a_small_trace_is_judged_with_what_it_needs(tmp_path):
-    """The start of Python aside, half of the time went into modules that judged nothing."""
-    done = said("--no-cache", recorded(tmp_path, RUN))
+    """Half of the time, apart from the start of Python, was spent on the import of unused modules."""
+    done = diagnosed("--no-cache", recorded(tmp_path, RUN))
     assert "The GPU waits for" in done.stdout
     assert not NEEDLESS & set(done.stderr.split())
 
 
 def test_no_thread_is_started_for_matrices_that_are_never_multiplied(tmp_path):
-    """numpy's BLAS keeps a thread per core that spins while it waits for work: 0.1 s of the processors."""
-    assert said("--no-cache", recorded(tmp_path, RUN)).stdout.splitlines()[-1] == "1"
+    """numpy's BLAS has a thread per core that spins while it waits for work: 0.1 s of CPU time."""
+    assert diagnosed("--no-cache", recorded(tmp_path, RUN)).stdout.splitlines()[-1] == "1"
 
 
 def test_what_is_asked_for_is_there_all_the_same(tmp_path):
     path = recorded(tmp_path, RUN)
-    done = said("--no-cache", "--json", "--write", "--fail-over", "input=99%", path, path)
+    done = diagnosed("--no-cache", "--json", "--write", "--fail-over", "input=99%", path, path)
     assert len(json.loads(done.stdout.rsplit("\n", 2)[0])["reports"]) == 2
     assert os.path.exists(f"{path}.bottlenecks.json")

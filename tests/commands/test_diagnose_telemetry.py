@@ -1,4 +1,4 @@
-"""`diagnose` of a logdir with telemetry: its report stands beside those of traces, and they hear of each other."""
+"""Tests of `diagnose` with telemetry: its report is printed beside those of traces, and they refer to each other."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`tb-bottleneck diagnose --fail-over`: a budget for CI, with exit status 1 and a sentence."""
+"""Tests of `tb-bottleneck diagnose --fail-over`, a budget for CI with exit status 1 and a sentence."""
 
 import json
 
@@ -24,9 +24,9 @@ def test_the_report_is_printed_all_the_same(tmp_path, capsys):
 
 def test_a_regime_that_is_none_is_2(tmp_path, capsys):
     assert main(["diagnose", recorded(tmp_path, STARVED), "--fail-over", "loader=0.1"]) == 2
-    assert "is no regime" in capsys.readouterr().err
+    assert "is not a regime" in capsys.readouterr().err
 
 
-def test_a_gate_that_sees_nothing_does_not_open(tmp_path, capsys):
-    assert main(["diagnose", str(tmp_path), "--fail-over", "input=0.1"]) == 1
+def test_a_gate_without_a_recording_fails(tmp_path, capsys):
+    assert main(["diagnose", str(tmp_path), "--fail-over", "input=0.1"]) == 2
     assert "no recording was found" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The progress bar: drawn where a person is watching, and not even imported where nobody is."""
+"""Tests of the progress bar: drawn on a terminal, and otherwise not even imported."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ def test_where_nobody_watches_nothing_is_drawn_nor_imported():
         "with progress_bar() as begin: begin('one')(1, 2)\n"
         "print('rich' in sys.modules)"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (said.stdout, said.stderr) == ("False\n", "")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_a_person_sees_one_line_at_a_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -29,6 +29,6 @@ def test_a_person_sees_one_line_at_a_time(monkeypatch: pytest.MonkeyPatch, capsy
         begin("[bold]first.json")(1, 2)
         begin("second.json")(2, 2)
     for drawing in set(threading.enumerate()) - before:
-        drawing.join()  # rich tells its thread to end, and does not wait
+        drawing.join()  # rich does not wait for its thread to end
     drawn = capsys.readouterr().err
     assert "second.json" in drawn

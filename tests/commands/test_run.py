@@ -1,4 +1,4 @@
-"""`tb-bottleneck run`: what is refused before anything begins, and that the program's own end stays its own."""
+"""Tests of `tb-bottleneck run`: refused arguments, and that the program ends as it does without us."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def ran(folder: Path, *words: str, python: tuple[str, ...] = ()) -> "subprocess.
 
 @pytest.mark.parametrize("error", ["BrokenPipeError(32, 'Broken pipe')", "KeyboardInterrupt()"])
 def test_an_error_that_means_something_to_us_is_still_the_programs_own(tmp_path: Path, error: str) -> None:
-    """A training whose worker had died ended with a broken pipe, which was taken for `| head`: status 0, no word."""
+    """A broken pipe of a training with a dead worker was mistaken for that of `| head`: status 0 and no message."""
     (tmp_path / "train.py").write_text(f"raise {error}\n")
     done = ran(tmp_path, "train.py")
     assert done.returncode not in (0, 2)

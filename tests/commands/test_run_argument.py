@@ -1,4 +1,4 @@
-"""What a path given to a command stands for: a file, or a directory that holds one run."""
+"""Tests of the argument RUN: a file, or a directory that holds one run."""
 
 import os
 
@@ -39,8 +39,8 @@ def test_a_directory_without_a_trace_says_what_was_looked_for(tmp_path):
 def test_telemetry_alone_is_said_to_be_no_trace(tmp_path, monkeypatch):
     events = tmp_path / "events.out.tfevents.1.2.0"
     events.write_bytes(b"")
-    found = Listing((Recording(str(events), ".", events.name, 0, 0),), ())
-    monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: found)
+    listing = Listing((Recording(str(events), ".", events.name, 0, 0),), ())
+    monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: listing)
     with pytest.raises(NotFound, match="its telemetry alone cannot be replayed"):
         recordings_of(str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""Every command's help teaches: it fits the terminal, shows examples, and says what is taken where nothing is given."""
+"""Tests of the help of every command: width, examples, and messages about invalid values."""
 
 import argparse
 
@@ -34,17 +34,19 @@ def test_prose_is_as_wide_as_the_terminal(name: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["sweep-loader", "m:f", "--workers", "few"], "'few': give whole numbers from 0 to 1024"),
-        (["sweep-loader", "m:f", "--prefetch", "0"], "'0': give whole numbers from 1"),
-        (["sweep-loader", "m:f", "--seconds-per-setting", "long"], "'long' is no time: give seconds"),
-        (["what-if", "run", "--workers", "-3"], "'-3': give a whole number from 1"),
+        (["sweep-loader", "m:f", "--workers", "few"], "'few': must be whole numbers from 0 to 1024"),
+        (["sweep-loader", "m:f", "--prefetch", "0"], "'0': must be whole numbers from 1"),
+        (["sweep-loader", "m:f", "--seconds-per-setting", "long"], "'long' must be a number of seconds"),
+        (["what-if", "run", "--workers", "-3"], "'-3': must be a whole number from 1"),
     ],
 )
-def test_a_wrong_number_is_told_what_is_taken(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """It was told the name of a function of ours: "invalid _counts value"."""
+def test_a_wrong_number_is_answered_with_the_range(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message was "invalid _counts value", with the name of an internal function."""
     with pytest.raises(SystemExit) as exit_:
         _parser().parse_args(words)
     assert exit_.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command, over real small datasets: a table and a line to use, one object for programs, one line for a mistake."""
+"""Tests of `tb-bottleneck sweep-loader` with small real datasets: table, JSON, and one line for a mistake."""
 
 import json
 
@@ -25,13 +25,13 @@ def test_a_dataset_that_waits_is_told_more_workers(capsys: pytest.CaptureFixture
 
 def test_one_object_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("arguments", "--workers", "0,2", "--prefetch", "2", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == 1
-    rows = [(one["num_workers"], one["prefetch_factor"], one["yours"]) for one in found["settings"]]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["schema"] == 1
+    rows = [(row["num_workers"], row["prefetch_factor"], row["yours"]) for row in answer["settings"]]
     assert rows == [(0, None, False), (1, 2, True), (2, 2, False)], "the user's own setting is measured too"
-    assert all(one["samples_per_s"] > 0 and one["noise"] >= 0 for one in found["settings"])
-    assert found["use"]["num_workers"] in (1, 2)
-    assert f"num_workers={found['use']['num_workers']}" in found["code"]
+    assert all(row["samples_per_s"] > 0 and row["noise"] >= 0 for row in answer["settings"])
+    assert answer["use"]["num_workers"] in (1, 2)
+    assert f"num_workers={answer['use']['num_workers']}" in answer["code"]
 
 
 def test_a_dataset_that_breaks_fails_setting_by_setting(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,9 +45,9 @@ def test_a_dataset_that_breaks_fails_setting_by_setting(capsys: pytest.CaptureFi
 
 def test_a_dataset_that_cannot_be_sent_still_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("cannot_be_sent", "--workers", "0,1", "--prefetch", "2", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["use"]["num_workers"] == 0
-    assert "pickle" in found["settings"][1]["failed"]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["use"]["num_workers"] == 0
+    assert "pickle" in answer["settings"][1]["failed"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`tb-bottleneck what-if`: a prediction as text and as JSON, and what to say instead of an unknown device."""
+"""Tests of `tb-bottleneck what-if`: a prediction as text and as JSON, and the message about an unknown device."""
 
 import json
 
@@ -16,9 +16,9 @@ def test_a_device(tmp_path, capsys):
 
 def test_the_json_is_one_object(tmp_path, capsys):
     assert main(["what-if", recorded(tmp_path, DRAWING), "--device", "h200", "--workers", "4", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["after"]["low"] <= told["after"]["speedup"] <= told["after"]["high"]
-    assert len(told["changes"]) == 2
+    prediction = json.loads(capsys.readouterr().out)
+    assert prediction["after"]["low"] <= prediction["after"]["speedup"] <= prediction["after"]["high"]
+    assert len(prediction["changes"]) == 2
 
 
 def test_an_unknown_device_is_2_and_names_near_ones(tmp_path, capsys):

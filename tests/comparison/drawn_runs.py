@@ -1,4 +1,4 @@
-"""Sides of comparisons, drawn: what a training did, on this device, as it was recorded."""
+"""Runs of comparisons, drawn: what a training did, on this device, as it was recorded."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ V100 = {"id": 0, "name": "Tesla V100-SXM2-32GB", "numSms": 80}
 
 
 def repeated(steps: int, **rows: str) -> str:
-    """A drawing of so many steps, each of which looks like this; without a `step` row each is a step of its own."""
+    """Returns a drawing of this many equal steps; without a `step` row, each is a step of its own."""
     length = len(next(iter(rows.values())))
     letters = "".join(chr(ord("a") + number % 26) * length for number in range(steps))
     return "\n".join([f"step {letters}", *(f"{name} {row * steps}" for name, row in rows.items())])
 
 
 def recorded(folder: Path, drawing: str, device: dict[str, Any] = A100, unit_us: float = 100.0, **header: Any) -> str:
-    """The drawing as a file; its path."""
+    """Writes the drawing to a file and returns its path."""
     number = len(list(folder.iterdir()))
     path = folder / f"drawn_{number}.pt.trace.json"
     path.write_text(json.dumps(drawn(drawing, unit_us, deviceProperties=[device], **header)))
@@ -29,18 +29,18 @@ def recorded(folder: Path, drawing: str, device: dict[str, Any] = A100, unit_us:
 
 
 def read(folder: Path, drawing: str, **options: Any) -> ComparedRun | UnjudgedRun:
-    """The drawing as a side, whatever becomes of it."""
+    """Returns the drawing as a run, judged or not."""
     path = recorded(folder, drawing, **options)
     return judge_run(Path(path).name, [path])
 
 
 def judged(folder: Path, drawing: str, **options: Any) -> ComparedRun:
-    """The drawing as a side that got a verdict."""
+    """Returns the drawing as a run with a verdict."""
     run = read(folder, drawing, **options)
     assert isinstance(run, ComparedRun), run
     return run
 
 
 def context(**facts: Any) -> str:
-    """What the training process adds to its trace."""
+    """Returns the context that the training process adds to its trace."""
     return json.dumps({"schema": 1, "context": facts})

@@ -1,4 +1,4 @@
-"""Real public recordings, compared as a user would: what changed between them is what is said."""
+"""Real public recordings, compared as a user would: the comparison names what changed between them."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_batches_of_2_16_and_128_are_a_sweep_per_sample():
 
 
 @pytest.mark.parametrize(("recorded", "samples"), [(2, 16), (2, 128), (16, 128)])
-def test_a_larger_batch_is_foretold_within_a_tenth(recorded, samples):
+def test_a_larger_batch_is_predicted_within_a_tenth(recorded, samples):
     measured = run({16: "ptf_bs16_steady", 128: "ptf_bs128_steady_a"}[samples])
     told = what_if(run(f"ptf_bs{recorded}_steady"), WhatIfOptions(batch=samples))
     assert told.after.step_ns == pytest.approx(measured.step_ns / samples, rel=0.1)
@@ -77,12 +77,12 @@ def test_a_run_that_left_its_device_idle_is_said_to_be_on_the_cpu():
     """Both heads name the same A100; on one side it had nothing to do."""
     told = compare(path("ptf_bs16_steady"), path("ptf_cpu_only_eval"))
     assert "hardly do the same work" not in told.headline
-    assert told.headline.endswith("B did its work on the CPU, and A on a device.")
+    assert told.headline.endswith("B ran on the CPU, and A on a device.")
     assert next(row for row in told.context if row.key == "device").b == "CPU"
 
 
 @pytest.mark.parametrize("name", ["h100_owlv2", "ptf_bs128_steady_a", "mi300_vit_nsfw", "mi300_sdpa"])
-def test_what_runs_in_half_precision_is_promised_nothing_by_it(name):
+def test_products_in_half_precision_gain_nothing_from_it(name):
     assert not what_if(run(name), WhatIfOptions(precision="bf16")).HasField("after")
 
 
@@ -94,7 +94,7 @@ def test_copies_take_what_their_bytes_take_on_the_link(link):
     assert transfer.b_ns < (95e6 if link == "gen3x1" else transfer.a_ns)
 
 
-def test_other_models_get_no_promise():
+def test_other_models_get_no_expected_time():
     told = compare(path("h100_bert_small"), path("mi300_vit_nsfw"))
     assert "hardly do the same work" in told.headline
     assert not told.HasField("expected")

@@ -1,11 +1,11 @@
-"""The second witness from end to end: a simulated training's event file, judged, with the truth known."""
+"""Diagnosis of telemetry from end to end: the event file of a simulated training with known problems."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tb_bottleneck.diagnosis.telemetry import Listener, diagnose_telemetry, judge_telemetry
+from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
@@ -19,9 +19,9 @@ IDLE_ILLNESSES = ("starved", "in_process", "storage", "saturated", "copies", "la
 
 
 def judged(*stretches: Stretch, seed: int = 0, facts=None, without=()) -> pb.Report:
-    listener = Listener("/no/such/file")
-    listener.telemetry.add(simulate(stretches, seed, facts, without))
-    return judge_telemetry(listener)
+    reader = TelemetryReader("/no/such/file")
+    reader.telemetry.add(simulate(stretches, seed, facts, without))
+    return judge_telemetry(reader)
 
 
 def status_of(report: pb.Report, regime: str) -> pb.RegimeVerdict:
@@ -64,7 +64,7 @@ def test_what_only_looks_ill_is_not_accused(decoy):
 
 
 def scaled(made: Stretch, factor: float) -> Stretch:
-    """The same training with steps this many times as long."""
+    """Returns the same training with steps that are longer by this factor."""
     times = {name: getattr(made, name) * factor for name in ("dispatch", "load", "copy", "python", "inside", "pause")}
     return replace(made, device=None if made.device is None else made.device * factor, **times)
 
@@ -133,7 +133,7 @@ def test_without_counters_and_power_what_bounds_the_device_is_not_guessed():
     blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
     report = judged(stretch("healthy"), without=blind)
     assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
-    assert "does not tell what bounds it" in report.verdict.headline
+    assert "does not show what limits it" in report.verdict.headline
     for regime in ("memory", "compute", "underfilled"):
         assert status_of(report, regime).status == "abstains"
 
@@ -182,7 +182,7 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
 
 
 def test_a_cause_that_two_regimes_name_is_one_finding():
-    """A training with Hugging Face's Trainer was told twice, in the same words, that threads wait for a core."""
+    """A training with Hugging Face's Trainer got two findings with the same text about threads that wait for a core."""
     made = Stretch(device=None, dispatch=200.0, python=120.0, readings={"cpu_pressure": 0.6, "run_queue": 40.0})
     report = judged(made, facts=ON_CPU, without=(*HEALTHY, "gpu_utilisation"))
     named = [one.regime for one in report.regimes if one.status == "fires"]
@@ -206,9 +206,9 @@ def test_profiled_steps_are_left_out_of_the_step_time():
             if column.name == "profiled":
                 column.values[:] = [1.0] * len(column.values)
         packet.steps.wall_ns[:] = [wall * 3 for wall in packet.steps.wall_ns]
-    listener = Listener("/no/such/file")
-    listener.telemetry.add(messages)
-    assert judge_telemetry(listener).window.step_ns.p90 < 110e6
+    reader = TelemetryReader("/no/such/file")
+    reader.telemetry.add(messages)
+    assert judge_telemetry(reader).window.step_ns.p90 < 110e6
 
 
 def test_too_little_gets_no_verdict(tmp_path):
@@ -219,12 +219,12 @@ def test_too_little_gets_no_verdict(tmp_path):
 
 
 def test_a_training_that_ended_before_its_second_step_is_not_told_to_wait():
-    """A script that failed at once was told that it is judged as soon as some steps have ended."""
-    listener = Listener("/no/such/file")
+    """A script that failed immediately got the text that the verdict follows after the first steps."""
+    reader = TelemetryReader("/no/such/file")
     messages = simulate([])
     messages[-1].notes.add(code=ENDED)
-    listener.telemetry.add(messages)
-    (reason,) = judge_telemetry(listener).health.reasons
+    reader.telemetry.add(messages)
+    (reason,) = judge_telemetry(reader).health.reasons
     assert reason.code == "ended_without_steps"
     assert "monitor.step()" in reason.fix
 
@@ -252,21 +252,21 @@ def test_a_file_that_is_gone_is_an_unreadable_report():
 def test_lost_packets_degrade_the_report():
     messages = simulate([stretch("healthy")])
     del messages[5]
-    listener = Listener("/no/such/file")
-    listener.telemetry.add(messages)
-    report = judge_telemetry(listener)
+    reader = TelemetryReader("/no/such/file")
+    reader.telemetry.add(messages)
+    report = judge_telemetry(reader)
     assert [reason.code for reason in report.health.reasons] == ["packets_lost"]
     assert (report.health.status, report.verdict.confidence) == ("degraded", "low")
 
 
 def test_while_a_run_lives_the_verdict_is_about_its_last_stretch():
-    """healthy, starved, healthy again: the verdict of the whole named the starvation for ever after."""
+    """healthy, starved, healthy again: the verdict of the whole run named the starvation from then on."""
     healthy, starved = stretch("healthy", 60.0), stretch("storage", 60.0, severity=0.5)
     said = []
     for parts in ([healthy], [healthy, starved], [healthy, starved, healthy]):
-        listener = Listener("/no/such/file")
-        listener.telemetry.add(simulate(parts))
-        latest, whole = (judge_telemetry(listener, latest=one) for one in (True, False))
+        reader = TelemetryReader("/no/such/file")
+        reader.telemetry.add(simulate(parts))
+        latest, whole = (judge_telemetry(reader, latest=one) for one in (True, False))
         assert [band.regime for band in latest.phases] == [band.regime for band in whole.phases]
         said.append((latest.verdict, whole.verdict, latest.window))
     assert [latest.regime for latest, _, _ in said] == ["compute", "input", "compute"]

@@ -1,4 +1,4 @@
-"""A whole file becomes a whole report, whatever the file holds."""
+"""Every file gives a complete report, whatever its content."""
 
 import gzip
 import json
@@ -170,7 +170,7 @@ def test_a_file_whose_name_is_no_unicode_is_told_with_what_can_be_read_of_it(tmp
 
 
 def test_what_was_not_recorded_is_not_called_clear(report):
-    """A run without a DataLoader row was told that its loader is fine, one without stacks that nothing interrupts."""
+    """A run without DataLoader rows was reported to have a fast loader, one without stacks to have no interruptions."""
     busy = "step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd"
     blind = {row["regime"]: row for row in report(drawn(busy, 1000))["regimes"]}
     assert blind["input"]["status"] == "abstains"

@@ -1,4 +1,4 @@
-"""Every regime, cause and defect that the code can name has its words, and templates ask only for what is filled in."""
+"""Every regime, cause and defect has its texts, and templates use only values that are filled in."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""Each entry recognises its own example, and none is there without a source."""
+"""Each entry matches its own example and has a source."""
 
 import pytest
 
@@ -18,7 +18,7 @@ ENTRIES = [(name, patterns, entry) for name, patterns in LISTS.items() for entry
 @pytest.mark.parametrize(("name", "patterns", "entry"), ENTRIES, ids=[f"{n}: {e.example[:40]}" for n, _, e in ENTRIES])
 def test_an_example_is_recognised_by_its_own_entry(name, patterns, entry):
     assert entry.pattern.search(entry.example)
-    assert first_match(patterns, entry.example) == entry.says
+    assert first_match(patterns, entry.example) == entry.label
 
 
 @pytest.mark.parametrize(

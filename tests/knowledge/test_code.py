@@ -1,4 +1,4 @@
-"""Code that advice tells people to copy: it is Python or a shell's line, and names only what torch has."""
+"""Code in the advice is valid Python or shell, and uses only names that exist in torch."""
 
 import ast
 import importlib
@@ -28,7 +28,7 @@ _CALLED = {
 
 
 def _texts():
-    """(where, code, prose) of every cause and defect."""
+    """Returns (place, code, prose) of every cause and defect."""
     for regime in (*REGIMES, "gpu_unused"):
         for name, cause in regime_advice(regime).causes.items():
             yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
@@ -47,7 +47,7 @@ def _tree(code: str) -> ast.Module:
 
 
 def _found(dotted: str):
-    """What a dotted name stands for; raises where torch has no such thing."""
+    """Returns the object with this dotted name. Raises an error if torch does not have it."""
     value, path = torch, "torch"
     for part in dotted.split(".")[1:]:
         path = f"{path}.{part}"
@@ -80,7 +80,7 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
 
 
 def test_a_dataset_that_is_advised_can_be_loaded_from():
-    """The class as it stands, with what the loop did to a file in place of `prepare`."""
+    """Returns the class of the advice, with the work of the loop as `prepare`."""
     code = regime_advice("input").causes["batches_in_the_loop"].code.template
     lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=4, persistent_workers=True, ", "")
     names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
@@ -89,7 +89,7 @@ def test_a_dataset_that_is_advised_can_be_loaded_from():
 
 
 def test_a_mean_that_is_advised_is_of_the_steps_that_it_names():
-    """Losses of 2 each: the mean of a hundred of them is printed as 2, again and again."""
+    """Losses of 2 each: the mean of a hundred of them is always printed as 2."""
     code = regime_advice("sync").causes["scalar_reads"].code.template
     printed = []
     names = {"total_loss": torch.zeros(()), "loss": torch.tensor(2.0), "print": printed.append}

@@ -1,4 +1,4 @@
-"""Each device is found by the names that drivers report for it, and none is taken for another."""
+"""Each device is found by the names that drivers report, and no name matches two devices."""
 
 from collections import Counter
 
@@ -180,7 +180,7 @@ def test_each_counted_device_is_in_the_table_once():
 
 @pytest.mark.parametrize("name", sorted(name for entry in COUNTS for name in entry["of"]))
 def test_a_count_is_one_that_a_device_with_such_a_peak_can_have(name):
-    """fp32 operations per clock and multiprocessor are 128 or 256: the clock that follows is one that is built."""
+    """fp32 operations per clock and multiprocessor are 128 or 256: the resulting clock must be a realistic one."""
     tflops, count = NAMES[name].tflops["fp32"], multiprocessors_of(name)
     clocks = [tflops * 1e12 / count / per_clock / 1e9 for per_clock in (128, 256)]
     assert any(0.8 <= clock <= 2.7 for clock in clocks), clocks

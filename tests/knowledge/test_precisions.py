@@ -1,4 +1,4 @@
-"""Kernel names tell unit and type: bf16 is not taken for fp32, nor ordinary units for tensor cores."""
+"""Unit and type from kernel names: bf16 is not mistaken for fp32, nor ordinary units for tensor cores."""
 
 import gzip
 import json
@@ -17,10 +17,10 @@ FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 TRACES = sorted(FOLDER.glob("*.json.gz"))
 
 
-@pytest.mark.parametrize("entry", precision_patterns(), ids=lambda entry: f"{entry.says}: {entry.example[:50]}")
+@pytest.mark.parametrize("entry", precision_patterns(), ids=lambda entry: f"{entry.label}: {entry.example[:50]}")
 def test_an_example_is_recognised_by_its_own_entry(entry):
     assert entry.pattern.search(entry.example)
-    assert first_match(precision_patterns(), entry.example) == entry.says
+    assert first_match(precision_patterns(), entry.example) == entry.label
     found = precision_of(entry.example)
     assert found is not None
     assert found.unit in UNITS
@@ -129,7 +129,7 @@ def kernels_of_public_recordings():
 
 @pytest.mark.skipif(not TRACES, reason="TB_BOTTLENECK_TRACES names no folder with recordings")
 def test_kernels_of_public_recordings():
-    """What these runs multiplied is known: V100 in fp32; MI300X in bf16; A100 with tf32; H100 in bf16."""
+    """The precision of these runs is known: V100 in fp32; MI300X in bf16; A100 with tf32; H100 in bf16."""
     for recording, kernels in kernels_of_public_recordings().items():
         for kernel in kernels:
             found = precision_of(kernel)

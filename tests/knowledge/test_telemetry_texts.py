@@ -1,4 +1,4 @@
-"""Every cause and measure that the rules for telemetry can name has its words, and templates ask for what is there."""
+"""Every cause and measure of the rules for telemetry has its texts, and templates use only known values."""
 
 import inspect
 import re

@@ -1,5 +1,5 @@
-"""Small datasets for loaders: one that waits as storage does, one that computes, some that fail. Top level, so that
-worker processes that start anew can be sent them."""
+"""Small data sets for loaders: one that waits like storage, one that computes, some that fail. They are top-level, so
+that spawned worker processes can import them."""
 
 import time
 
@@ -9,7 +9,7 @@ SAMPLE_S = 0.008
 
 
 class Waits(torch.utils.data.Dataset):
-    """Each sample waits, and takes no core."""
+    """Each sample waits without using a core."""
 
     def __len__(self) -> int:
         return 10_000
@@ -20,7 +20,7 @@ class Waits(torch.utils.data.Dataset):
 
 
 class Computes(Waits):
-    """Each sample takes a core for a while."""
+    """Each sample uses a core for a while."""
 
     def __getitem__(self, index: int) -> torch.Tensor:
         end = time.thread_time() + SAMPLE_S
@@ -30,7 +30,7 @@ class Computes(Waits):
 
 
 class Counts(torch.utils.data.Dataset):
-    """Seven samples at no cost."""
+    """Seven samples without cost."""
 
     def __len__(self) -> int:
         return 7
@@ -54,7 +54,7 @@ class Stream(torch.utils.data.IterableDataset):
 
 
 class Empty(Counts):
-    """No sample."""
+    """A data set without samples."""
 
     def __len__(self) -> int:
         return 0
@@ -74,7 +74,7 @@ def breaks() -> Breaks:
 
 def cannot_be_sent() -> dict:
     class Local(Counts):
-        """Known in this function alone."""
+        """A class local to this function."""
 
     return {"dataset": Local(), "multiprocessing_context": "spawn"}
 

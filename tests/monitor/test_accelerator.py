@@ -1,4 +1,4 @@
-"""What the allocator counted between two looks, and that no device is begun with."""
+"""The allocator's counters between two readings, without initialising a device."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tb_bottleneck.monitor import accelerator
-from tb_bottleneck.monitor.accelerator import ASK_EVERY_NS, AllocatorCounters
+from tb_bottleneck.monitor.accelerator import READ_EVERY_NS, AllocatorCounters
 
 
 def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
@@ -18,18 +18,18 @@ def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
         return dict(counts)
 
     allocator = AllocatorCounters(told)
-    assert allocator.look(0) == {}, "what came before the first look belongs to no step"
+    assert allocator.read(0) == {}, "what came before the first look belongs to no step"
     counts["num_device_alloc"] = 9
     counts["num_alloc_retries"] = 1
-    assert allocator.look(ASK_EVERY_NS - 1) == {}
-    assert allocator.look(ASK_EVERY_NS) == {"device_allocations": 4, "device_frees": 0, "allocation_retries": 1}
-    assert allocator.look(3 * ASK_EVERY_NS) == {"device_allocations": 0, "device_frees": 0, "allocation_retries": 0}
+    assert allocator.read(READ_EVERY_NS - 1) == {}
+    assert allocator.read(READ_EVERY_NS) == {"device_allocations": 4, "device_frees": 0, "allocation_retries": 1}
+    assert allocator.read(3 * READ_EVERY_NS) == {"device_allocations": 0, "device_frees": 0, "allocation_retries": 0}
     assert len(asked) == 3
 
 
 def test_an_allocator_that_does_not_count_says_nothing() -> None:
     allocator = AllocatorCounters(dict)
-    assert [allocator.look(moment * ASK_EVERY_NS) for moment in range(3)] == [{}, {}, {}]
+    assert [allocator.read(moment * READ_EVERY_NS) for moment in range(3)] == [{}, {}, {}]
 
 
 def test_a_device_that_is_not_in_use_is_not_begun_with() -> None:
@@ -40,8 +40,8 @@ def test_a_device_that_is_not_in_use_is_not_begun_with() -> None:
 
 
 def test_looking_for_one_does_not_ask_cuda_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`is_available` begins with the driver, and forbids the processes that are forked afterwards to use a GPU: a
-    training that forks its ranks failed as soon as it was monitored."""
+    """`is_available` initialises the driver, and processes forked afterwards cannot use a GPU: a monitored training
+    that forks its ranks failed."""
 
     def asked() -> bool:
         raise AssertionError("CUDA was asked")
@@ -53,7 +53,7 @@ def test_looking_for_one_does_not_ask_cuda_itself(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("held", "own"), [([0, 5, 900, 0], 2), ([7, 900], 1), ([0, 0], 0), ([12], 0)])
 def test_the_gpu_of_this_process_is_the_one_that_holds_its_memory(held: list[int], own: int) -> None:
-    """The monitor's thread was told of GPU 0 by every rank: which one is current is each thread's own affair. A little
-    memory on another one is a left-over of loading."""
+    """In every rank, the current device of the monitor's thread was GPU 0, because it is a property of the thread. A
+    little memory on another GPU is left over from loading."""
     cuda = SimpleNamespace(device_count=lambda: len(held), memory_reserved=held.__getitem__, current_device=lambda: 0)
     assert accelerator.own_gpu(SimpleNamespace(cuda=cuda)) == own

@@ -1,4 +1,4 @@
-"""A failing signal is switched off alone, with one warning and one note."""
+"""Only a failing signal is disabled, with one warning and one note."""
 
 import logging
 import threading

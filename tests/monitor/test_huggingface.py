@@ -1,4 +1,4 @@
-"""The callback in a real training with Hugging Face's Trainer, where transformers and accelerate are installed."""
+"""The callback in a real training with Hugging Face's Trainer, if transformers and accelerate are installed."""
 
 import gc
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_step_for_each_update_and_evaluation_is_none(tmp_path: Path) -> None:
 
 
 def test_after_a_training_that_failed_the_next_one_is_monitored(tmp_path: Path) -> None:
-    """The Trainer does not tell its callbacks of an exception."""
+    """The Trainer does not report an exception to its callbacks."""
     with pytest.raises(ValueError, match="mine"):
         trainer(tmp_path / "first", Net(fails=True)).train()
     trainer(tmp_path / "second", Net()).train()

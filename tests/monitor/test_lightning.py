@@ -1,4 +1,4 @@
-"""The callback in a real Lightning training, where Lightning is installed."""
+"""The callback in a real Lightning training, if Lightning is installed."""
 
 import copy
 import pickle
@@ -64,4 +64,4 @@ def test_a_training_that_fails_ends_its_monitor(tmp_path: Path) -> None:
 def test_it_can_be_copied() -> None:
     from tb_bottleneck.monitor.lightning import MonitorCallback
 
-    assert pickle.loads(pickle.dumps(copy.deepcopy(MonitorCallback(captures=0))))._owned._captures == 0
+    assert pickle.loads(pickle.dumps(copy.deepcopy(MonitorCallback(captures=0))))._monitor._captures == 0

@@ -1,4 +1,4 @@
-"""A monitor around real trainings on the CPU: what it writes, and that it never hurts."""
+"""A monitor around real trainings on the CPU: its output, and that it never disturbs the training."""
 
 import copy
 import errno
@@ -140,7 +140,7 @@ def test_evaluation_inside_is_no_training(tmp_path: Path) -> None:
 
 
 def test_evaluation_with_gradients_on_spoils_neither_samples_nor_facts(tmp_path: Path) -> None:
-    """Its iterator lies where the training's lay, which has gone."""
+    """Its iterator has the id of the training's iterator, which was deleted."""
     training = Training()
     evaluation = DataLoader(Numbers(), batch_size=1)
     with quick(tmp_path):
@@ -191,9 +191,9 @@ def test_a_trace_on_request(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("made_before", [True, False])
 def test_the_trainings_own_profiler_goes_first(tmp_path: Path, made_before: bool) -> None:
-    """Its schedule begins while our window is open: ours is dropped, and theirs is whole.
+    """Its schedule begins during our recording: ours is dropped, and the training's is complete.
 
-    torch died of it, with a segmentation fault, as long as only profilers made after the monitor began were heard of.
+    torch crashed with a segmentation fault while only profilers created after the monitor's start were detected.
     """
     training, events = Training(), []
 
@@ -238,13 +238,13 @@ def test_a_read_only_logdir_leaves_the_training_alone(tmp_path: Path, caplog: py
 
 
 def test_a_url_is_refused_in_words_and_no_directory_is_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """`s3://bucket/runs` became a local directory `s3:`, in which nobody looked."""
+    """`s3://bucket/runs` became a local directory `s3:`."""
     with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
         patch.chdir(tmp_path)
         with quick("s3://bucket/runs"):  # type: ignore[arg-type]
             Training().run()
     assert "not monitored" in caplog.text
-    assert "writes to local directories only" in caplog.text
+    assert "needs a local directory" in caplog.text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -259,9 +259,9 @@ def test_nonsense_is_said_and_the_training_goes_on(
 
 @pytest.mark.parametrize("every_s", [0.0, -1.0, math.nan, math.inf])
 def test_packets_come_neither_all_the_time_nor_never(tmp_path: Path, every_s: float) -> None:
-    """Every 0 seconds took a whole core."""
+    """An interval of 0 seconds used a whole core."""
     with quick(tmp_path, every_s=every_s) as monitor:
-        pump = monitor._session._pump  # type: ignore[union-attr]
+        pump = monitor._session._writer  # type: ignore[union-attr]
         assert 0.05 <= pump._every_s <= 3600
         Training().run()
     assert len(read(tmp_path).numbers) == STEPS
@@ -270,7 +270,7 @@ def test_packets_come_neither_all_the_time_nor_never(tmp_path: Path, every_s: fl
 def test_it_writes_where_it_began_when_the_training_goes_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A training that changes its directory, as Hydra's do, lost its traces."""
+    """A training that changes its directory, as with Hydra, lost its traces."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     with quick(Path("runs"), captures=1):
@@ -281,8 +281,8 @@ def test_it_writes_where_it_began_when_the_training_goes_elsewhere(
 
 
 def test_what_never_came_is_missing_with_a_reason(tmp_path: Path) -> None:
-    """A model that is called in another wrapping, gradients without a backward pass, no loader: each was missing
-    without a word."""
+    """A model called through another wrapper, gradients without a backward pass, no loader: each signal was missing
+    without a reason."""
     weight, model = torch.nn.Parameter(torch.ones(3)), Training().model
     optimizer = torch.optim.SGD([weight])
     with quick(tmp_path, model=model):
@@ -293,7 +293,7 @@ def test_what_never_came_is_missing_with_a_reason(tmp_path: Path) -> None:
     assert len(written.numbers) == 30
     because = {one.name: one.because for one in written.contexts[-1].unsupported}
     assert "was not called" in because["forward"]
-    assert "gradients come by another way" in because["backward"]
+    assert "computed in another way" in because["backward"]
     assert "DataLoader" in because["loader_wait"]
 
 
@@ -337,7 +337,7 @@ def test_a_full_disk_loses_packets_and_nothing_else(tmp_path: Path, monkeypatch:
             rows_then = len(read(tmp_path).numbers)
             for _ in range(3000):
                 training.run()
-                pump = monitor._session._pump  # type: ignore[union-attr]
+                pump = monitor._session._writer  # type: ignore[union-attr]
                 if (
                     any(one.code == "dropped" for one in pump._notes)
                     if is_full
@@ -468,7 +468,7 @@ def test_a_monitor_can_be_used_again(tmp_path: Path) -> None:
 
 
 def test_other_threads_may_train_too(tmp_path: Path) -> None:
-    """They slow nothing down and spoil nothing: the steps are those of the thread that trained first."""
+    """They have no effect: the steps are those of the thread that trained first."""
     with quick(tmp_path):
         Training().step(next(iter(Training().loader)))
         threads = [threading.Thread(target=Training().run) for _ in range(3)]
@@ -481,15 +481,15 @@ def test_other_threads_may_train_too(tmp_path: Path) -> None:
 
 
 def within_the_backward_pass(training: Training, batch: Any, does: Any) -> None:
-    """Trains on one batch and calls `does` when the backward pass is under way."""
+    """Trains on one batch and calls `does` during the backward pass."""
     handle = training.model.layer.weight.register_hook(lambda _gradient: does())
     training.step(batch)
     handle.remove()
 
 
 def test_another_threads_optimizer_is_not_taken_for_one_in_the_backward_pass(tmp_path: Path) -> None:
-    """On a loaded machine steps were missing: another thread's optimizer began to step while this thread was in its
-    backward pass, and ended later; ours stepped in between, and was taken for a part of it. So two steps became one.
+    """On a loaded machine steps were missing: another thread's optimizer began its step during this thread's backward
+    pass and ended later; ours stepped in between and counted as a part of it. So two steps became one.
 
         this thread    fetch  BBBBBBBB  ours  | fetch ...
         another              theirs-----------------
@@ -521,9 +521,9 @@ def test_another_threads_optimizer_is_not_taken_for_one_in_the_backward_pass(tmp
     assert read(tmp_path).numbers == list(range(STEPS))
 
 
-def test_an_optimizer_on_autograds_own_thread_is_heard(tmp_path: Path) -> None:
-    """Where a device computes the gradients, an optimizer that steps inside the backward pass is called on a thread
-    that C++ started."""
+def test_an_optimizer_on_autograds_own_thread_is_detected(tmp_path: Path) -> None:
+    """With gradients computed on a device, an optimizer that steps inside the backward pass is called on a thread
+    started by C++."""
     import _thread
 
     training = Training()

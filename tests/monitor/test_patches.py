@@ -1,4 +1,4 @@
-"""Replaced attributes are put back, also where somebody else replaced them meanwhile."""
+"""Replaced attributes are restored, even if other code replaced them meanwhile."""
 
 from tb_bottleneck.monitor.patches import Patches
 
@@ -35,7 +35,7 @@ def test_an_inherited_attribute_is_inherited_again() -> None:
     assert Derived().call() == "original"
 
 
-def test_what_somebody_else_put_over_ours_stays() -> None:
+def test_a_later_replacement_by_other_code_stays() -> None:
     patches, before = Patches(), Base.call
     try:
         patches.replace(Base, "call", wrapped)

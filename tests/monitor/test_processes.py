@@ -1,4 +1,5 @@
-"""A monitored training as a process of its own: killed, interrupted, one of several, started by the command line."""
+"""A monitored training in a separate process: killed, interrupted, one of several ranks, started by the command
+line."""
 
 import os
 import signal
@@ -142,7 +143,7 @@ def test_run_under_torchrun_gives_each_rank_its_run_and_the_job_one_place_for_tr
     ("words", "told"),
     [
         (["run", "--logdir", "x", "nowhere.py"], "no such script: nowhere.py"),
-        (["run", "--logdir", "x", "-m"], "no module was named"),
+        (["run", "--logdir", "x", "-m"], "-m needs the name of a module"),
         (["capture", "nowhere"], "no such directory: nowhere"),
     ],
 )
@@ -165,7 +166,7 @@ def test_capture_asks_a_training_that_runs_and_names_its_trace(
         process.communicate()
     out = capsys.readouterr().out
     assert status == 0, out
-    assert out.count("asked: ") == 1
+    assert out.count("requested: ") == 1
     (trace,) = tmp_path.rglob("*.pt.trace.json.gz")
     assert str(trace) in out
 

@@ -1,4 +1,4 @@
-"""What both of TensorBoard's loaders show of a logdir where the training writes its own scalars too."""
+"""Both of TensorBoard's loaders show a logdir with the monitor's and the training's own scalars."""
 
 import subprocess
 import time
@@ -21,7 +21,7 @@ USERS = [10.0, 20.0, 30.0]
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """A run of a user who logs a loss with TensorBoard's own writer, monitored into the same directory."""
+    """A run that logs a loss with TensorBoard's own writer, monitored into the same logdir."""
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
     from tb_bottleneck.monitor.writer.encode import scalars_event

@@ -1,4 +1,4 @@
-"""Small trainings to be monitored."""
+"""Small trainings for the monitor's tests."""
 
 from typing import Any
 

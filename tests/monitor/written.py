@@ -1,4 +1,4 @@
-"""Reads back what a monitor wrote, event by event, as TensorBoard's own loader does."""
+"""Reads a monitor's output event by event, as TensorBoard's own loader does."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 
 @dataclass
 class Written:
-    """All of one directory's event files."""
+    """The content of all event files in a directory."""
 
     contexts: list[RunContext] = field(default_factory=list)
     packets: list[Packet] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Tenants that are closed after the test."""
+"""A fixture for plugins that are closed after the test."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -10,7 +10,7 @@ from tests.plugin.tenant import Tenant
 
 @pytest.fixture
 def move_in() -> Iterator[Callable[..., Tenant]]:
-    """Makes tenants, see `Tenant`."""
+    """Returns a function that creates a `Tenant`."""
     with ExitStack() as leases:
 
         def make(*arguments: object, **options: object) -> Tenant:

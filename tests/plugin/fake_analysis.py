@@ -1,4 +1,4 @@
-"""An analysis that does what the file tells it to: the tests of the plugin run it in real worker processes."""
+"""An analysis that follows the instruction in the file: the tests of the plugin run it in real worker processes."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from pathlib import Path
 from tb_bottleneck.schema.bottleneck_pb2 import Device, Health, HealthReason, Report, Spread, Verdict, Window
 from tb_bottleneck.schema.metadata import SCHEMA
 
-TOO_MUCH = 2 << 30  # bytes; a system lends them to a process that is not bounded, since nothing is written there
+TOO_MUCH = 2 << 30  # bytes; without a limit the allocation succeeds, because nothing is written to it
 
 
 def analyse(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> Report:
-    """A report about the fixed verdict `input`, unless the file's first word asks for something worse."""
+    """Returns a report with the verdict `input`, unless the file's first word requests a failure."""
     word, _, rest = Path(path).read_text().partition(" ")
     assert progress is not None
     progress(1, 4)
@@ -29,7 +29,7 @@ def analyse(path: str, *, run: str = ".", progress: Callable[[int, int], None] |
         window=Window(steps=3, basis="whole", step_ns=Spread(median=5e6)),
         verdict=Verdict(regime="input", share=0.4, severity="critical", headline="Your device waits."),
     )
-    while word == "stream":  # reads on and on
+    while word == "stream":  # reads endlessly
         progress(2, 4)
         time.sleep(0.05)
     _obey(word, rest, report)

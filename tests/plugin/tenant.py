@@ -1,4 +1,4 @@
-"""A TensorBoard with our plugin in it, as the tests talk to it: the real WSGI application, no port."""
+"""TensorBoard with our plugin, for the tests: the real WSGI application without a port."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Tenant:
-    """Our plugin, loaded from a context like TensorBoard's. Close it."""
+    """The plugin, created with a context like TensorBoard's. Close `plugin` after use."""
 
     def __init__(
         self, logdir: str | Path = "", *, spec: str = "", prefix: str = "", analyse: str = FAKE, **limits: Any
@@ -32,24 +32,24 @@ class Tenant:
         self.prefix = prefix
 
     def get(self, route: str, **options: Any) -> TestResponse:
-        """The answer to a GET of one of our routes, or to `options["method"]`."""
+        """Returns the response of one of our routes to a GET, or to `options["method"]`."""
         return self.client.open(self.prefix + DATA + route, **options)
 
     def runs(self) -> dict[str, Any]:
-        """The run list."""
+        """Returns the run list."""
         return dict(json.loads(self.get("runs").data))
 
     def entry(self, source: str) -> dict[str, Any]:
-        """The list's entry of the recording with this file name."""
-        (found,) = [entry for entry in self.runs()["runs"] if entry["source"] == source]
-        return dict(found)
+        """Returns the list's entry of the recording with this file name."""
+        (match,) = [entry for entry in self.runs()["runs"] if entry["source"] == source]
+        return dict(match)
 
     def listed(self) -> list[dict[str, Any]]:
-        """The entries, once the first look is over."""
+        """Returns the entries, once the first scan has ended."""
         return list(until(self.runs, lambda answer: answer["state"] == "ready")["runs"])
 
     def done(self, source: str) -> dict[str, Any]:
-        """The entry of this recording, once it has been analysed."""
+        """Returns the entry of this recording, once it has been analysed."""
         self.listed()
         return until(lambda: self.entry(source), lambda entry: entry["state"] == "done")
 
@@ -64,16 +64,16 @@ class Tenant:
 
 
 def until(ask: Callable[[], Any], satisfied: Callable[[Any], bool]) -> Any:
-    """Asks again, as a browser does, until the answer satisfies; fails after PATIENCE_SECONDS."""
+    """Repeats `ask`, as a browser does, until its answer is as wanted; fails after PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not satisfied(answer := ask()):
-        assert time.monotonic() < deadline, f"still no answer that satisfies; the last one was {answer}"
+        assert time.monotonic() < deadline, f"no answer is as wanted; the last one was {answer}"
         time.sleep(0.01)
     return answer
 
 
 def record(path: Path, words: str = "ok", age: float = 0.0) -> Path:
-    """Writes a recording that tells the fake analysis what to do, `age` seconds old."""
+    """Writes a recording with an instruction to the fake analysis, `age` seconds old."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(words)
     written = 1_700_000_000 - age

@@ -1,4 +1,4 @@
-"""The plugin as TensorBoard sees it: loading, its tab, whether it is active, and where it looks."""
+"""Tests of the plugin class: loading, its tab, `is_active`, and the directories that it scans."""
 
 import argparse
 import logging
@@ -154,5 +154,5 @@ def test_a_logdir_at_a_url_is_listed_and_analysed(move_in: MoveIn, tmp_path: Pat
 def test_the_server_process_imports_no_part_of_the_analysis() -> None:
     unwanted = ("torch", "pynvml", "msgspec", "tb_bottleneck.diagnosis.trace", "tb_bottleneck.trace")
     script = f"import sys, tb_bottleneck.plugin.plugin; print(*(name for name in {unwanted} if name in sys.modules))"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert found.stdout.split() == []
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == []

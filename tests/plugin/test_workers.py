@@ -1,4 +1,4 @@
-"""Analyses in worker processes: what goes first, what an illness costs, and that nothing outlives the server."""
+"""Tests of the analyses in worker processes: order, failures that cost one recording, and no orphan processes."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ MoveIn = Callable[..., Tenant]
 
 
 def reason(report: dict[str, Any]) -> dict[str, Any]:
-    """The only health reason of an unreadable report."""
+    """Returns the only health reason of an unreadable report."""
     assert report["health"]["status"] == "unreadable"
     assert "verdict" not in report
     (only,) = report["health"]["reasons"]
@@ -36,19 +36,29 @@ def reason(report: dict[str, Any]) -> dict[str, Any]:
         ("hang", "timed_out", "3 s"),
     ],
 )
-def test_an_illness_costs_its_own_recording_only(
+def test_a_failure_costs_its_own_recording_only(
     move_in: MoveIn, tmp_path: Path, words: str, code: str, detail: str
 ) -> None:
     record(tmp_path / "a.pt.trace.json", age=1)
-    record(tmp_path / "ill.pt.trace.json", age=2).write_bytes(os.fsencode(words))
+    record(tmp_path / "failing.pt.trace.json", age=2).write_bytes(os.fsencode(words))
     record(tmp_path / "z.pt.trace.json", age=3)
     tenant = move_in(tmp_path, seconds_per_file=3.0 if words == "hang" else 60.0, memory_bytes=1 << 30)
-    found = reason(tenant.report("ill.pt.trace.json"))
-    assert found["code"] == code
-    assert detail in found["detail"]
-    assert tenant.entry("ill.pt.trace.json")["reason"] == code
+    failure = reason(tenant.report("failing.pt.trace.json"))
+    assert failure["code"] == code
+    assert detail in failure["detail"]
+    assert tenant.entry("failing.pt.trace.json")["reason"] == code
     for healthy in ("a.pt.trace.json", "z.pt.trace.json"):
         assert tenant.done(healthy)["health"] == "ok"
+
+
+def test_an_exception_is_logged_with_its_traceback(
+    move_in: MoveIn, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / "t.pt.trace.json", "raise a defect")
+    assert reason(move_in(tmp_path).report("t.pt.trace.json"))["detail"].endswith("RuntimeError: a defect.")
+    log = capfd.readouterr().err
+    assert "A recording could not be analysed" in log
+    assert "raise RuntimeError(rest)" in log
 
 
 def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: Path) -> None:
@@ -68,7 +78,7 @@ def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: 
 
 
 def test_where_nobody_asks_any_more_nothing_new_is_begun(move_in: MoveIn, tmp_path: Path) -> None:
-    """Somebody opens the tab on a logdir of thousands, looks, and closes it: the rest must not be read for nobody."""
+    """A user opens the tab on a logdir of thousands of recordings and closes it: the rest must not be read."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     record(tmp_path / "held.pt.trace.json", f"gate {gate}")
@@ -81,7 +91,7 @@ def test_where_nobody_asks_any_more_nothing_new_is_begun(move_in: MoveIn, tmp_pa
     gate.write_text("go on")
     until(lambda: analyses._slots, lambda slots: not slots)
     assert len(analyses._digests) == 1
-    assert tenant.done("other.pt.trace.json")["health"] == "ok", "whoever comes back is served"
+    assert tenant.done("other.pt.trace.json")["health"] == "ok", "the next client is served"
 
 
 def test_a_worker_killed_while_it_has_no_work_costs_no_recording(move_in: MoveIn, tmp_path: Path) -> None:
@@ -93,7 +103,7 @@ def test_a_worker_killed_while_it_has_no_work_costs_no_recording(move_in: MoveIn
     os.kill(worker._process.pid, signal.SIGKILL)
     worker._process.wait()
     record(tmp_path / "second.pt.trace.json")
-    tenant.plugin._runs._due = 0.0  # the next look is due
+    tenant.plugin._runs._due = 0.0  # the next scan is due
     until(tenant.runs, lambda answer: len(answer["runs"]) == 2)
     assert tenant.done("second.pt.trace.json")["health"] == "ok"
 
@@ -106,7 +116,7 @@ def test_one_worker_serves_many_recordings(move_in: MoveIn, tmp_path: Path) -> N
 
 
 def test_the_recording_that_is_asked_for_goes_first_then_the_newest(move_in: MoveIn, tmp_path: Path) -> None:
-    """held (newest) runs ── oldest is asked for ── gate opens ──▶ oldest, then newer; older is still to come."""
+    """held (newest) runs ── oldest is requested ── gate opens ──▶ oldest, then newer; older still waits."""
     gates = {name: tmp_path / f"gate-{name}" for name in ("held", "newer", "older")}
     for age, (name, gate) in enumerate(gates.items()):
         os.mkfifo(gate)
@@ -127,7 +137,7 @@ def test_a_changed_file_is_analysed_anew(move_in: MoveIn, tmp_path: Path) -> Non
     tenant = move_in(tmp_path)
     before = tenant.done("t.pt.trace.json")
     record(trace, "ok")
-    tenant.plugin._runs._due = 0.0  # the next look is due
+    tenant.plugin._runs._due = 0.0  # the next scan is due
     after = until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["health"] == "ok")
     assert before["health"] == "unreadable"
     assert after["id"] == before["id"]
@@ -141,7 +151,7 @@ def pid_of_the_reader(tenant: Tenant) -> int:
 
 @pytest.mark.parametrize("how", ["replaced", "grown", "gone"])
 def test_an_analysis_whose_file_is_another_now_is_ended(move_in: MoveIn, tmp_path: Path, how: str) -> None:
-    """A slot was busy for minutes with a file of which nobody would see the report, while its successor waited."""
+    """A slot was busy for minutes with a file that had been replaced, while the new one waited."""
     trace = record(tmp_path / "t.pt.trace.json", "hang", age=60)
     tenant = move_in(tmp_path)
     tenant.listed()
@@ -152,7 +162,7 @@ def test_an_analysis_whose_file_is_another_now_is_ended(move_in: MoveIn, tmp_pat
         record(tmp_path / "next.pt.trace.json")
     else:
         record(trace, "ok" if how == "replaced" else "ok, grown", age=60 if how == "grown" else 0)
-    tenant.plugin._runs._due = 0.0  # the next look is due
+    tenant.plugin._runs._due = 0.0  # the next scan is due
     name = "next.pt.trace.json" if how == "gone" else "t.pt.trace.json"
     until(tenant.runs, lambda answer: name in [entry["source"] for entry in answer["runs"]])
     assert tenant.done(name)["health"] == "ok"
@@ -174,7 +184,7 @@ def test_an_analysis_that_nobody_waits_for_any_more_is_ended_and_taken_up_again(
     before = trace.stat()
     trace.write_text("ok    ")
     os.utime(trace, ns=(before.st_mtime_ns, before.st_mtime_ns))  # so that it is the same recording
-    assert tenant.done("t.pt.trace.json")["health"] == "ok", "whoever comes back is served"
+    assert tenant.done("t.pt.trace.json")["health"] == "ok", "the next client is served"
 
 
 def test_a_file_that_is_still_written_is_read_again_though_it_looks_the_same(move_in: MoveIn, tmp_path: Path) -> None:
@@ -191,7 +201,7 @@ def test_an_idle_worker_ends_and_comes_back_for_new_work(move_in: MoveIn, tmp_pa
     tenant.done("first.pt.trace.json")
     until(lambda: len(tenant.plugin._analyses._slots), lambda slots: slots == 0)
     record(tmp_path / "second.pt.trace.json")
-    tenant.plugin._runs._due = 0.0  # the next look is due
+    tenant.plugin._runs._due = 0.0  # the next scan is due
     until(tenant.runs, lambda answer: len(answer["runs"]) == 2)
     assert tenant.done("second.pt.trace.json")["health"] == "ok"
 
@@ -226,7 +236,7 @@ def test_a_file_name_that_is_not_unicode_is_analysed_and_shown(move_in: MoveIn, 
 def test_the_working_directory_shadows_no_module(
     move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user starts TensorBoard in a directory that holds a `json.py` of theirs."""
+    """A user starts TensorBoard in a directory with a `json.py` of their own."""
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")
     record(tmp_path / "t.pt.trace.json")
     monkeypatch.chdir(tmp_path)
@@ -264,7 +274,7 @@ def test_no_worker_outlives_the_server(tmp_path: Path, ending: signal.Signals) -
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether the process runs; one that nobody has buried yet does not."""
+    """Returns True if the process runs. A zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -272,17 +282,17 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_a_report_outlives_the_server(move_in: MoveIn, tmp_path: Path) -> None:
-    """The next TensorBoard takes it from the disk: the recording is read by one process only, that of the first."""
+    """The next TensorBoard reads it from the disk: only a process of the first one reads the recording."""
     record(tmp_path / "t.pt.trace.json")
-    record(tmp_path / "ill.pt.trace.json", "growing ")
+    record(tmp_path / "failing.pt.trace.json", "growing ")
     first = move_in(tmp_path)
     reader = first.report("t.pt.trace.json")["device"]["name"]
-    first.done("ill.pt.trace.json")
+    first.done("failing.pt.trace.json")
     first.plugin.close()
-    record(tmp_path / "ill.pt.trace.json", "settled ")  # as long and as old as before
+    record(tmp_path / "failing.pt.trace.json", "settled ")  # as long and as old as before
     second = move_in(tmp_path)
     assert second.report("t.pt.trace.json")["device"]["name"] == reader
-    assert second.done("ill.pt.trace.json")["health"] == "ok"
+    assert second.done("failing.pt.trace.json")["health"] == "ok"
 
 
 def test_no_cache_is_no_trouble(move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What the unmodified replay says of a recording, and when it forbids predictions."""
+"""The check of the unmodified replay, and when it forbids predictions."""
 
 import pytest
 from drawn_graphs import drawn_recording
@@ -26,7 +26,7 @@ def test_a_recording_that_is_explained_is_trusted():
 
 
 def test_pauses_that_nothing_explains_are_frozen():
-    """Of twenty columns eight are pauses before kernels that had long been launched."""
+    """Eight of twenty columns are pauses before kernels that had long been launched."""
     check = RecordedGraph(drawn_recording(STALLED)).check
     assert check.frozen_share == pytest.approx(8 / 20, abs=0.01)
     assert not check.trusted
@@ -40,5 +40,5 @@ def test_the_limits_themselves_are_trusted():
 
 @pytest.mark.parametrize("seed", range(200, 220))
 def test_usual_latencies_bring_the_recorded_time_back(seed):
-    """The target is 1 % wherever the recording is sound; simulated ones are."""
+    """The target is 1 % for sound recordings, such as simulated ones."""
     assert RecordedGraph(simulated_recording(seed)).check.error < 0.01

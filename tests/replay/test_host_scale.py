@@ -1,4 +1,4 @@
-"""The profiler's own cost: solved for where an unprofiled step time is known, estimated where it is not."""
+"""Profiler overhead: solved for if the step time without the profiler is known, otherwise estimated."""
 
 import pytest
 from drawn_graphs import drawn_graph
@@ -51,7 +51,7 @@ def test_without_an_unprofiled_time_bounds_reach_from_the_fastest_host_to_the_re
 
 
 def test_more_events_cost_more():
-    """The same training, with operators a third as long: a larger share of the host's time is the profiler's."""
+    """The same training with operators a third as long: a larger share of the host's time is profiler overhead."""
     calm, busy = (simulated_graph(launch_bound(3).but(operator_ns=ns)) for ns in (30_000, 10_000))
     assert host_scale_of(busy).expected < host_scale_of(calm).expected < 1
 

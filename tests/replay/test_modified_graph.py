@@ -1,4 +1,4 @@
-"""Worlds: what bounds a window from below, whatever the items say."""
+"""Lower bounds of a modified graph's window, whatever its items are."""
 
 from drawn_graphs import UNIT_NS, columns, drawn_graph
 

@@ -1,4 +1,4 @@
-"""Plans: the best cure first, each simulated with those before it in place; on drawn and simulated recordings."""
+"""Plans: the best fix first, each simulated on top of the earlier ones; on drawn and simulated recordings."""
 
 import pytest
 from drawn_graphs import drawn_recording
@@ -23,7 +23,7 @@ STALLED = """
 """
 
 
-def test_the_best_cure_comes_first_and_times_shrink():
+def test_the_best_fix_comes_first_and_times_shrink():
     prediction = predict(drawn_recording(TWICE_ILL), ["checkpointing", "loader_in_main_process"])
     assert [step.cause for step in prediction.plan] == ["loader_in_main_process", "checkpointing"]
     first, second = prediction.plan
@@ -33,7 +33,7 @@ def test_the_best_cure_comes_first_and_times_shrink():
     assert second.step_ns == pytest.approx(2_000_000 / second.total.expected)
 
 
-def test_gains_of_single_cures_do_not_depend_on_the_order():
+def test_gains_of_single_fixes_do_not_depend_on_the_order():
     one, other = (
         predict(drawn_recording(TWICE_ILL), causes).gains
         for causes in (["checkpointing", "loader_in_main_process"], ["loader_in_main_process", "checkpointing"])
@@ -42,13 +42,13 @@ def test_gains_of_single_cures_do_not_depend_on_the_order():
     assert one["loader_in_main_process"].expected > one["checkpointing"].expected > 1
 
 
-def test_two_causes_with_one_cure_make_one_step():
+def test_two_causes_with_one_fix_make_one_step():
     prediction = predict(drawn_recording(TWICE_ILL), ["loader_in_main_process", "too_few_workers"])
     assert set(prediction.gains) == {"loader_in_main_process", "too_few_workers"}
     assert len(prediction.plan) == 1
 
 
-def test_a_cure_that_brings_nothing_is_no_step():
+def test_a_fix_that_gains_nothing_is_no_step():
     prediction = predict(drawn_recording(TWICE_ILL), ["empty_cache"])
     assert prediction.plan == ()
     assert prediction.gains["empty_cache"].expected == pytest.approx(1, abs=WORTH_DOING)

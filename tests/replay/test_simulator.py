@@ -1,4 +1,4 @@
-"""The simulator on drawn timelines whose replay was worked out by hand, and on simulated recordings."""
+"""The simulator on drawn timelines with a replay worked out by hand, and on simulated recordings."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_a_simulated_training_is_replayed_exactly(seed):
 
 
 def test_a_full_queue_holds_the_host_back():
-    """Far more kernels than a queue holds, launched by a host that needs no time: it ends when they almost have."""
+    """Far more kernels than a queue holds, launched by a host that needs no time: it ends shortly before they do."""
     count, length = 3 * QUEUE, 1_000
     graph = _row_of_launches(count, length)
     found = replay(graph, layout_of(graph))

@@ -7,7 +7,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
 def report_of(source: str, step_ms: float, rank: int | None = 0, **shares: float) -> pb.Report:
-    """A report whose regimes fire from a tenth of the step on."""
+    """Returns a report with regimes that fire from a tenth of the step on."""
     report = pb.Report(evidence_source=source, rank=rank)
     report.verdict.regime = "input"
     report.window.steps = 500 if source == "telemetry" else 6
@@ -75,7 +75,7 @@ def test_abstaining_is_no_disagreement():
 
 
 def test_of_a_cpu_telemetry_cannot_infer_what_bounds_it():
-    """A share of 0 that nobody measured was held against what the trace saw: "0 % from the device's counters"."""
+    """A share of 0 that was not measured was compared with the trace: "0 % from the device's counters"."""
     trace, telemetry = report_of("trace", 100, compute=0.3), report_of("telemetry", 100, compute=0.0)
     telemetry.regimes[0].status = "fires"  # for threads that wait, say
     trace.regimes[0].status = "clear"

@@ -1,4 +1,4 @@
-"""Ranks of one job are judged together: the one that waits least sets the pace."""
+"""Ranks of one job are judged together: the one that waits least determines the step time."""
 
 import pytest
 
@@ -23,13 +23,14 @@ def test_the_rank_that_waits_least_is_the_straggler_and_its_verdict_the_jobs():
     assert job.stragglers[0].behind_share == pytest.approx(0.34)
     assert job.verdict.regime == "input"
     assert job.verdict.headline == (
-        "The other ranks wait for rank 2, which waits 34 % less of each step than they do. There: input on 2."
+        "The other ranks wait for rank 2, which waits 34 % less of each step than the median rank. "
+        "On that rank: input on 2."
     )
     assert sum(row.share for row in job.account) == pytest.approx(1)
 
 
 def test_without_the_straggler_the_next_slowest_rank_sets_the_pace():
-    """Rank 2 works 95 % of the step, rank 3 62 %; with the 5 % that the exchange takes now, a step takes 67 %."""
+    """Rank 2 works 95 % of the step, rank 3 62 %; with the 5 % that the transfer takes now, a step takes 67 %."""
     (job,) = jobs_of([rank(0, 0.4), rank(1, 0.42), rank(2, 0.05, "input"), rank(3, 0.38)])
     assert job.speedup.basis == "ranks"
     assert job.speedup.expected == pytest.approx(1 / 0.67)
@@ -54,7 +55,7 @@ def test_ranks_that_wait_alike_have_no_straggler():
     assert not job.stragglers
     assert not job.HasField("speedup")
     assert job.verdict.regime == "communication"
-    assert "spends 30 % there: no more than that is the exchange itself" in job.verdict.headline
+    assert "spends 30 % there: at most this is transfer time" in job.verdict.headline
 
 
 def test_one_rank_alone_or_runs_apart_are_no_job():

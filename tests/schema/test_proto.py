@@ -1,4 +1,4 @@
-"""The generated code is what the proto file says, and the JSON form is what the contract says."""
+"""The generated code matches the proto files, and the JSON form the contract."""
 
 import subprocess
 import sys
@@ -22,9 +22,9 @@ def test_generated_code_is_current(tmp_path):
         *PROTOS,
     ]
     subprocess.run(command, cwd=ROOT, check=True)
-    mend = "python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tb_bottleneck/schema/*.proto"
+    fix = "python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tb_bottleneck/schema/*.proto"
     for name in (proto.replace(".proto", f"_pb2.{suffix}") for proto in PROTOS for suffix in ("py", "pyi")):
-        assert (tmp_path / name).read_text() == (ROOT / name).read_text(), f"stale: run `{mend}`"
+        assert (tmp_path / name).read_text() == (ROOT / name).read_text(), f"stale: run `{fix}`"
 
 
 def test_empty_fields_are_printed_and_absent_messages_are_not():

@@ -91,10 +91,10 @@ def without_scalar_reads(program: Program, _: int) -> Program:
 def without_metric_reads(program: Program, _: int) -> Program:
     """Leaves metrics on the device: removes the operators that copy to the host."""
 
-    def kept(inside: list[Instruction]) -> Iterable[Instruction]:
+    def without_reads(inside: list[Instruction]) -> Iterable[Instruction]:
         return () if any(isinstance(step, Copy) and step.direction == "DtoH" for step in inside) else inside
 
-    return _edited(_edited(program, "aten::to", kept), "aten::item", lambda _: ())
+    return _edited(_edited(program, "aten::to", without_reads), "aten::item", lambda _: ())
 
 
 def without_masks(program: Program, _: int) -> Program:

@@ -23,7 +23,7 @@ class Pieces:
         self.work = work
         self.rng = random.Random(work.seed)
         self.names = {
-            kind: [entry.example for entry in kernel_patterns() if entry.says == kind]
+            kind: [entry.example for entry in kernel_patterns() if entry.label == kind]
             for kind in ("contraction", "streaming", "collective")
         }
         for kind, name in (("contraction", work.product_name), ("streaming", work.stream_name)):

@@ -16,7 +16,7 @@ from draw import drawn
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.errors import NotFound, Unreadable
-from tb_bottleneck.report.cache.cached_diagnosis import remembered
+from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.sources.filesystem import is_url, place_of, status_of
@@ -78,10 +78,10 @@ def test_what_is_remembered_of_a_url_is_forgotten_when_its_content_changes(memor
     finished = json.dumps(drawn("step aaaabbbbcccc\nop ##.###.###.#\ngpu .ab..ab..ab.", 1000)).encode()
     memory.pipe("/runs/t.json", finished)
     for _ in range(2):
-        remembered(analyse, store, url)
+        diagnose_cached(analyse, store, url)
     assert read == [url]
     memory.pipe("/runs/t.json", finished + b" ")
-    remembered(analyse, store, url)
+    diagnose_cached(analyse, store, url)
     assert read == [url, url]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.diagnosis.telemetry import Listener, judge_telemetry
+from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tb_bottleneck.telemetry.telemetry import MOST_DEVICES, Telemetry
@@ -118,9 +118,9 @@ def test_whatever_a_file_holds_the_answer_is_a_report(series, steps, columns, se
     made.steps.wall_ns.extend(wall)
     for name, values in columns:
         made.steps.columns.add(name=name, values=values)
-    listener = Listener("/no/such/file")
-    listener.telemetry.add([context(facts), made])
-    report = judge_telemetry(listener)
+    reader = TelemetryReader("/no/such/file")
+    reader.telemetry.add([context(facts), made])
+    report = judge_telemetry(reader)
     assert report.health.status in ("ok", "degraded", "incomplete")
     assert not report.account or abs(sum(row.share for row in report.account) - 1) < 1e-9
 

@@ -1,5 +1,5 @@
-"""What a device reaches: timed right on a clock that is moved by hand, in earnest on the CPU, and on a GPU that is
-pretended, which works on the CPU and counts what it is asked."""
+"""Calibration: timing with a manual clock, a real run on the CPU, and a fake GPU that works on the CPU and counts
+calls."""
 
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 
 class Hand:
-    """A clock in nanoseconds, and a device whose work takes time when it is waited for."""
+    """A clock in nanoseconds, and a device that spends its time when it is synchronised."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -75,7 +75,7 @@ def test_the_cpu_of_this_machine() -> None:
 
 
 class Pretended:
-    """Torch with one GPU, whose tensors lie on the CPU. It has no bf16."""
+    """A fake torch with one GPU, with tensors on the CPU and without bf16."""
 
     def __init__(self, capability: tuple[int, int]) -> None:
         self.version = SimpleNamespace(hip=None)

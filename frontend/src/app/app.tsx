@@ -1,32 +1,32 @@
-// The page: recordings on the left (on top where it is narrow), the chosen one on the right.
+// The page: the recordings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useState } from "preact/hooks";
+import { RunList } from "../features/run_list/run_list";
+import type { Session } from "../shared/run/session";
 import { timeOfDay } from "../shared/text/format";
-import { useKeptFocus } from "./focus_restore";
-import type { Session } from "./session";
+import { Icon } from "../shared/widgets/icon";
+import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
+import { useFocusRestore } from "./focus_restore";
+import { RecordingPage } from "./recording";
 import { chosenEntry, hasVanished, type State } from "./state";
 import type { Store } from "./store";
-import { Analysing, Asking, NoRecordings, Scanning, Silent, Vanished } from "./empty";
-import { Icon } from "../shared/widgets/icon";
-import { RecordingPage } from "./recording";
-import { RunList } from "../features/run_list/run_list";
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);
   useEffect(() => {
-    setState(store.state); // an answer may have come before we listened
+    setState(store.state); // a response may have arrived before the subscription
     return store.subscribe(setState);
   }, [store]);
 
-  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.against, state.row]);
-  useKeptFocus();
+  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.baseline, state.series]);
+  useFocusRestore();
 
   const { list, failure } = state;
-  if (!list) return failure ? <Silent failure={failure} retry={session.refresh} /> : <Asking />;
+  if (!list) return failure ? <Unreachable failure={failure} retry={session.refresh} /> : <Connecting />;
   return (
     <>
       {failure && <Stale since={failure.since} message={failure.message} retry={session.refresh} />}
       {list.runs.length === 0 ? (
-        <Nothing state={state} />
+        <EmptyList state={state} />
       ) : (
         <div class="columns">
           <RunList
@@ -38,7 +38,7 @@ export function App({ store, session }: { store: Store; session: Session }) {
             setFilter={(text) => store.dispatch({ type: "filter", text })}
           />
           <main>
-            <Chosen state={state} session={session} />
+            <ChosenRecording state={state} session={session} />
           </main>
         </div>
       )}
@@ -46,7 +46,7 @@ export function App({ store, session }: { store: Store; session: Session }) {
   );
 }
 
-function Nothing({ state: { list } }: { state: State }) {
+function EmptyList({ state: { list } }: { state: State }) {
   if (!list) return null;
   return list.state === "scanning" ? (
     <Scanning logdir={list.logdir} />
@@ -55,29 +55,29 @@ function Nothing({ state: { list } }: { state: State }) {
   );
 }
 
-function Chosen({ state, session }: { state: State; session: Session }) {
+function ChosenRecording({ state, session }: { state: State; session: Session }) {
   const { report, answer } = state;
   const entry = chosenEntry(state);
   if (hasVanished(state)) return <Vanished name={state.chosen ?? ""} report={report} />;
   if (report) {
-    const again = answer && answer.state !== "done" ? answer : undefined;
-    return <RecordingPage report={report} again={again} shown={entry && { entry, session, state }} />;
+    const analysis = answer && answer.state !== "done" ? answer : undefined;
+    return <RecordingPage report={report} analysis={analysis} shown={entry && { entry, session, state }} />;
   }
   if (entry) return <Analysing entry={entry} answer={answer} />;
-  return <Asking />;
+  return <Connecting />;
 }
 
-/** The server has not answered lately; what is shown below is what it said last. */
+/** The latest requests failed. The page shows the last response that arrived. */
 function Stale({ since, message, retry }: { since: number; message: string; retry: () => void }) {
   return (
     <div class="stale" role="status">
       <Icon name="warning" />
       <p>
-        <strong>No usable answer from TensorBoard since {timeOfDay(since)}.</strong> What you see is from before.{" "}
+        <strong>No usable answer from TensorBoard since {timeOfDay(since)}.</strong> This page may be out of date.{" "}
         <span class="muted">{message}</span>
       </p>
       <button type="button" onClick={retry}>
-        Ask again
+        Try again
       </button>
     </div>
   );

@@ -1,12 +1,12 @@
-// What is shown while there is no report to show: why, and what happens or what to do next.
+// Shown while there is no report: why, and what happens or what to do next.
 import type { ComponentChildren } from "preact";
-import { bytes, timeOfDay } from "../shared/text/format";
-import type { Report, ReportAnswer, RunEntry } from "../shared/report";
-import type { Failure } from "./state";
-import { Code } from "../shared/widgets/code_block";
-import { RecordingPage } from "./recording";
-import { RecordingName } from "../shared/widgets/recording_name";
 import { Problems } from "../features/run_list/run_list";
+import type { Report, ReportAnswer, RunEntry } from "../shared/report";
+import { bytes, timeOfDay } from "../shared/text/format";
+import { CodeBlock } from "../shared/widgets/code_block";
+import { RecordingName } from "../shared/widgets/recording_name";
+import { RecordingPage } from "./recording";
+import type { Failure } from "./state";
 
 function Empty({ heading, children }: { heading: string; children?: ComponentChildren }) {
   return (
@@ -17,11 +17,11 @@ function Empty({ heading, children }: { heading: string; children?: ComponentChi
   );
 }
 
-/** Nothing has been answered yet. Appears late, so that a quick answer is not preceded by a flash. */
-export function Asking() {
+/** No response has arrived yet. Appears with a delay, so that a quick response does not cause flicker. */
+export function Connecting() {
   return (
-    <section class="empty late" role="status">
-      <p class="muted">Asking TensorBoard…</p>
+    <section class="empty delayed" role="status">
+      <p class="muted">Connecting to TensorBoard…</p>
     </section>
   );
 }
@@ -30,14 +30,14 @@ export function Scanning({ logdir }: { logdir: string }) {
   return (
     <Empty heading="Looking for recordings…">
       <p role="status">
-        The first look through <code>{logdir}</code> is under way.
+        <code>{logdir}</code> is scanned for the first time.
       </p>
       <progress aria-label="Looking for recordings" />
     </Empty>
   );
 }
 
-/** The shortest change to a training loop that records a trace which can be judged. */
+/** The shortest change to a training loop that records a usable trace. */
 function recipe(logdir: string): string {
   return `from torch.profiler import profile, schedule, tensorboard_trace_handler
 
@@ -49,7 +49,7 @@ with profile(schedule=steps, on_trace_ready=handler, record_shapes=True) as prof
         prof.step()`;
 }
 
-/** As a shell takes it for one word. */
+/** The path, quoted for a shell if necessary. */
 const quoted = (path: string): string => (/^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
 export function NoRecordings({ logdir, problems }: { logdir: string; problems: readonly string[] }) {
@@ -59,14 +59,14 @@ export function NoRecordings({ logdir, problems }: { logdir: string; problems: r
         There is no trace under <code>{logdir}</code>. This tab reads the files that torch.profiler writes,{" "}
         <code>*.pt.trace.json</code> and <code>*.pt.trace.json.gz</code>, in the logdir and in every directory below it.
       </p>
-      <p>A few lines around the training loop record one:</p>
-      <Code text={recipe(logdir)} label="code that records a trace" />
+      <p>A few lines around the training loop record a trace:</p>
+      <CodeBlock text={recipe(logdir)} label="code that records a trace" />
       <p class="muted">
-        <code>batch</code>, <code>loader</code> and <code>train_step</code> are yours.
+        <code>batch</code>, <code>loader</code> and <code>train_step</code> stand for your own code.
       </p>
-      <p>Or watch the whole training, without a change to it; some traces of it are recorded by the way:</p>
-      <Code text={`tb-bottleneck run --logdir ${quoted(logdir)} train.py`} label="the command that watches a training" />
-      <p class="muted">Whatever is written appears here by itself.</p>
+      <p>Or monitor the whole training without changing it. The monitor also records some traces:</p>
+      <CodeBlock text={`tb-bottleneck run --logdir ${quoted(logdir)} train.py`} label="the command that monitors a training" />
+      <p class="muted">New recordings appear here automatically.</p>
       <Problems problems={problems} />
     </Empty>
   );
@@ -79,11 +79,11 @@ export function Analysing({ entry, answer }: { entry: RunEntry; answer: ReportAn
       <p class="path">
         <RecordingName of={entry} />
       </p>
-      <h1>{state === "waiting" ? "Waiting its turn…" : "Reading the recording…"}</h1>
+      <h1>{state === "waiting" ? "Waiting…" : "Reading the recording…"}</h1>
       <p class="muted" role="status">
-        {state === "waiting" ? "Other recordings are being analysed; this one is next." : `It has ${bytes(entry.size_bytes)}. The verdict appears here as soon as it is there.`}
+        {state === "waiting" ? "Other recordings are being analysed; this one is next." : `Its size is ${bytes(entry.size_bytes)}. The verdict appears here as soon as it is ready.`}
       </p>
-      {state === "waiting" ? <progress aria-label="Waiting" /> : <progress value={progress} max={1} aria-label="Analysed so far" />}
+      {state === "waiting" ? <progress aria-label="Waiting" /> : <progress value={progress} max={1} aria-label="Progress of the analysis" />}
     </section>
   );
 }
@@ -92,29 +92,29 @@ export function Vanished({ name, report }: { name: string; report: Report | unde
   const notice = (
     <>
       <p>
-        <code>{name}</code> {report ? "is no longer under the logdir: it was moved or deleted. What is shown here is its last report." : "is not under the logdir. It was moved or deleted, or the address of this page names a recording of another logdir."}
+        <code>{name}</code> {report ? "is no longer under the logdir: it was moved or deleted. This is its last report." : "is not under the logdir. It was moved or deleted, or the address of this page names a recording of another logdir."}
       </p>
-      <p class="muted">Choose another one from the list.</p>
+      <p class="muted">Choose another recording from the list.</p>
     </>
   );
-  if (!report) return <Empty heading="This recording is not here">{notice}</Empty>;
+  if (!report) return <Empty heading="Recording not found">{notice}</Empty>;
   return (
     <>
       <section class="notice">{notice}</section>
-      <RecordingPage report={report} again={undefined} shown={undefined} />
+      <RecordingPage report={report} analysis={undefined} shown={undefined} />
     </>
   );
 }
 
-export function Silent({ failure, retry }: { failure: Failure; retry: () => void }) {
+export function Unreachable({ failure, retry }: { failure: Failure; retry: () => void }) {
   return (
     <Empty heading="TensorBoard does not answer">
       <p role="status">
-        Nothing has been heard since {timeOfDay(failure.since)}. {failure.message} It is asked again by itself.
+        No response since {timeOfDay(failure.since)}. {failure.message} The tab keeps trying.
       </p>
       <p>
         <button type="button" onClick={retry}>
-          Ask again
+          Try again
         </button>
       </p>
     </Empty>

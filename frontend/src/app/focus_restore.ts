@@ -1,8 +1,8 @@
-// Keeps the focus near where it was when the thing that had it goes away: without it the next Tab starts the page anew.
+// Keeps the keyboard focus on the page when the element that has it is removed. Without it, Tab would start at the top.
 import { useEffect, useRef } from "preact/hooks";
 
-/** To be used by the page: after each drawing, a focus that was lost goes to the panel of what is shown. */
-export function useKeptFocus(): void {
+/** After each render, a lost focus moves to the panel of the current view. */
+export function useFocusRestore(): void {
   const last = useRef<Element | null>(null);
   useEffect(() => {
     const remember = ({ target }: FocusEvent) => {
@@ -13,7 +13,7 @@ export function useKeptFocus(): void {
   }, []);
   useEffect(() => {
     if (!last.current || last.current.isConnected || document.activeElement !== document.body) return;
-    const panel = document.getElementById("panel"); // where it is not drawn yet, a later drawing looks again
+    const panel = document.getElementById("panel"); // if it is not drawn yet, a later render finds it
     panel?.focus({ preventScroll: true });
   });
 }

@@ -1,20 +1,20 @@
-// The module that TensorBoard imports into the plugin's iframe; it calls render() once.
-import { render as draw } from "preact";
-import { Client } from "../shared/server/api";
+// The module that TensorBoard imports into the plugin's iframe. It calls render() once.
+import { render as renderTree } from "preact";
 import { followTheme } from "../shared/page/host";
-import { startSession, stateInUrl } from "./session";
 import { addStyle } from "../shared/page/style_sheet";
+import { Client } from "../shared/server/api";
+import { App } from "./app";
+import { startSession, stateFromUrl } from "./session";
 import { START } from "./state";
 import { Store } from "./store";
 import { style } from "./style";
-import { App } from "./app";
 
 export function render(): void {
   addStyle(style);
   document.title = "Bottlenecks";
   document.documentElement.lang = "en";
   followTheme();
-  const store = new Store(stateInUrl(START));
+  const store = new Store(stateFromUrl(START));
   const session = startSession(store, new Client(window.fetch.bind(window)));
-  draw(<App store={store} session={session} />, document.body);
+  renderTree(<App store={store} session={session} />, document.body);
 }

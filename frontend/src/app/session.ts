@@ -1,132 +1,82 @@
-// Ties the store to the server and to the host: what is asked when, and what a click or a URL does.
-import type { Client } from "../shared/server/api";
+// Connects the store with the server and the host page: what is requested when, and what a click or a new address does.
 import * as host from "../shared/page/host";
+import type { Key } from "../shared/run/keys";
+import type { Session } from "../shared/run/session";
+import type { Client } from "../shared/server/api";
 import { Poller } from "../shared/server/poller";
-import { rowIn, rowText } from "../features/series/series_keys";
-import { chosenEntry, entryOf, focusIn, pollDelay, spanText, viewNamed, type Focus, type Key, type State, type View } from "./state";
+import { withAddress, writeAddress } from "./address";
+import { chosenEntry, pollDelay, type Action, type State } from "./state";
 import type { Store } from "./store";
 
-export interface Session {
-  readonly client: Client;
-  readonly choose: (key: Key) => void;
-  readonly open: (view: View) => void;
-  readonly look: (focus: Focus) => void;
-  /** Compares the chosen recording with this one; without a key it is asked with which. */
-  readonly compare: (key: Key | undefined) => void;
-  /** Lays these recordings, the chosen one among them, in a row; without any it is asked which. */
-  readonly lineUp: (keys: readonly Key[] | undefined) => void;
-  /** Asks what would be if; an empty text asks nothing. */
-  readonly suppose: (text: string) => void;
-  readonly refresh: () => void;
-}
-
-/** The state that the address asks for. */
-export function stateInUrl(start: State): State {
-  const [chosen, focus, against] = [host.inUrl("run"), focusIn(host.inUrl("at"), host.inUrl("mark")), host.inUrl("with")];
-  const [row, supposed] = [rowIn(host.inUrl("row")), host.inUrl("if")];
-  return {
-    ...start,
-    view: viewNamed(host.inUrl("view")),
-    ...(chosen === undefined ? {} : { chosen }),
-    ...(focus ? { focus } : {}),
-    ...(against === undefined ? {} : { against }),
-    ...(row ? { row } : {}),
-    ...(supposed === undefined ? {} : { supposed }),
-  };
-}
+/** The initial state, with the parameters of the address. */
+export const stateFromUrl = (start: State): State => withAddress(start, host.inUrl);
 
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
-    const failure = await askAll(store, client, signal);
+    const problem = await requestAll(store, client, signal);
     if (!signal.aborted) {
-      store.dispatch(failure === undefined ? { type: "polled" } : { type: "failed", at: Date.now(), message: failure });
+      store.dispatch(problem === undefined ? { type: "polled" } : { type: "failed", at: Date.now(), message: problem });
     }
     return pollDelay(store.state);
   });
 
-  const show = (key: Key) => {
-    const entry = entryOf(store.state, key);
-    store.dispatch({ type: "choose", key, remembered: entry && client.remembered(entry.id) });
+  /** Dispatches the actions. If they choose another recording, its cached report is shown and its report requested. */
+  const apply = (...actions: readonly Action[]) => {
+    const before = store.state.chosen;
+    for (const action of actions) store.dispatch(action);
+    const { chosen } = store.state;
+    if (chosen === before || chosen === undefined) return;
+    const entry = chosenEntry(store.state);
+    const cached = entry && client.cachedReport(entry.id);
+    if (cached) store.dispatch({ type: "report", key: chosen, answer: cached });
     poller.now();
   };
-  const followUrl = () => {
-    const key = host.inUrl("run");
-    if (key !== undefined && key !== store.state.chosen) show(key);
-    store.dispatch({ type: "view", view: viewNamed(host.inUrl("view")) });
-    store.dispatch({ type: "against", key: host.inUrl("with") });
-    store.dispatch({ type: "row", keys: rowIn(host.inUrl("row")) });
-    store.dispatch({ type: "supposed", text: host.inUrl("if") });
+  /** The same for what the user does, which the address records. */
+  const act = (...actions: readonly Action[]) => {
+    apply(...actions);
+    writeAddress(store.state, host.putInUrl);
   };
 
-  host.onUrlChange(followUrl);
+  host.onUrlChange(() => apply({ type: "address", apply: (state) => withAddress(state, host.inUrl) }));
   host.onReload(() => {
-    if (!host.isHidden()) poller.now(); // a hidden tab asks as soon as it is shown
+    if (!host.isHidden()) poller.now(); // a hidden tab requests when it is shown
   });
-  pollWhileShown(poller);
-  const setAgainst = (key: Key | undefined) => {
-    store.dispatch({ type: "against", key });
-    host.putInUrl("with", key ?? "");
-  };
-  const setRow = (keys: readonly Key[] | undefined) => {
-    store.dispatch({ type: "row", keys });
-    host.putInUrl("row", rowText(keys ?? []));
-  };
-  const open = (view: View) => {
-    store.dispatch({ type: "view", view });
-    host.putInUrl("view", view === "diagnosis" ? "" : view);
-  };
+  pollWhileVisible(poller);
+  const open = (view: State["view"]): Action => ({ type: "view", view });
   return {
     client,
-    choose: (key) => {
-      // Two recordings that are compared change places when the other one is chosen.
-      if (key === store.state.against) setAgainst(store.state.chosen);
-      host.putInUrl("run", key);
-      host.putInUrl("at", "");
-      host.putInUrl("mark", "");
-      show(key);
+    choose: (key: Key) => {
+      const { baseline, chosen } = store.state;
+      // Choosing recording A of a comparison swaps A and B.
+      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key });
     },
-    open,
-    compare: (key) => {
-      setRow(undefined);
-      setAgainst(key);
-      open("compare");
-    },
-    lineUp: (keys) => {
-      setAgainst(undefined);
-      setRow(keys);
-      open("compare");
-    },
-    suppose: (text) => {
-      store.dispatch({ type: "supposed", text: text || undefined });
-      host.putInUrl("if", text);
-      open("whatif");
-    },
-    look: (focus) => {
-      store.dispatch({ type: "look", focus });
-      host.putInUrl("view", store.state.view);
-      host.putInUrl("mark", spanText(focus));
-    },
+    open: (view) => act(open(view)),
+    showFocus: (focus) => act({ type: "focus", focus }),
+    setVisible: (visible) => act({ type: "visible", visible }),
+    compare: (key) => act({ type: "series", keys: undefined }, { type: "baseline", key }, open("compare")),
+    compareSeries: (keys) => act({ type: "baseline", key: undefined }, { type: "series", keys }, open("compare")),
+    predict: (text) => act({ type: "conditions", text: text || undefined }, open("whatif")),
     refresh: () => poller.now(),
   };
 }
 
-/** Starts the poller, and stops it for as long as nobody can see the tab. */
-function pollWhileShown(poller: Poller): void {
+/** Polls only while the tab is visible. */
+function pollWhileVisible(poller: Poller): void {
   const update = () => (host.isHidden() ? poller.pause() : poller.now());
   host.onVisibilityChange(update);
   update();
 }
 
-/** Asks for the list, then for the chosen recording. Returns what went wrong, if something did. */
-async function askAll(store: Store, client: Client, signal: AbortSignal): Promise<string | undefined> {
+/** Requests the list, then the report of the chosen recording. Returns the message of a failure, if there was one. */
+async function requestAll(store: Store, client: Client, signal: AbortSignal): Promise<string | undefined> {
   const runs = await client.runs(signal);
   if (runs.kind !== "ok") return runs.kind === "failed" ? runs.message : undefined;
   store.dispatch({ type: "runs", list: runs.value });
   const entry = chosenEntry(store.state);
   const key = store.state.chosen;
   if (!entry || key === undefined) return undefined;
-  const answer = await client.report(entry.id, signal);
-  if (answer.kind === "ok") store.dispatch({ type: "report", key, answer: answer.value });
-  if (answer.kind === "pending") store.dispatch({ type: "report", key, answer: { id: entry.id, ...answer.value } });
-  return answer.kind === "failed" ? answer.message : undefined;
+  const result = await client.report(entry.id, signal);
+  if (result.kind === "ok") store.dispatch({ type: "report", key, answer: result.value });
+  if (result.kind === "pending") store.dispatch({ type: "report", key, answer: { id: entry.id, ...result.value } });
+  return result.kind === "failed" ? result.message : undefined;
 }

@@ -1,4 +1,4 @@
-// Holds the state and tells the page when it is another one.
+// Holds the state and notifies the page of changes.
 import { reduce, type Action, type State } from "./state";
 
 export class Store {

@@ -1,36 +1,10 @@
-// The views of a recording: a list of tabs that is walked with the arrow keys.
+// The tabs of a recording, one per view. The arrow keys move between them.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { movedAlong } from "../shared/widgets/list_navigation";
 import type { Report, RunEntry } from "../shared/report";
-import type { Session } from "./session";
-import type { View } from "./state";
-
-export const TAB_NAMES: Readonly<Record<View, string>> = {
-  diagnosis: "Diagnosis",
-  timeline: "Timeline",
-  tables: "What ran",
-  roofline: "Roofline",
-  ranks: "Ranks",
-  live: "Telemetry",
-  compare: "Compare",
-  whatif: "What if",
-};
-
-/** The views that there is something to see in. */
-export function viewsOf(report: Report, entry: RunEntry): readonly View[] {
-  if (entry.evidence_source === "telemetry") return ["diagnosis", "live"];
-  const seen: View[] = ["diagnosis"];
-  if (report.health?.status !== "unreadable") seen.push("timeline", "tables", "roofline");
-  if ((report.world_size ?? 1) > 1) seen.push("ranks");
-  seen.push("compare");
-  if (report.verdict) seen.push("whatif");
-  return seen;
-}
-
-/** The view that is shown: the one that was asked for, unless this recording has no such view. */
-export function shownView(asked: View, report: Report, entry: RunEntry): View {
-  return viewsOf(report, entry).includes(asked) ? asked : "diagnosis";
-}
+import type { Session } from "../shared/run/session";
+import type { View } from "../shared/run/views";
+import { nextInTabs } from "../shared/widgets/list_navigation";
+import { titleOf, viewsOf } from "./views";
 
 interface Props {
   readonly report: Report;
@@ -42,22 +16,22 @@ interface Props {
 export function Tabs({ report, entry, session, view }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const views = viewsOf(report, entry);
-  // Where it is narrow the chosen tab may be out of sight; the page itself stays where it is.
+  // On a narrow page the selected tab may be out of sight. Only the tab list scrolls, not the page.
   useLayoutEffect(() => {
     const list = root.current;
     if (!list) return undefined;
-    const bring = () => {
+    const scrollToSelected = () => {
       const tab = list.querySelector<HTMLElement>("[aria-selected=true]");
       if (tab) list.scrollLeft = tab.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
     };
-    bring();
-    const resized = new ResizeObserver(bring); // a phone is turned
-    resized.observe(list);
-    return () => resized.disconnect();
+    scrollToSelected();
+    const observer = new ResizeObserver(scrollToSelected); // e.g. a phone is rotated
+    observer.observe(list);
+    return () => observer.disconnect();
   }, [view]);
   if (views.length === 1) return null;
   const onKeyDown = (event: KeyboardEvent) => {
-    const target = movedAlong(event.key, views.indexOf(view), views.length);
+    const target = nextInTabs(event.key, views.indexOf(view), views.length);
     if (target === undefined) return;
     event.preventDefault();
     session.open(views[target]!);
@@ -65,17 +39,17 @@ export function Tabs({ report, entry, session, view }: Props) {
   };
   return (
     <div class="tabs" role="tablist" aria-label="Views of this recording" ref={root} onKeyDown={onKeyDown}>
-      {views.map((one) => (
+      {views.map((each) => (
         <button
-          key={one}
+          key={each}
           type="button"
           role="tab"
-          aria-selected={one === view}
-          {...(one === view ? { "aria-controls": "panel" } : {})}
-          tabIndex={one === view ? 0 : -1}
-          onClick={() => session.open(one)}
+          aria-selected={each === view}
+          {...(each === view ? { "aria-controls": "panel" } : {})}
+          tabIndex={each === view ? 0 : -1}
+          onClick={() => session.open(each)}
         >
-          {TAB_NAMES[one]}
+          {titleOf(each)}
         </button>
       ))}
     </div>

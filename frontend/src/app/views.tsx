@@ -1,38 +1,89 @@
-// The views beyond the diagnosis; each is a file of its own, fetched when it is first opened.
+// What each view is called, when a recording has it, and what it shows. A missing view is a type error.
+// Views beyond the diagnosis are files of their own, fetched when they are first opened.
+import type { JSX } from "preact";
+import { Diagnosis } from "../features/diagnosis/diagnosis";
 import type { Report, RunEntry } from "../shared/report";
-import type { Session } from "./session";
-import type { State, View } from "./state";
-import { lazily } from "./lazy_view";
-import { TAB_NAMES } from "./tabs";
+import { isTrace } from "../shared/run/groups";
+import type { Session } from "../shared/run/session";
+import type { ViewProps } from "../shared/run/view_props";
+import { VIEWS, type View } from "../shared/run/views";
+import { lazyView } from "./lazy_view";
+import type { State } from "./state";
 
-const Timeline = lazily(async () => (await import("../features/timeline/timeline")).TimelineView);
-const Tables = lazily(async () => (await import("../features/tables/tables")).TablesView);
-const Roofline = lazily(async () => (await import("../features/roofline/roofline")).RooflineView);
-const Ranks = lazily(async () => (await import("../features/ranks/ranks")).RanksView);
-const Live = lazily(async () => (await import("../features/telemetry/telemetry")).LiveView);
-const Compare = lazily(async () => (await import("../features/compare/compare")).CompareView);
-const WhatIf = lazily(async () => (await import("../features/what_if/what_if")).WhatIfView);
+const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
+const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
+const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
+const Ranks = lazyView(async () => (await import("../features/ranks/ranks")).RanksView);
+const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
+const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
+const WhatIf = lazyView(async () => (await import("../features/what_if/what_if")).WhatIfView);
 
-interface Props {
+/** A recording in the list with its report, and what of it is shown. */
+export interface Shown {
   readonly report: Report;
   readonly entry: RunEntry;
   readonly session: Session;
   readonly state: State;
-  readonly view: View; // that this recording has
 }
 
-export function Closer({ report, entry, session, state, view }: Props) {
-  const { focus, against, row, supposed } = state;
-  const given = { client: session.client, entry, report, focus, look: session.look };
+interface ViewEntry {
+  readonly title: string;
+  readonly isAvailable: (report: Report, entry: RunEntry) => boolean;
+  readonly render: (shown: Shown) => JSX.Element;
+}
+
+const isReadable = (report: Report, entry: RunEntry) => isTrace(entry) && report.health?.status !== "unreadable";
+
+const ENTRIES: Readonly<Record<View, ViewEntry>> = {
+  diagnosis: {
+    title: "Diagnosis",
+    isAvailable: () => true,
+    render: ({ report, session }) => <Diagnosis report={report} showFocus={session.showFocus} predict={() => session.open("whatif")} />,
+  },
+  timeline: { title: "Timeline", isAvailable: isReadable, render: (shown) => <Timeline {...viewProps(shown)} /> },
+  tables: { title: "What ran", isAvailable: isReadable, render: (shown) => <Tables {...viewProps(shown)} /> },
+  roofline: { title: "Roofline", isAvailable: isReadable, render: (shown) => <Roofline {...viewProps(shown)} /> },
+  ranks: {
+    title: "Ranks",
+    isAvailable: ({ world_size }, entry) => isTrace(entry) && (world_size ?? 1) > 1,
+    render: (shown) => <Ranks {...viewProps(shown)} choose={shown.session.choose} />,
+  },
+  live: { title: "Telemetry", isAvailable: (_, entry) => !isTrace(entry), render: (shown) => <Telemetry {...viewProps(shown)} /> },
+  compare: {
+    title: "Compare",
+    isAvailable: (_, entry) => isTrace(entry),
+    render: ({ report, entry, session, state: { list, baseline, series } }) => (
+      <Compare session={session} report={report} entry={entry} runs={list?.runs ?? []} baseline={baseline} series={series} />
+    ),
+  },
+  whatif: {
+    title: "What if",
+    isAvailable: ({ verdict }, entry) => isTrace(entry) && verdict !== undefined,
+    render: ({ report, entry, session, state: { conditions } }) => <WhatIf session={session} report={report} entry={entry} conditions={conditions} />,
+  },
+};
+
+function viewProps({ report, entry, session, state: { focus, visible } }: Shown): ViewProps {
+  const { client, showFocus, setVisible } = session;
+  return { client, entry, report, focus, visible, showFocus, setVisible };
+}
+
+export const titleOf = (view: View): string => ENTRIES[view].title;
+
+/** The views that this recording has. */
+export function viewsOf(report: Report, entry: RunEntry): readonly View[] {
+  return VIEWS.filter((view) => ENTRIES[view].isAvailable(report, entry));
+}
+
+/** The requested view, or the diagnosis if this recording does not have it. */
+export function availableView(requested: View, report: Report, entry: RunEntry): View {
+  return ENTRIES[requested].isAvailable(report, entry) ? requested : "diagnosis";
+}
+
+export function ViewPanel({ view, ...shown }: Shown & { readonly view: View }) {
   return (
-    <div class="panel" id="panel" role="tabpanel" aria-label={TAB_NAMES[view]} tabIndex={-1}>
-      {view === "timeline" && <Timeline {...given} />}
-      {view === "tables" && <Tables {...given} />}
-      {view === "roofline" && <Roofline {...given} />}
-      {view === "ranks" && <Ranks {...given} choose={session.choose} />}
-      {view === "live" && <Live {...given} />}
-      {view === "compare" && <Compare session={session} report={report} entry={entry} runs={state.list?.runs ?? []} against={against} row={row} />}
-      {view === "whatif" && <WhatIf session={session} report={report} entry={entry} supposed={supposed} />}
+    <div class={view === "diagnosis" ? "panel diagnosis" : "panel"} id="panel" role="tabpanel" aria-label={titleOf(view)} tabIndex={-1}>
+      {ENTRIES[view].render(shown)}
     </div>
   );
 }

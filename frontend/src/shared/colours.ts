@@ -22,7 +22,7 @@ const COLOURS: Readonly<Record<RegimeColour, string>> = {
 
 const REGIME_COLOURS: ReadonlyMap<string, string> = new Map(REGIMES.map(({ id, colour }) => [id, COLOURS[colour]]));
 
-/** What the timeline shows beside regimes: quiet, so that time lost stands out. Light and dark page. */
+/** Muted colours of everything else on the timeline, so that lost time stands out. On the light and on the dark page. */
 const QUIET: ReadonlyMap<string, readonly [string, string]> = new Map([
   ["op", ["#b4c2d3", "#8b9db3"]],
   ["call", ["#93a9c2", "#7189a5"]],
@@ -35,7 +35,7 @@ export function quietColours(dark: boolean): ReadonlyMap<string, string> {
   return new Map([...QUIET].map(([key, [onLight, onDark]]) => [key, dark ? onDark : onLight]));
 }
 
-/** Regimes in which the device works; in all others it is kept from working, and they are hatched where drawn small. */
+/** Regimes in which the device does useful work. All others are lost time, which is hatched. */
 const AT_WORK: ReadonlySet<string> = new Set(REGIMES.filter(({ id, owner }) => owner === "device" || id === "communication").map(({ id }) => id));
 export const isLost = (regime: string): boolean => !AT_WORK.has(regime);
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { chosenEntry, hasVanished, pollDelay, reduce, START, type Action, type State } from "../../src/app/state";
 import type { RunEntry } from "../../src/shared/report";
-import { chosenEntry, focusIn, groups, hasVanished, keyOf, pollDelay, reduce, spanIn, spanText, START, viewNamed, type Action, type State } from "../../src/app/state";
+import { groups } from "../../src/shared/run/groups";
+import { keyOf } from "../../src/shared/run/keys";
 import { analysing, done, entry, list } from "../recordings";
 
 const A = entry("r", "a");
@@ -13,46 +15,41 @@ function after(...actions: readonly Action[]): State {
 }
 
 const runs = (...entries: readonly RunEntry[]): Action => ({ type: "runs", list: list(...entries) });
-const choose = (key: string): Action => ({ type: "choose", key, remembered: undefined });
+const choose = (key: string): Action => ({ type: "choose", key });
 const failed = (at: number): Action => ({ type: "failed", at, message: "no" });
 
 test("the first recording is chosen when nothing else was", () => {
   assert.equal(after(runs(A, B)).chosen, keyOf(A));
 });
 
-test("a choice outlives a recording that moves above it, and a scan that hands out new ids", () => {
+test("a choice survives another recording at the top, and new ids", () => {
   const before = after(runs(B));
   const moved = reduce(before, runs(A, { ...B, id: "another" }));
   assert.equal(moved.chosen, keyOf(B));
   assert.equal(chosenEntry(moved)?.id, "another");
 });
 
-test("what the URL names is chosen, even before the list has it", () => {
+test("the recording of the address is chosen, even before the list contains it", () => {
   const state = reduce({ ...START, chosen: keyOf(B) }, { type: "runs", list: { ...list(), state: "scanning" } });
   assert.equal(chosenEntry(state), undefined);
   assert.ok(!hasVanished(state), "the scan is not over");
   assert.equal(chosenEntry(reduce(state, runs(A, B))), B);
 });
 
-test("a recording that the finished scan does not have has vanished", () => {
+test("a recording that the finished scan does not contain has vanished", () => {
   assert.ok(hasVanished(after(runs(A, B), choose(keyOf(B)), runs(A))));
   assert.ok(!hasVanished(after(runs(A))));
 });
 
-test("an answer about a recording that is no longer the chosen one is dropped", () => {
+test("a response about a recording that is no longer chosen is dropped", () => {
   const state = after(runs(A, B), choose(keyOf(B)), { type: "report", key: keyOf(A), answer: done("a") });
   assert.equal(state.report, undefined);
 });
 
-test("choosing another recording takes the old report off the page at once", () => {
+test("choosing another recording removes the old report at once", () => {
   const state = after(runs(A, B), { type: "report", key: keyOf(A), answer: done("a") }, choose(keyOf(B)));
   assert.equal(state.report, undefined);
   assert.equal(state.answer, undefined);
-});
-
-test("a remembered report is there at once", () => {
-  const state = after(runs(A, B), { type: "choose", key: keyOf(B), remembered: done("b") });
-  assert.equal(state.report?.source, "b");
 });
 
 test("a recording that is analysed again keeps its last report meanwhile", () => {
@@ -65,21 +62,21 @@ test("a recording that is analysed again keeps its last report meanwhile", () =>
   assert.equal(state.answer?.state, "analysing");
 });
 
-test("an unchanged answer leaves the state the same object, so nothing is drawn", () => {
+test("an unchanged response leaves the state the same object, so nothing is drawn", () => {
   const state = after(runs(A), { type: "report", key: keyOf(A), answer: done("a") });
   assert.equal(reduce(state, { type: "runs", list: state.list! }), state);
   assert.equal(reduce(state, { type: "report", key: keyOf(A), answer: state.answer! }), state);
   assert.equal(reduce(state, { type: "polled" }), state);
 });
 
-test("a failure keeps the data, and since when; the next answer ends it", () => {
+test("a failure keeps the data and its start; the next response ends it", () => {
   const state = after(runs(A), failed(1000), failed(2000));
   assert.deepEqual(state.failure, { since: 1000, count: 2, message: "no" });
   assert.equal(state.list?.runs[0], A);
   assert.equal(reduce(state, { type: "polled" }).failure, undefined);
 });
 
-test("polling is quick while the server works and slow when all is done", () => {
+test("polling is fast while the server works and slow afterwards", () => {
   assert.equal(pollDelay(after()), 1_000);
   assert.equal(pollDelay(after({ type: "runs", list: { ...list(), state: "scanning" } })), 1_000);
   assert.equal(pollDelay(after(runs(A, { ...B, state: "waiting" }))), 1_000);
@@ -88,7 +85,7 @@ test("polling is quick while the server works and slow when all is done", () => 
   assert.equal(pollDelay(after(runs())), 30_000);
 });
 
-test("each failure doubles the wait, up to the idle one", () => {
+test("each failure doubles the delay, up to the idle delay", () => {
   const delays = [1, 2, 3, 4, 5, 6, 60].map((count) => pollDelay({ ...START, failure: { since: 0, count, message: "" } }));
   assert.deepEqual(delays, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
 });
@@ -98,7 +95,7 @@ test("recordings are grouped by run in the server's order", () => {
   assert.deepEqual(shown.map(({ run, entries }) => [run, entries.map(({ source }) => source)]), [["x", ["1", "3"]], ["y", ["2"]]]);
 });
 
-test("the filter wants every word, in name or verdict, in any case", () => {
+test("the filter needs every word, in name or verdict, ignoring case", () => {
   const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "Waiting for data" };
   const all = [entry("resnet/slow", "a", { verdict }), entry("resnet/fast", "b"), entry("bert", "c", { health: "incomplete" })];
   const found = (filter: string) => groups(all, filter).flatMap(({ entries }) => entries.map(({ source }) => source));
@@ -108,26 +105,18 @@ test("the filter wants every word, in name or verdict, in any case", () => {
   assert.deepEqual(found("resnet incomplete"), []);
 });
 
-test("a look at evidence opens the timeline, and another recording forgets it", () => {
+test("evidence opens the timeline at its range, and another recording resets both ranges", () => {
   const focus = { begin: 5, end: 9, label: "Idle" };
-  const looking = after(runs(A, B), { type: "look", focus });
-  assert.deepEqual([looking.view, looking.focus], ["timeline", focus]);
-  assert.equal(reduce(looking, choose(keyOf(B))).focus, undefined);
-  assert.equal(reduce(looking, choose(keyOf(B))).view, "timeline");
+  const visible = { begin: 0, end: 100 };
+  const focused = after(runs(A, B), { type: "visible", visible }, { type: "focus", focus });
+  assert.deepEqual([focused.view, focused.focus, focused.visible], ["timeline", focus, undefined]);
+  const other = after(runs(A, B), { type: "focus", focus }, { type: "visible", visible }, choose(keyOf(B)));
+  assert.deepEqual([other.view, other.focus, other.visible], ["timeline", undefined, undefined]);
 });
 
-test("a stretch of time is read from the address, and nonsense is not", () => {
-  assert.deepEqual(spanIn(spanText({ begin: 1419116235798217, end: 1419116235852418 })), { begin: 1419116235798217, end: 1419116235852418 });
-  for (const text of ["", "5", "9-5", "5-5", "-5-9", "a-b", "1e3-1e4", "5-9-7"]) assert.equal(spanIn(text), undefined, text);
-  assert.deepEqual(focusIn("5-9", undefined), { begin: 5, end: 9, label: "", shown: { begin: 5, end: 9 } });
-  assert.deepEqual(focusIn("1-20", "5-9"), { begin: 5, end: 9, label: "Evidence", shown: { begin: 1, end: 20 } });
-  assert.equal(focusIn(undefined, undefined), undefined);
-  assert.equal(viewNamed("nonsense"), "diagnosis");
-});
-
-test("where time is looked at depends on the recording: telemetry has readings and no timeline", () => {
+test("telemetry has no timeline: its ranges are shown in its own view", () => {
   const focus = { begin: 1, end: 2, label: "Evidence" };
-  const heard = list(entry("r", "events", { evidence_source: "telemetry" }));
-  assert.equal(after({ type: "runs", list: heard }, { type: "look", focus }).view, "live");
-  assert.equal(after({ type: "runs", list: list(A) }, { type: "look", focus }).view, "timeline");
+  const telemetry = list(entry("r", "events", { evidence_source: "telemetry" }));
+  assert.equal(after({ type: "runs", list: telemetry }, { type: "focus", focus }).view, "live");
+  assert.equal(after({ type: "runs", list: list(A) }, { type: "focus", focus }).view, "timeline");
 });

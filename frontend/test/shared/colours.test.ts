@@ -48,7 +48,7 @@ function theme(selector: string): ReadonlyMap<string, string> {
 }
 
 for (const selector of [":root", ':root[data-theme="dark"]']) {
-  test(`words can be read on every ground of ${selector} (AA, 4.5)`, () => {
+  test(`text can be read on every background of ${selector} (AA, 4.5)`, () => {
     const colours = theme(selector);
     for (const ground of ["page", "raised", "sunken", "chosen"]) {
       for (const words of ["text", "muted", "bad", "careful", "note", "good"]) {

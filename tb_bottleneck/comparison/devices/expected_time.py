@@ -1,4 +1,4 @@
-"""What B's device promises for the work that A's run does: a time, an interval, and a reason for each regime."""
+"""Predicts A's step time on B's device: a time, an interval, and a reason for each regime."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import device_by_sheet, device_of, speed_ratio
 from tb_bottleneck.comparison.devices.kernel_scaling import (
     DevicePair,
+    bounds_on_b,
     collective_assumptions,
     precision_label,
-    roofs_there,
     scaled_lengths,
     vendor_assumptions,
 )
@@ -24,20 +24,21 @@ from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.units import share_text
 
-# An interval of device times says nothing of the host. With this much on either side the interval holds what was
-# measured in 99 % of 300 simulated pairs, each piece of whose host work varies by up to 5 % (tests/EXPECTED.md).
+# The interval of device times does not cover the host. With this margin on either side, the interval contains the
+# measured time in 99 % of 300 simulated pairs, in which each piece of host work varies by up to 5 %
+# (tests/EXPECTED.md).
 HOST_ERROR = 0.05
-# Of one step alone it is not known how much steps differ: there the interval has on either side what predictions of
-# this kind miss by on average (Habitat, ATC'21); and so it has where a recording could not be replayed.
+# The variation between steps is unknown for a single step, and predictions are less accurate without a replay: then the
+# margin is the mean error of predictions of this kind (Habitat, ATC'21).
 PREDICTION_ERROR = 0.12
-UNCHANGED_BELOW = 0.02  # a time that changes by less is called unchanged
+UNCHANGED_BELOW = 0.02  # a time with a smaller relative change is called unchanged
 
 
 @dataclass(frozen=True)
 class ExpectedTime:
-    """Time per step in ns by regime, as expected; the whole step at worst and at best; reasons by regime.
+    """The predicted step with its bounds in ns, reasons by regime, and assumptions.
 
-    `kernels` is how many times as fast the device's work alone would be over.
+    `kernels` is the speedup of the device's work alone.
     """
 
     step: PredictedStep
@@ -49,23 +50,25 @@ class ExpectedTime:
 
 
 def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
-    """From A's device to B's; None where one of them is not known, or both are the same."""
+    """Returns the devices of A and B, or None if one of them is not known or both are the same."""
     first, second = device_of(a.trace), device_of(b.trace)
     if first is None or second is None or first.name == second.name:
         return None
     on_a, on_b = device_by_sheet(a.trace), device_by_sheet(b.trace)
     if first.basis != second.basis and on_a is not None and on_b is not None:
-        return DevicePair(on_a, on_b)  # what one device reached and what the other's maker prints are no ratio
+        return DevicePair(on_a, on_b)  # measured rates and data sheet rates have no meaningful ratio
     return DevicePair(first, second)
 
 
-def expected_time(recording: Recording, move: DevicePair) -> ExpectedTime:
-    """What the move would change."""
-    engine = ReplayPredictor(recording)
-    lengths = scaled_lengths(recording, move, Estimate.EXPECTED)
-    step = engine.predict(lengths, worker_throughput_limit(recording), roofs_there(recording, move))
+def expected_time(recording: Recording, devices: DevicePair) -> ExpectedTime:
+    """Predicts the recording's step on the other device."""
+    predictor = ReplayPredictor(recording)
+    lengths = scaled_lengths(recording, devices, Estimate.EXPECTED)
+    step = predictor.predict(lengths, worker_throughput_limit(recording), bounds_on_b(recording, devices))
     slow, fast = (
-        engine.predict(scaled_lengths(recording, move, estimate), worker_throughput_limit(recording, estimate)).step_ns
+        predictor.predict(
+            scaled_lengths(recording, devices, estimate), worker_throughput_limit(recording, estimate)
+        ).step_ns
         for estimate in (Estimate.LOW, Estimate.HIGH)
     )
     error = host_error(recording) if step.basis == BY_REPLAY else PREDICTION_ERROR
@@ -77,30 +80,30 @@ def expected_time(recording: Recording, move: DevicePair) -> ExpectedTime:
         slowest_ns=max(slow, step.step_ns) * (1 + error),
         fastest_ns=min(fast, step.step_ns) * (1 - error),
         kernels=float(length.sum() / lengths[kernels].sum()) if length.sum() else 1.0,
-        because=_reasons(recording, move, step),
-        assumptions=_assumptions(recording, move, step),
+        because=_reasons(recording, devices, step),
+        assumptions=_assumptions(recording, devices, step),
     )
 
 
 def host_error(recording: Recording) -> float:
-    """The share of a step by which what the host does may take longer or shorter than was recorded."""
+    """Returns the share of a step by which the host's time may deviate from the recorded one."""
     return HOST_ERROR if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
 
 
-def _reasons(recording: Recording, move: DevicePair, step: PredictedStep) -> dict[Regime, str]:
-    """Why each regime becomes what it becomes."""
+def _reasons(recording: Recording, devices: DevicePair, step: PredictedStep) -> dict[Regime, str]:
+    """Returns the reason for the predicted time of each regime."""
     reasons = {
-        Regime.COMPUTE: _arithmetic(recording, move),
-        Regime.MEMORY: f"device memory: {move.a.bandwidth:,.0f} GB/s on A, {move.b.bandwidth:,.0f} on B",
-        Regime.UNDERFILLED: _smallness(recording, move),
-        Regime.TRANSFER: _link(recording, move),
-        Regime.COMMUNICATION: _peers(move),
+        Regime.COMPUTE: _arithmetic(recording, devices),
+        Regime.MEMORY: f"device memory: {devices.a.bandwidth:,.0f} GB/s on A, {devices.b.bandwidth:,.0f} on B",
+        Regime.UNDERFILLED: _smallness(recording, devices),
+        Regime.TRANSFER: _link(recording, devices),
+        Regime.COMMUNICATION: _peers(devices),
     }
     steps = len(recording.steps)
     for regime in REGIMES:
         before, after = recording.account.ns[regime] / steps, step.ns[regime]
         if regime == Regime.UNEXPLAINED:
-            reasons[regime] = "taken to be the same"
+            reasons[regime] = "assumed to stay the same"
         elif regime not in reasons:
             reasons[regime] = _host(before, after)
     return reasons
@@ -108,88 +111,92 @@ def _reasons(recording: Recording, move: DevicePair, step: PredictedStep) -> dic
 
 def _host(before: float, after: float) -> str:
     if after > before * (1 + UNCHANGED_BELOW):
-        return "host work that A's device hid comes to light"
+        return "host work that A's device hid becomes visible"
     if after < before * (1 - UNCHANGED_BELOW):
         return "B's device hides more of the host's work"
-    return "the host is taken to be the same"
+    return "the host is assumed to stay the same"
 
 
-def _arithmetic(recording: Recording, move: DevicePair) -> str:
-    found = _dominant(recording)
-    ratio = speed_ratio(move.a, move.b, found)
-    if found is None or ratio is None:
-        return "which type the products run in is not known; taken as fp32 on ordinary units"
-    on_a, on_b = move.a.rate(found), move.b.rate(found)
-    there = f"{on_a:,.0f} TFLOP/s on A" if on_a else "not known on A"
-    here = f"{on_b:,.0f} on B" if on_b else f"no such units on B, {move.b.vector or 0:,.0f} as fp32"
-    return f"products run in {precision_label(found)}: {there}, {here} by {_sources(move)}"
+def _arithmetic(recording: Recording, devices: DevicePair) -> str:
+    precision = _dominant(recording)
+    ratio = speed_ratio(devices.a, devices.b, precision)
+    if precision is None or ratio is None:
+        return "the precision of products is unknown; assumed to be fp32 on vector units"
+    on_a, on_b = devices.a.rate(precision), devices.b.rate(precision)
+    rate_a = f"{on_a:,.0f} TFLOP/s on A" if on_a else "not known on A"
+    rate_b = f"{on_b:,.0f} on B" if on_b else f"no such units on B, {devices.b.vector or 0:,.0f} as fp32"
+    return f"products run in {precision_label(precision)}: {rate_a}, {rate_b} by {_sources(devices)}"
 
 
-def _sources(move: DevicePair) -> str:
-    """Where the rates of the two devices come from."""
-    return " and ".join(dict.fromkeys((move.a.basis, move.b.basis)))
+def _sources(devices: DevicePair) -> str:
+    """Returns the source of the rates of both devices."""
+    return " and ".join(dict.fromkeys((devices.a.basis, devices.b.basis)))
 
 
 def _dominant(recording: Recording) -> Precision | None:
-    """The precision in which products spend most time."""
+    """Returns the precision in which products spend most time."""
     ops = recording.trace.device_ops
     rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
     names, which = np.unique(ops.name[rows], return_inverse=True)
     time = np.bincount(which, weights=(ops.end - ops.start)[rows], minlength=len(names))
-    by: dict[Precision, float] = {}
+    time_of: dict[Precision, float] = {}
     for name, ns in zip(names.tolist(), time.tolist(), strict=True):
         precision = precision_of(recording.trace.names[name])
         if precision is not None:
-            by[precision] = by.get(precision, 0.0) + ns
-    return max(by, key=lambda one: by[one]) if by else None
+            time_of[precision] = time_of.get(precision, 0.0) + ns
+    return max(time_of, key=lambda precision: time_of[precision]) if time_of else None
 
 
-def _smallness(recording: Recording, move: DevicePair) -> str:
+def _smallness(recording: Recording, devices: DevicePair) -> str:
     ops = recording.trace.device_ops
     kernels = np.isin(ops.work, COMPUTE_KERNELS) & recording.in_window(ops.start)
     if not kernels.any():
         return "no kernels"
     short = float(np.mean((ops.end - ops.start)[kernels] < TOO_SHORT_NS))
-    said = []
+    reasons = []
     if round(short * 100):
-        said.append(
-            f"{share_text(short)} of the kernels are over in {TOO_SHORT_NS // 1000} µs, which no device shortens"
+        reasons.append(
+            f"{share_text(short)} of the kernels take less than {TOO_SHORT_NS // 1000} µs, which no device shortens"
         )
-    if move.a.multiprocessors and move.b.multiprocessors and (ops.blocks[kernels] > 0).any():
-        few = float(np.mean(ops.blocks[kernels] < move.b.multiprocessors))
-        both = f"{move.b.multiprocessors} multiprocessors (A: {move.a.multiprocessors})"
-        said.append(f"{share_text(few)} of the kernels have fewer blocks than B's {both}" if round(few * 100) else "")
-    return "; ".join(filter(None, said)) or "by the roof that is nearest"
+    if devices.a.multiprocessors and devices.b.multiprocessors and (ops.blocks[kernels] > 0).any():
+        few = float(np.mean(ops.blocks[kernels] < devices.b.multiprocessors))
+        both = f"{devices.b.multiprocessors} multiprocessors (A: {devices.a.multiprocessors})"
+        reasons.append(
+            f"{share_text(few)} of the kernels have fewer blocks than B's {both}" if round(few * 100) else ""
+        )
+    return "; ".join(filter(None, reasons)) or "limited by the nearest roof"
 
 
-def _link(recording: Recording, move: DevicePair) -> str:
+def _link(recording: Recording, devices: DevicePair) -> str:
     trace = recording.trace
     if any("Pageable" in trace.names[name] for name in np.unique(trace.device_ops.name).tolist()):
-        return "copies from pageable memory are staged by the host, which is taken to be the same"
-    if move.link is None:
-        return "the links are not known; taken to be the same"
-    return f"link of the best slot: {move.a.link:.0f} GB/s usable on A, {move.b.link:.0f} on B"
+        return "copies from pageable memory are staged by the host, which is assumed to stay the same"
+    if devices.link_ratio is None:
+        return "the links are unknown; assumed to stay the same"
+    return f"link in the best slot: {devices.a.link:.0f} GB/s usable on A, {devices.b.link:.0f} on B"
 
 
-def _peers(move: DevicePair) -> str:
-    if move.peers is None:
-        return "the links between devices are not known; taken to be the same"
-    return f"links between devices: {move.a.peers:,.0f} GB/s on A, {move.b.peers:,.0f} on B"
+def _peers(devices: DevicePair) -> str:
+    if devices.peer_ratio is None:
+        return "the links between devices are unknown; assumed to stay the same"
+    return f"links between devices: {devices.a.peers:,.0f} GB/s on A, {devices.b.peers:,.0f} on B"
 
 
-def _assumptions(recording: Recording, move: DevicePair, step: PredictedStep) -> tuple[str, ...]:
-    told = [
-        "the host, the loader and the storage are the same, and the profiler weighs on the host as it did",
+def _assumptions(recording: Recording, devices: DevicePair, step: PredictedStep) -> tuple[str, ...]:
+    assumptions = [
+        "host, loader and storage are the same, and the profiler overhead on the host is the same",
         "each kernel reaches the same share of its roof, and the same kernels are chosen",
-        *vendor_assumptions(move),
+        *vendor_assumptions(devices),
         *loader_assumptions(recording),
         *collective_assumptions(recording),
     ]
-    known = float(np.mean(recording.kernel_bounds.bound_by > 0)) if len(recording.kernel_bounds) else 0.0
-    if known < 0.5:
-        told.append("what bounds a kernel is told from its name; record_shapes=True would tell it from its work")
-    if recording.on_device and (move.b.multiprocessors is None or move.a.multiprocessors is None):
-        told.append("how many multiprocessors there are to fill is not known for both devices")
+    known_share = float(np.mean(recording.kernel_bounds.bound_by > 0)) if len(recording.kernel_bounds) else 0.0
+    if known_share < 0.5:
+        assumptions.append(
+            "what limits a kernel is derived from its name; with record_shapes=True it is derived from its work"
+        )
+    if recording.on_device and (devices.b.multiprocessors is None or devices.a.multiprocessors is None):
+        assumptions.append("the number of multiprocessors is not known for both devices")
     if step.basis != BY_REPLAY:
-        told.append("by the account alone: the recording's dependencies could not be replayed")
-    return tuple(told)
+        assumptions.append("predicted from the account alone: the recording's dependencies could not be replayed")
+    return tuple(assumptions)

@@ -1,4 +1,4 @@
-"""Workers make batches at their own pace: for a device that waits for them they come no sooner because it is faster."""
+"""Models the throughput of loader workers: a faster device does not make batches arrive sooner."""
 
 from collections.abc import Callable
 
@@ -9,26 +9,28 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.scenarios.loader import BATCH_HANDOVER_NS
 
-# Taking a ready batch off the queue, and handing its memory over, takes 0.06 to 0.2 ms; longer is waiting.
-LONGEST_HANDOVER_NS = 200_000
-# Where most fetches wait, and take this share of the time, the workers are always behind, and the pace of the training
-# is theirs. Of the public ResNet-50 recordings with 4 workers fetches take 0.6 and 0.9 %: handing over 19 MB.
+# Taking a ready batch from the queue and handing over its memory takes 0.06 to 0.2 ms; longer fetches wait.
+LONGEST_HANDOVER_NS = BATCH_HANDOVER_NS[Estimate.LOW]
+# If most fetches wait, for this share of the time, the workers are always behind and determine the pace of the
+# training. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 %: handing over 19 MB.
 SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
-WORKERS_LIMIT = "the workers make batches at the pace of now, for which the training waits"
+WORKERS_LIMIT = "the workers keep their current pace, and training waits for them"
 WORKERS_KEEP_UP = (
-    "the workers keep up then as well: how fast they could be is not seen while nobody waits for them, so at worst "
-    "they make batches no sooner than now"
+    "the workers keep up then as well; their maximum pace is unknown because nothing waits for them, so in the worst "
+    "case it is their current pace"
 )
 
 
 def worker_throughput_limit(
     recording: Recording, estimate: Estimate = Estimate.EXPECTED
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
-    """What becomes of the waits for workers that are always behind: they fill whatever the step leaves.
+    """Returns the change to a graph in which workers set the pace, or None if they do not change anything.
 
-    Workers that keep up are expected to do so still; at worst the pace of now is all that they have. None where
-    nothing comes of that, where the training process makes the batches, or where that is not known.
+    If the workers are always behind, the waits for them fill whatever the step leaves. Workers that keep up are
+    expected to keep up; in the worst case, their current pace is their limit. None also if the training process makes
+    the batches, or if that is not known.
     """
     if not _by_workers(recording):
         return None
@@ -45,7 +47,7 @@ def worker_throughput_limit(
 
 
 def loader_assumptions(recording: Recording) -> tuple[str, ...]:
-    """What is assumed of the workers, where there are some."""
+    """Returns what is assumed about the workers, if there are any."""
     if not _by_workers(recording):
         return ()
     return (WORKERS_LIMIT if workers_are_behind(recording) else WORKERS_KEEP_UP,)
@@ -57,8 +59,8 @@ def _by_workers(recording: Recording) -> bool:
 
 
 def workers_are_behind(recording: Recording) -> bool:
-    """Whether the training waits for its batches, not only for their being handed over."""
+    """Returns True if training waits for its batches, not only for their handover."""
     events, rows = recording.trace.events, fetches(recording)
-    took = events.duration[rows[recording.in_window(events.start[rows])]]
-    most = bool(len(took)) and float(np.mean(took > LONGEST_HANDOVER_NS)) >= SLOW_FETCHES_FROM
-    return most and float(took.sum()) >= WAITING_FROM * recording.account.window
+    durations = events.duration[rows[recording.in_window(events.start[rows])]]
+    mostly_slow = bool(len(durations)) and float(np.mean(durations > LONGEST_HANDOVER_NS)) >= SLOW_FETCHES_FROM
+    return mostly_slow and float(durations.sum()) >= WAITING_FROM * recording.account.window

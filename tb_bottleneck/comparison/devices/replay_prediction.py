@@ -1,8 +1,8 @@
-"""Replays a recording with other lengths of its device work, and tells who would own the step then.
+"""Replays a recording with changed lengths of its device work, and attributes the resulting step to the regimes.
 
-The replay keeps everything on the host as it was recorded, so host work that the device had hidden comes to light where
-the device gets faster. Where a replay cannot be trusted, the account alone is asked: the host's pauses stay, the
-device's work shrinks or grows, and no step is shorter than the host's own work.
+The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
+device gets faster. If the replay is not trusted, the account alone is used: the host's idle times stay, the device's
+work shrinks or grows, and no step is shorter than the host's own work.
 """
 
 from collections.abc import Callable
@@ -15,26 +15,26 @@ from tb_bottleneck.attribution.device_busy import ops_by_regime
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip
-from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
+from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 BY_REPLAY, BY_ACCOUNT = "replay", "account"
-BUSY_REGIMES = (*DEVICE_REGIMES, Regime.COMMUNICATION, Regime.TRANSFER)
+BUSY_REGIMES = tuple(regime for regime in REGIMES if regime.device_busy)
 # In a replay, the waits for the device follow from the lengths of the device's work.
 _REGIME_OF_WORK: dict[Activity, Regime] = {
     activity: regime for activity, regime in REGIME_OF_ACTIVITY.items() if activity is not Activity.SYNCHRONIZE
 }
-ROOFS = {Regime.COMPUTE: BoundBy.COMPUTE, Regime.MEMORY: BoundBy.MEMORY}
-Change = Callable[[ModifiedGraph], ModifiedGraph]
+BOUND_OF_REGIME = {Regime.COMPUTE: BoundBy.COMPUTE, Regime.MEMORY: BoundBy.MEMORY}
+Modification = Callable[[ModifiedGraph], ModifiedGraph]
 
 
 @dataclass(frozen=True)
 class PredictedStep:
-    """Time per step by regime, in ns, and in all; `basis` says how it was found.
+    """Time per step by regime, in ns; `basis` is BY_REPLAY or BY_ACCOUNT.
 
-    `least_ns` is the time per step for which the device computes then: no host makes a step shorter.
+    `least_ns` is the time per step in which the device computes: no host can make the step shorter.
     """
 
     ns: dict[Regime, float]
@@ -43,13 +43,13 @@ class PredictedStep:
 
     @property
     def step_ns(self) -> float:
-        """Time per step."""
+        """Time per step, in ns."""
         return sum(self.ns.values())
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayPredictor:
-    """Predictions from one recording."""
+    """Predicts steps from one recording."""
 
     recording: Recording
     base: RecordedGraph = field(init=False)
@@ -58,13 +58,14 @@ class ReplayPredictor:
         object.__setattr__(self, "base", RecordedGraph(self.recording))
 
     def predict(
-        self, lengths: Floats | None = None, change: Change | None = None, roofs: Ints | None = None
+        self, lengths: Floats | None = None, change: Modification | None = None, bounds: Ints | None = None
     ) -> PredictedStep:
-        """With these lengths of the operations of the trace's device in ns, and a change of the rest of the world.
+        """Predicts the step with other lengths of the device operations, and a change of the rest of the graph.
 
-        `roofs` are those that bound the operations then, where they are known and may have changed.
+        `lengths` are those of the trace's device, in ns. `bounds` are what limits the operations then, if known and
+        possibly changed.
         """
-        busy = self._busy(lengths, roofs)
+        busy = self._busy(lengths, bounds)
         start = unmodified_graph(self.base)
         graph = start if change is None else change(start)
         idle = self._idle_after(graph)
@@ -83,18 +84,20 @@ class ReplayPredictor:
         return PredictedStep(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        """Lengths of the items; what other devices do changes as the same kernels of this one do."""
+        """Returns the lengths of the items; operations of other devices scale like the same kernels of this one."""
         trace, items = self.recording.trace, self.base.graph.items
-        every, ours = trace.all_device_ops, trace.device_ops
-        before = np.maximum(ours.end - ours.start, 1)
-        after, now = (np.bincount(ours.name, weights=times, minlength=len(trace.names)) for times in (lengths, before))
+        all_ops, own_ops = trace.all_device_ops, trace.device_ops
+        before = np.maximum(own_ops.end - own_ops.start, 1)
+        after, now = (
+            np.bincount(own_ops.name, weights=times, minlength=len(trace.names)) for times in (lengths, before)
+        )
         factor = np.divide(after, now, out=np.ones(len(trace.names)), where=now > 0)
-        length = (every.end - every.start) * factor[every.name]
-        length[every.device == trace.device_index] = lengths
+        length = (all_ops.end - all_ops.start) * factor[all_ops.name]
+        length[all_ops.device == trace.device_index] = lengths
         return np.where(items.op >= 0, np.rint(length).astype(np.int64)[items.op], items.length)
 
-    def _busy(self, lengths: Floats | None, roofs: Ints | None = None) -> dict[Regime, float]:
-        """Time of the window by regime in which the device works, after its operations have changed their lengths."""
+    def _busy(self, lengths: Floats | None, bounds: Ints | None = None) -> dict[Regime, float]:
+        """Returns the window's time by regime in which the device works, with the new lengths of its operations."""
         if not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -103,27 +106,27 @@ class ReplayPredictor:
         busy = dict.fromkeys(BUSY_REGIMES, 0.0)
         for regime, spans in self.recording.busy.items():
             owning = spans.covered(ops.start, ops.end) * self._claims[regime]
-            then = owning * after / np.maximum(before, 1.0)
+            after_owned = owning * after / np.maximum(before, 1.0)
             whole = float(owning.sum())
-            for now, rows in _now_bound(regime, self._claims[regime], roofs).items():
-                part = float(then[rows].sum()) / whole if whole else float(now == regime)
+            for now, rows in _split_by_bound(regime, self._claims[regime], bounds).items():
+                part = float(after_owned[rows].sum()) / whole if whole else float(now == regime)
                 busy[now] = busy.get(now, 0.0) + spans.total() * part
         own_pauses = self.recording.account.ns[Regime.UNDERFILLED] - self.recording.busy[Regime.UNDERFILLED].total()
         return busy | {Regime.UNDERFILLED: busy[Regime.UNDERFILLED] + own_pauses}
 
     @cached_property
     def _claims(self) -> dict[Regime, Bools]:
-        """Which operations of the trace's device own time where they run alone, by owner."""
+        """The operations of the trace's device that own time when they run alone, by regime."""
         trace = self.recording.trace
         return ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
 
     def _idle(self) -> dict[Regime, float]:
-        """Recorded time of the window by regime in which the device waits for the host."""
+        """Returns the recorded time of the window by regime in which the device waits for the host."""
         recorded = self._busy(None)
         return {regime: max(ns - recorded.get(regime, 0.0), 0.0) for regime, ns in self.recording.account.ns.items()}
 
     def _idle_after(self, graph: ModifiedGraph) -> dict[Regime, float]:
-        """The same, as far as the host does more or less than before in a changed world."""
+        """Returns the same for a modified graph, scaled by the change of each host activity."""
         before, after = (items.gap.sum(axis=0) for items in (self.base.graph.items, graph.items))
         idle = self._idle()
         for activity, regime in _REGIME_OF_WORK.items():
@@ -132,7 +135,7 @@ class ReplayPredictor:
         return idle
 
     def _host_work(self) -> float:
-        """Time of the window that the host was not waiting for the device, in ns."""
+        """Returns the time of the window in which the host was not waiting for the device, in ns."""
         steps, waits = self.recording.steps, self.recording.gaps.waits
         inside = (waits.over >= steps.host[0]) & (waits.over <= steps.host[-1])
         return max(float(steps.host[-1] - steps.host[0] - waits.length[inside].sum()), 0.0)
@@ -140,31 +143,31 @@ class ReplayPredictor:
     def _account(
         self, window: float, busy: dict[Regime, float], idle: dict[Regime, float], surplus: dict[Regime, float]
     ) -> dict[Regime, float]:
-        """Time per step by regime, of a window in which the device works for `busy` and waits for the host for `idle`.
+        """Returns the time per step by regime for a window with these times of device work and of waiting for the host.
 
-        Where less is left for the host, all its regimes shrink alike; where more, it goes by these shares.
+        If less time remains for the host, all its regimes shrink equally; if more, `surplus` gives their shares of it.
         """
-        left, known = window - sum(busy.values()), sum(idle.values())
-        if left <= known:
-            owned = {regime: ns * max(left, 0.0) / known if known else 0.0 for regime, ns in idle.items()}
+        rest, idle_sum = window - sum(busy.values()), sum(idle.values())
+        if rest <= idle_sum:
+            owned = {regime: ns * max(rest, 0.0) / idle_sum if idle_sum else 0.0 for regime, ns in idle.items()}
         else:
-            owned = {regime: ns + surplus.get(regime, 0.0) * (left - known) for regime, ns in idle.items()}
+            owned = {regime: ns + surplus.get(regime, 0.0) * (rest - idle_sum) for regime, ns in idle.items()}
         steps = len(self.recording.steps)
-        found = {regime: (owned.get(regime, 0.0) + busy.get(regime, 0.0)) / steps for regime in REGIMES}
-        whole = sum(found.values()) * steps
-        return {regime: ns * window / whole for regime, ns in found.items()} if whole else found
+        by_regime = {regime: (owned.get(regime, 0.0) + busy.get(regime, 0.0)) / steps for regime in REGIMES}
+        whole = sum(by_regime.values()) * steps
+        return {regime: ns * window / whole for regime, ns in by_regime.items()} if whole else by_regime
 
     def _surplus(
-        self, busy: dict[Regime, float], idle: dict[Regime, float], starved: bool, lengths: Floats | None
+        self, busy: dict[Regime, float], idle: dict[Regime, float], loader_limited: bool, lengths: Floats | None
     ) -> dict[Regime, float]:
-        """Whose it is, as shares by regime, if a window turns out longer than the device's work and the host's pauses.
+        """Returns the shares by regime of the time by which a window exceeds device work plus host idle times.
 
-        Of a window that is as long as making its batches takes, the loader's. Where copies or collectives grew beyond
-        what hid them, theirs. Where the device works longer than it was recorded to, it hides more of the host and not
-        less: then it is the device's own, in proportion. Else what the device hid comes to light, in proportion to what
-        the host did meanwhile.
+        If the window is limited by making its batches, the surplus belongs to the loader; if copies or collectives grew
+        beyond what hid them, to those. If the device works longer than recorded, it hides more of the host, not less:
+        then the surplus is its own, in proportion. Otherwise host work that the device hid becomes visible, in
+        proportion to the host's activity in that time.
         """
-        if starved:
+        if loader_limited:
             return {Regime.INPUT: 1.0}
         uncovered = self._uncovered(lengths)
         if uncovered:
@@ -175,19 +178,20 @@ class ReplayPredictor:
         return self._hidden(idle)
 
     def _uncovered(self, lengths: Floats | None) -> dict[Regime, float]:
-        """What copies and collectives grew by, as shares by regime, where kernels did not grow by more; else empty."""
+        """Returns the growth of copies and collectives, as shares by regime; empty if kernels grew by more."""
         if lengths is None or not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
         grown = (lengths - (ops.end - ops.start)) * self.recording.in_window(ops.start)
-        found = {
-            one: max(float(grown[self._claims[one]].sum()), 0.0) for one in (Regime.COMMUNICATION, Regime.TRANSFER)
+        growth = {
+            regime: max(float(grown[self._claims[regime]].sum()), 0.0)
+            for regime in (Regime.COMMUNICATION, Regime.TRANSFER)
         }
-        whole, every = sum(found.values()), float(grown.sum())
-        return {one: ns / whole for one, ns in found.items()} if whole > max(every, 0.0) / 2 else {}
+        whole, every = sum(growth.values()), float(grown.sum())
+        return {regime: ns / whole for regime, ns in growth.items()} if whole > max(every, 0.0) / 2 else {}
 
     def _hidden(self, idle: dict[Regime, float]) -> dict[Regime, float]:
-        """What the host does while the device works, as shares of it by regime."""
+        """Returns the host's activity while the device works, as shares by regime."""
         recording = self.recording
         thread = recording.host.main_thread
         if thread is None:
@@ -203,10 +207,10 @@ class ReplayPredictor:
         return {regime: ns / whole for regime, ns in hidden.items()} if whole else {Regime.LAUNCH: 1.0}
 
 
-def _now_bound(regime: Regime, inside: Bools, roofs: Ints | None) -> dict[Regime, Bools]:
-    """The operations of a regime by the regime that they are of now: another roof may bound them."""
-    if roofs is None or regime not in ROOFS:
+def _split_by_bound(regime: Regime, inside: Bools, bounds: Ints | None) -> dict[Regime, Bools]:
+    """Splits the operations of a regime by their new regime, if another roof limits them now."""
+    if bounds is None or regime not in BOUND_OF_REGIME:
         return {regime: inside}
-    other = next(name for name in ROOFS if name != regime)
-    moved = inside & (roofs == ROOFS[other])
+    other = next(name for name in BOUND_OF_REGIME if name != regime)
+    moved = inside & (bounds == BOUND_OF_REGIME[other])
     return {regime: inside & ~moved, other: moved}

@@ -1,6 +1,6 @@
-"""What B's time and the promise differ by, regime by regime, each part with the name that the evidence gives it.
+"""Splits the difference between B's measured and expected time into parts with causes, regime by regime.
 
-The device's own regimes are taken together: a kernel may be bound by another roof on another device.
+The device's own regimes are taken together, because another roof may limit a kernel on another device.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, scaled_lengths
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
-from tb_bottleneck.comparison.texts.sanitize import sanitize
-from tb_bottleneck.comparison.texts.speedup import time_text
+from tb_bottleneck.comparison.texts.value_text import sanitize, time_text
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.environment import version_text
 from tb_bottleneck.comparison.workload.operator_time import device_operators, host_ratio
@@ -24,146 +23,159 @@ from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.copies import pinned_bandwidth
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
+from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Owner, Regime
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
 
-# Smaller parts of B's time are summed up as unexplained: a list of crumbs explains nothing.
+# Smaller parts of B's time are added to the unexplained part: a list of tiny parts explains nothing.
 MIN_SHORTFALL_SHARE = 0.02
-# The same operators on one host differ by up to 7 % between public recordings of one model (median of operators).
+# On one host, the same operators differ by up to 7 % between public recordings of one model (median of operators).
 HOST_DIFFERS_FROM = 1.15
-# Pinned copies reach 80 to 88 % of what a link can carry; well below that the link is not what it should be.
+# Pinned copies reach 80 to 88 % of a link's capacity; a link well below that is degraded.
 HEALTHY_LINK_FROM = 0.8
 MAX_SHOWN_NAME = 80
-# Products of which this share of their time moved from matrix units to ordinary ones are not the same products.
+# If this share of the products' time moved from matrix units to vector units, the products are not the same.
 MIN_MOVED_PRODUCTS = 0.25
-# What a step costs however many samples it works on; making and copying them is not among it.
-FIXED_PER_STEP = (Regime.SYNC, Regime.LAUNCH, Regime.HOST, Regime.ALLOCATOR, Regime.INTERRUPTION, Regime.COMMUNICATION)
+# Regimes with a cost per step that does not depend on the number of samples; making and copying batches does.
+FIXED_PER_STEP = tuple(
+    regime
+    for regime in REGIMES
+    if (regime.owner is Owner.HOST and regime is not Regime.INPUT) or regime is Regime.COMMUNICATION
+)
 CUDA_VERSIONS = ("cuda_runtime_version", "cuda_driver_version")
 
 
 @dataclass(frozen=True, eq=False)
-class Shortfall:
-    """Both sides, and the times to be explained: per step or sample, in ns by regime."""
+class ShortfallContext:
+    """Both runs, and the times to be explained: per step or sample, in ns by regime."""
 
     a: ComparedRun
     b: ComparedRun
-    move: DevicePair
+    devices: DevicePair
     expected: dict[Regime, float]
     measured: dict[Regime, float]
     per: str
-    scale: float  # from B's step to what times are per
+    scale: float  # from B's step to the unit of the times
     scale_a: float
-    samples: tuple[int, int] | None  # where the batches differ
-    ratio: float | None  # of the hosts
+    samples: tuple[int, int] | None  # if the batch sizes differ
+    ratio: float | None  # of operator times on the hosts, B / A
 
-    def words(self, cause: str, regimes: tuple[Regime, ...], **more: Any) -> str:
-        """The evidence for a cause, in words."""
-        template = shortfall_text(cause) or shortfall_text("found")
-        assert template is not None, "comparison.toml has the words for what has none of its own"
-        measured, expected = (sum(times[one] for one in regimes) for times in (self.measured, self.expected))
+    def evidence(self, cause: str, regimes: tuple[Regime, ...], **values: Any) -> str:
+        """Returns the evidence for a cause as text."""
+        template = shortfall_text(cause) or shortfall_text("known_cause")
+        assert template is not None, "comparison_texts.toml has a text for causes without their own"
+        measured, expected = (sum(times[regime] for regime in regimes) for times in (self.measured, self.expected))
         title = "the device's own work" if len(regimes) > 1 else Regime(regimes[0]).label.lower()
-        more.setdefault("title", title)
+        values.setdefault("title", title)
         return template.safe_substitute(
-            measured=time_text(measured), expected=time_text(expected), per=self.per, **more
+            measured=time_text(measured), expected=time_text(expected), per=self.per, **values
         )
 
 
-def shortfall_parts(gap: Shortfall) -> list[pb.Shortfall]:
-    """The parts, largest first; the shares sum to (measured - expected) / measured exactly as far as doubles go."""
-    whole = sum(gap.measured.values())
-    parts = _merged(_parts(gap, whole))
-    left = (whole - sum(gap.expected.values())) / whole - sum(part.share for part in parts)
+def shortfall_parts(shortfall: ShortfallContext) -> list[pb.Shortfall]:
+    """Returns the parts, largest first; their shares sum to (measured - expected) / measured, exact for doubles."""
+    whole = sum(shortfall.measured.values())
+    parts = _merged(_parts(shortfall, whole))
+    unexplained = (whole - sum(shortfall.expected.values())) / whole - sum(part.share for part in parts)
     parts.sort(key=lambda part: -abs(part.share))
     template = shortfall_text("unexplained")
     because = template.safe_substitute() if template is not None else ""
-    return [*parts, pb.Shortfall(cause="unexplained", share=left, because=because, regime=Regime.UNEXPLAINED)]
+    return [*parts, pb.Shortfall(cause="unexplained", share=unexplained, because=because, regime=Regime.UNEXPLAINED)]
 
 
 def _merged(parts: Iterator[pb.Shortfall]) -> list[pb.Shortfall]:
-    """Regimes that differ for one cause make one part, told by the largest of them."""
+    """Merges the regimes that differ for the same cause into one part, described by the largest of them."""
     by_cause: dict[str, list[pb.Shortfall]] = {}
     for part in parts:
         by_cause.setdefault(part.cause, []).append(part)
     merged = []
-    for ones in by_cause.values():
-        largest = max(ones, key=lambda one: abs(one.share))
+    for same_cause in by_cause.values():
+        largest = max(same_cause, key=lambda part: abs(part.share))
         merged.append(pb.Shortfall(cause=largest.cause, because=largest.because, regime=largest.regime))
-        merged[-1].share = sum(one.share for one in ones)
+        merged[-1].share = sum(part.share for part in same_cause)
     return merged
 
 
-def _parts(gap: Shortfall, whole: float) -> Iterator[pb.Shortfall]:
-    """The named parts."""
+def _parts(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
+    """Yields the parts with a cause."""
     for regime in REGIMES:
-        share = (gap.measured[regime] - gap.expected[regime]) / whole
-        if regime not in (*DEVICE_REGIMES, Regime.UNEXPLAINED) and abs(share) >= MIN_SHORTFALL_SHARE:
-            cause, because = _named(gap, regime, share)
+        share = (shortfall.measured[regime] - shortfall.expected[regime]) / whole
+        if regime.owner in (Owner.HOST, Owner.LINK) and abs(share) >= MIN_SHORTFALL_SHARE:
+            cause, because = _cause_of(shortfall, regime, share)
             yield pb.Shortfall(cause=cause, share=share, because=because, regime=regime)
-    yield from _device(gap, whole)
+    yield from _device(shortfall, whole)
 
 
-def _named(gap: Shortfall, regime: Regime, share: float) -> tuple[str, str]:
-    """The cause of a difference in a regime of the host, of copies or of collectives."""
-    shared = _shared_by_samples(gap, regime, share)
-    if shared is not None:
-        return shared
-    if regime in (Regime.LAUNCH, Regime.HOST) and gap.ratio is not None and _explains(gap.ratio, share):
+def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str]:
+    """Returns the cause of a difference in a regime of the host, of copies or of collectives, with its evidence."""
+    by_batch_size = _caused_by_batch_size(shortfall, regime, share)
+    if by_batch_size is not None:
+        return by_batch_size
+    if regime in (Regime.LAUNCH, Regime.HOST) and shortfall.ratio is not None and _explains(shortfall.ratio, share):
         cause = "slower_host" if share > 0 else "faster_host"
-        return cause, gap.words(cause, (regime,), ratio=f"{gap.ratio:.2f}")
-    if regime == Regime.TRANSFER and share > 0 and (slow := _slow_link(gap)) is not None:
-        return "degraded_link", gap.words("degraded_link", (regime,), **slow)
-    found = [finding for finding in gap.b.findings if finding.regime == regime]
-    if share > 0 and found:
-        return found[0].cause, gap.words("found", (regime,))
-    generic = {Regime.INPUT: "starved", Regime.LAUNCH: "launch_bound"}.get(regime) if share > 0 else None
-    return generic or regime, gap.words(generic or "more", (regime,))
+        return cause, shortfall.evidence(cause, (regime,), ratio=f"{shortfall.ratio:.2f}")
+    if regime == Regime.TRANSFER and share > 0 and (values := _slow_link(shortfall)) is not None:
+        return "degraded_link", shortfall.evidence("degraded_link", (regime,), **values)
+    findings = [finding for finding in shortfall.b.findings if finding.regime == regime]
+    if share > 0 and findings:
+        return findings[0].cause, shortfall.evidence("known_cause", (regime,))
+    regime_cause = {Regime.INPUT: "starved", Regime.LAUNCH: "launch_bound"}.get(regime) if share > 0 else None
+    return regime_cause or regime, shortfall.evidence(regime_cause or "no_cause", (regime,))
 
 
-def _shared_by_samples(gap: Shortfall, regime: Regime, share: float) -> tuple[str, str] | None:
-    """The number of samples as the cause: of what a step costs once each of many bears less, and each of few more."""
-    if gap.samples is None or regime not in FIXED_PER_STEP or (gap.samples[1] > gap.samples[0]) != (share < 0):
+def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str] | None:
+    """Returns the batch size as the cause if the fixed cost of a step is shared by more samples, or by fewer."""
+    if (
+        shortfall.samples is None
+        or regime not in FIXED_PER_STEP
+        or (shortfall.samples[1] > shortfall.samples[0]) != (share < 0)
+    ):
         return None
     cause = "batch_grown" if share < 0 else "batch_shrunk"
-    return cause, gap.words(cause, (regime,), samples_a=gap.samples[0], samples_b=gap.samples[1])
+    return cause, shortfall.evidence(cause, (regime,), samples_a=shortfall.samples[0], samples_b=shortfall.samples[1])
 
 
 def _explains(ratio: float, share: float) -> bool:
-    """Whether the speed of the hosts points the way in which the time differs."""
+    """Returns True if the speed ratio of the hosts points in the direction of the difference."""
     return ratio >= HOST_DIFFERS_FROM if share > 0 else ratio <= 1 / HOST_DIFFERS_FROM
 
 
-def _slow_link(gap: Shortfall) -> dict[str, str] | None:
-    rate, link = gap.b.measures(pinned_bandwidth), gap.move.b.link
+def _slow_link(shortfall: ShortfallContext) -> dict[str, str] | None:
+    rate, link = shortfall.b.measures(pinned_bandwidth), shortfall.devices.b.link
     if isinstance(rate, Missing) or link is None or rate.value >= HEALTHY_LINK_FROM * link * GIGA:
         return None
     return {"rate": f"{rate.value / GIGA:.1f}", "link": f"{link:.0f}"}
 
 
-def _device(gap: Shortfall, whole: float) -> Iterator[pb.Shortfall]:
-    """What the device's own work differs by: named by the first cause that has evidence, else left unexplained."""
-    share = sum(gap.measured[regime] - gap.expected[regime] for regime in DEVICE_REGIMES) / whole
+def _device(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
+    """Yields the difference of the device's own work with the first cause that has evidence; otherwise nothing."""
+    share = sum(shortfall.measured[regime] - shortfall.expected[regime] for regime in DEVICE_REGIMES) / whole
     if abs(share) < MIN_SHORTFALL_SHARE:
         return
-    for told in (_throttled, _old_libraries, _units_unused, _other_kernels, _batch_not_grown):
-        found = told(gap, share, whole)
-        if found is not None:
-            yield found
+    for find_part in (_throttled, _old_libraries, _units_unused, _other_kernels, _batch_not_grown):
+        part = find_part(shortfall, share, whole)
+        if part is not None:
+            yield part
             return
 
 
-def _throttled(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
+def _throttled(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
     causes = ("thermal_throttle", "power_cap")
-    found = next((finding for finding in gap.b.findings if finding.cause in causes), None)
-    if found is None or share < 0:
+    finding = next((finding for finding in shortfall.b.findings if finding.cause in causes), None)
+    if finding is None or share < 0:
         return None
-    return pb.Shortfall(cause=found.cause, share=share, because=gap.words("found", DEVICE_REGIMES), regime=found.regime)
+    return pb.Shortfall(
+        cause=finding.cause,
+        share=share,
+        because=shortfall.evidence("known_cause", DEVICE_REGIMES),
+        regime=finding.regime,
+    )
 
 
-def _old_libraries(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
-    header = gap.b.recording.trace.header
-    facts = header.device(gap.b.recording.trace.device_index)
+def _old_libraries(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
+    header = shortfall.b.recording.trace.header
+    facts = header.device(shortfall.b.recording.trace.device_index)
     versions = {key: version for key, version in header.versions.items() if key in CUDA_VERSIONS and version}
     if share < 0 or facts is None or facts.capability is None or not versions:
         return None
@@ -171,23 +183,27 @@ def _old_libraries(gap: Shortfall, share: float, whole: float) -> pb.Shortfall |
     if needed is None or versions[key] >= needed:
         return None
     texts = {"version": version_text(key, versions[key]), "needed": version_text(key, needed)}
-    because = gap.words("old_libraries", DEVICE_REGIMES, title=fact_titles()[key], **texts)
+    because = shortfall.evidence("old_libraries", DEVICE_REGIMES, title=fact_titles()[key], **texts)
     return pb.Shortfall(cause="old_libraries", share=share, because=because, regime=Regime.COMPUTE)
 
 
-def _units_unused(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
-    """Products that ran on A's matrix units and run on B's ordinary ones."""
-    full = [_on_ordinary_units(run.recording) for run in (gap.a, gap.b)]
-    types = [run.measures(types_multiplied) for run in (gap.a, gap.b)]
-    if share < 0 or full[1] - full[0] < MIN_MOVED_PRODUCTS or any(isinstance(one, Missing) for one in types):
+def _units_unused(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
+    """Returns the part for products that ran on A's matrix units and run on B's vector units."""
+    vector_shares = [_on_vector_units(run.recording) for run in (shortfall.a, shortfall.b)]
+    types = [run.measures(types_multiplied) for run in (shortfall.a, shortfall.b)]
+    if (
+        share < 0
+        or vector_shares[1] - vector_shares[0] < MIN_MOVED_PRODUCTS
+        or any(isinstance(text_or_missing, Missing) for text_or_missing in types)
+    ):
         return None
-    texts = [one.text for one in types if not isinstance(one, Missing)]
-    because = gap.words("tensor_cores_unused", DEVICE_REGIMES, types_a=texts[0], types=texts[1])
+    texts = [text_or_missing.text for text_or_missing in types if not isinstance(text_or_missing, Missing)]
+    because = shortfall.evidence("tensor_cores_unused", DEVICE_REGIMES, types_a=texts[0], types=texts[1])
     return pb.Shortfall(cause="tensor_cores_unused", share=share, because=because, regime=Regime.COMPUTE)
 
 
-def _on_ordinary_units(recording: Recording) -> float:
-    """Share of the products' own time that they spend in fp32 on ordinary units; 0 where there are none."""
+def _on_vector_units(recording: Recording) -> float:
+    """Returns the share of the products' time in fp32 on vector units; 0 if there are no products."""
     ops = recording.trace.device_ops
     rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
     length = (ops.end - ops.start) * rows
@@ -196,53 +212,59 @@ def _on_ordinary_units(recording: Recording) -> float:
     return float(length[np.isin(ops.name, list(plain))].sum() / max(length.sum(), 1))
 
 
-def _batch_not_grown(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
-    """As many samples as on A, in kernels that leave more of B idle than its size alone foretells."""
-    samples = [batch_size_of(run.recording) for run in (gap.a, gap.b)]
-    a, b = gap.move.a.multiprocessors, gap.move.b.multiprocessors
-    part = (gap.measured[Regime.UNDERFILLED] - gap.expected[Regime.UNDERFILLED]) / whole
-    if any(isinstance(one, Missing) for one in samples) or gap.samples is not None or not a or not b or a >= b:
+def _batch_not_grown(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
+    """Returns the part for kernels that leave more of B idle than its size predicts, with the same samples per step."""
+    samples = [batch_size_of(run.recording) for run in (shortfall.a, shortfall.b)]
+    a, b = shortfall.devices.a.multiprocessors, shortfall.devices.b.multiprocessors
+    part = (shortfall.measured[Regime.UNDERFILLED] - shortfall.expected[Regime.UNDERFILLED]) / whole
+    if (
+        any(isinstance(batch, Missing) for batch in samples)
+        or shortfall.samples is not None
+        or not a
+        or not b
+        or a >= b
+    ):
         return None
     if part < share / 2 or share < 0:
         return None
-    count = next(one.samples for one in samples if not isinstance(one, Missing))
-    because = gap.words("batch_not_grown", (Regime.UNDERFILLED,), samples=count, b=b, a=a)
+    count = next(batch.samples for batch in samples if not isinstance(batch, Missing))
+    because = shortfall.evidence("batch_not_grown", (Regime.UNDERFILLED,), samples=count, b=b, a=a)
     return pb.Shortfall(cause="batch_not_grown", share=min(part, share), because=because, regime=Regime.UNDERFILLED)
 
 
-def _other_kernels(gap: Shortfall, share: float, whole: float) -> pb.Shortfall | None:
-    """Operators that run another kernel on B: what they differ from the promise by."""
-    lengths = scaled_lengths(gap.a.recording, gap.move, Estimate.EXPECTED)
-    expected, measured = device_operators(gap.a.recording, lengths), device_operators(gap.b.recording)
-    recorded = device_operators(gap.a.recording)
-    moved = {
-        name: measured[name].ns * gap.scale - expected[name].ns * gap.scale_a
+def _other_kernels(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
+    """Returns the part for operators that run a different kernel on B."""
+    lengths = scaled_lengths(shortfall.a.recording, shortfall.devices, Estimate.EXPECTED)
+    expected, measured = device_operators(shortfall.a.recording, lengths), device_operators(shortfall.b.recording)
+    recorded = device_operators(shortfall.a.recording)
+    differences = {
+        name: measured[name].ns * shortfall.scale - expected[name].ns * shortfall.scale_a
         for name in expected.keys() & measured.keys()
         if recorded[name].runs_others(measured[name])
     }
-    part = sum(moved.values()) / whole
-    if not moved or part * share <= 0 or abs(part) < MIN_SHORTFALL_SHARE:
+    part = sum(differences.values()) / whole
+    if not differences or part * share <= 0 or abs(part) < MIN_SHORTFALL_SHARE:
         return None
-    part = max(min(part, abs(share)), -abs(share))  # kernels that overlap cannot differ by more than the device's work
-    name = max(moved, key=lambda one: abs(moved[one]))
+    part = max(min(part, abs(share)), -abs(share))  # overlapping kernels cannot differ by more than the device's work
+    name = max(differences, key=lambda operator: abs(differences[operator]))
     kernels = {
         "kernel": sanitize(measured[name].kernel, MAX_SHOWN_NAME),
         "kernel_a": sanitize(recorded[name].kernel, MAX_SHOWN_NAME),
     }
-    because = gap.words("other_kernels", DEVICE_REGIMES, operator=sanitize(name, MAX_SHOWN_NAME), **kernels)
+    because = shortfall.evidence("other_kernels", DEVICE_REGIMES, operator=sanitize(name, MAX_SHOWN_NAME), **kernels)
     return pb.Shortfall(cause="other_kernels", share=part, because=because, regime=Regime.COMPUTE)
 
 
 def shortfall_between(
     runs: tuple[ComparedRun, ComparedRun],
-    move: DevicePair,
+    devices: DevicePair,
     times: tuple[dict[Regime, float], dict[Regime, float]],
     per: str,
     samples: tuple[int, int] | None,
-) -> Shortfall:
-    """The gap between `times`: what was expected, and what was measured, per step or sample."""
+) -> ShortfallContext:
+    """Returns the shortfall between `times`, expected and measured, per step or sample."""
     a, b = runs
     scales = (1.0, 1.0) if per == "step" or samples is None else (1 / samples[0], 1 / samples[1])
     differ = samples if samples is not None and samples[0] != samples[1] else None
     ratio = host_ratio(a.recording, b.recording)
-    return Shortfall(a, b, move, times[0], times[1], per, scales[1], scales[0], differ, ratio)
+    return ShortfallContext(a, b, devices, times[0], times[1], per, scales[1], scales[0], differ, ratio)

@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, representative_report
-from tb_bottleneck.comparison.texts.sanitize import sanitize
+from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_bottleneck.comparison.significance import Difference, difference
-from tb_bottleneck.comparison.texts.speedup import RELEVANT_CHANGE, time_text
+from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE, time_text
 from tb_bottleneck.knowledge.comparison_texts import series_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -61,7 +61,7 @@ def _described(
     (before, after), (per, slowdown, result) = parts, how
     regime = max(before, key=lambda name: after[name] - before[name])
     since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"
-    because = series_text("turn").safe_substitute(
+    because = series_text("regression").safe_substitute(
         {
             "since": names[at],
             "when": since_when if cut else f"up to {names[at - 1]}",

@@ -18,10 +18,10 @@ NUMBER_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class VaryingSetting:
-    """What varies between the runs of a series.
+    """The setting that varies between the runs of a series.
 
-    `kind` is SWEEP if one number varies, SETTINGS if one other setting does, otherwise HISTORY. `title` names what
-    varies, `values` are its values for each run; in a history, they are the names of the runs. `differ` are the titles
+    `kind` is SWEEP if one number varies, SETTINGS if one other setting does, otherwise HISTORY. `title` names the
+    setting, `values` are its values for each run; in a history, they are the names of the runs. `differ` are the titles
     of all settings that differ.
     """
 

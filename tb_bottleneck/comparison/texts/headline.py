@@ -1,11 +1,11 @@
-"""The sentence that a person would say of a comparison."""
+"""Builds the headline of a comparison: the difference, the regimes responsible, and the expected speedup."""
 
 from collections.abc import Sequence
 from math import log
 
 from tb_bottleneck.comparison.devices.device_model import with_article
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
-from tb_bottleneck.comparison.texts.speedup import (
+from tb_bottleneck.comparison.texts.value_text import (
     RELEVANT_CHANGE,
     SAME_SPEED_WITHIN,
     ratio_text,
@@ -13,29 +13,27 @@ from tb_bottleneck.comparison.texts.speedup import (
     speedup_text,
     time_text,
 )
-from tb_bottleneck.comparison.waterfall import largest
 from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM
 from tb_bottleneck.knowledge.comparison_texts import headline_text
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.regime import Owner, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
-# A regime that makes up this much of the difference is what it is about; below it, several are.
+# A regime with this share of the difference is its main part; if none has, the difference is spread over several.
 MAIN_CHANGE_FROM, WHOLE_CHANGE_FROM = 0.5, 0.95
-# Beside the first regime those are named that make up this much of the difference.
+# Further regimes are named from this share of the difference on.
 NAMED_CHANGE_FROM = 0.25
-# Where a regime makes up this much more than the whole, another one has taken some of it back.
+# If regimes account for this much more than the whole difference, another one has changed in the opposite direction.
 OPPOSITE_CHANGE_FROM = 0.1
-# A promise that was missed by less than this was kept: predictions of this kind are no better.
+# A smaller deviation from the expected time is a correct prediction: predictions of this kind are no better.
 PREDICTION_TOLERANCE = 0.05
-# What the host does and no device changes. From this share of the step on it is named, where the step changes by less
-# than this part of what its kernels do, as logarithms.
-HOST_REGIMES = (Regime.INPUT, Regime.SYNC, Regime.LAUNCH, Regime.HOST, Regime.ALLOCATOR, Regime.INTERRUPTION)
+# A host regime is named as the limit from this share of the step on, if the step's change is less than LIMITED_BELOW of
+# the kernels' change (both as logarithms).
 LIMITING_SHARE_FROM, LIMITED_BELOW = 0.25, 0.5
 
 
 def refusal_headline(reasons: Sequence[str]) -> str:
-    """Why there is no comparison."""
+    """Returns the headline of a comparison that was not possible."""
     return headline_text("refused").safe_substitute(because=" ".join(reasons[:2]))
 
 
@@ -43,148 +41,147 @@ Unprofiled = tuple[float | None, float | None]
 
 
 def headline_of(
-    told: pb.Comparison,
-    alike: float = 1.0,
+    comparison: pb.Comparison,
+    similarity: float = 1.0,
     device: str | None = None,
     unprofiled: Unprofiled = (None, None),
     ranks: tuple[int, int] | None = None,
 ) -> str:
-    """What differs, by how much, and where; then what the other device promised, where it is another one.
+    """Returns the headline: the difference, where it is, and what was expected if the devices differ.
 
-    `unprofiled` are both sides' times in ns while nothing was recorded, where that was measured; `ranks` are both jobs'
-    where they differ.
+    `unprofiled` are the times of both runs in ns without the profiler, if they were measured; `ranks` are the numbers
+    of ranks if they differ.
     """
-    sentence = _difference(told)
-    if alike < SAME_WORK_FROM:
-        return headline_text("unlike").safe_substitute(alike=share_text(alike)) + sentence
-    # A few long steps move the mean beyond its interval, and no test of all steps: where they lie is worth saying.
-    beyond = abs(told.speedup - 1) > told.noise * told.speedup
-    if told.significant or min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
-        sentence += _where(told)
+    sentence = _difference(comparison)
+    if similarity < SAME_WORK_FROM:
+        return headline_text("unlike").safe_substitute(similarity=share_text(similarity)) + sentence
+    # A few long steps move the mean beyond its interval without a significant test of all steps. Name their regime.
+    beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
+    if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
+        sentence += _where(comparison)
     elif beyond:
-        sentence += _lies(told)
-    if told.significant and max(told.speedup, 1 / told.speedup) < 1 + RELEVANT_CHANGE:
+        sentence += _where_if_real(comparison)
+    if comparison.significant and max(comparison.speedup, 1 / comparison.speedup) < 1 + RELEVANT_CHANGE:
         sentence += headline_text("small").safe_substitute()
-    sentence += _unprofiled(told, *unprofiled) + _together(told, ranks)
-    return sentence + (_promised(told, device) if device is not None else "")
+    sentence += _without_profiler(comparison, *unprofiled) + _job_throughput(comparison, ranks)
+    return sentence + (_expected(comparison, device) if device is not None else "")
 
 
-def _together(told: pb.Comparison, ranks: tuple[int, int] | None) -> str:
-    """What jobs of different size get through: a step of one rank says nothing of the others."""
+def _job_throughput(comparison: pb.Comparison, ranks: tuple[int, int] | None) -> str:
+    """Compares the throughput of jobs of different sizes: the step of one rank does not show it."""
     if ranks is None:
         return ""
-    together = told.speedup * ranks[1] / ranks[0]
-    said = {"a_ranks": ranks[0], "b_ranks": ranks[1], "together": f"{ratio_text(together)} times"}
-    return headline_text("ranks").safe_substitute(said)
+    throughput = f"{ratio_text(comparison.speedup * ranks[1] / ranks[0])} times"
+    return headline_text("ranks").safe_substitute(a_ranks=ranks[0], b_ranks=ranks[1], throughput=throughput)
 
 
-def _difference(told: pb.Comparison) -> str:
-    said = {
+def _difference(comparison: pb.Comparison) -> str:
+    values = {
         "a": "A",
         "b": "B",
-        "per": told.per,
-        "a_time": duration_text(told.a_ns),
-        "b_time": duration_text(told.b_ns),
-        "test": told.test.rstrip("."),
+        "per": comparison.per,
+        "a_time": duration_text(comparison.a_ns),
+        "b_time": duration_text(comparison.b_ns),
+        "test": comparison.test.rstrip("."),
     }
-    if min(told.a_steps, told.b_steps) < MIN_COMPARED_STEPS:
-        test = told.test[:1].lower() + told.test[1:]
-        return headline_text("alone").safe_substitute(said, test=test, pace=_pace(told.speedup))
-    if not told.significant:
-        return headline_text("same").safe_substitute(said)
-    word, ratio = ("faster", told.speedup) if told.speedup >= 1 else ("slower", 1 / told.speedup)
-    return headline_text(word).safe_substitute(said, ratio=ratio_text(ratio))
+    if min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
+        test = comparison.test[:1].lower() + comparison.test[1:]
+        return headline_text("untested").safe_substitute(values, test=test, ratio=_ratio(comparison.speedup))
+    if not comparison.significant:
+        return headline_text("same").safe_substitute(values)
+    speedup = comparison.speedup
+    name, ratio = ("faster", speedup) if speedup >= 1 else ("slower", 1 / speedup)
+    return headline_text(name).safe_substitute(values, ratio=ratio_text(ratio))
 
 
-def _pace(speedup: float) -> str:
-    """A ratio that no test backs, in the words of those that one does."""
+def _ratio(speedup: float) -> str:
+    """Formats a ratio without a test in the same words as a tested one."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about as long"
     return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
 
 
-def _where(told: pb.Comparison) -> str:
-    """The regime that makes most of the difference; or the one that grew most, where others outweigh it."""
-    whole = told.b_ns - told.a_ns
+def _where(comparison: pb.Comparison) -> str:
+    """Names the regimes with most of the difference, and the one that changed most in the opposite direction."""
+    whole = comparison.b_ns - comparison.a_ns
     if not whole:
         return ""
     sign = 1.0 if whole > 0 else -1.0
-    bars = sorted(told.by_regime, key=lambda bar: -sign * bar.delta_ns)
-    part = bars[0].delta_ns / whole
-    if part < MAIN_CHANGE_FROM:
-        return headline_text("beside").safe_substitute(_moved(bars[0]))
-    large = [bar for bar in bars if bar.delta_ns / whole >= NAMED_CHANGE_FROM]
-    what = " and ".join(headline_text("moved").safe_substitute(_moved(bar)) for bar in large)
-    together = sum(bar.delta_ns for bar in large) / whole
-    sentence = headline_text("mostly").safe_substitute(
-        most="All" if together > WHOLE_CHANGE_FROM else "Most", what=what
-    )
-    against = largest(list(told.by_regime), -sign)
-    if together <= 1 + OPPOSITE_CHANGE_FROM:
+    rows = sorted(comparison.by_regime, key=lambda row: -sign * row.delta_ns)
+    if rows[0].delta_ns / whole < MAIN_CHANGE_FROM:
+        return headline_text("spread").safe_substitute(_change(rows[0]))
+    large = [row for row in rows if row.delta_ns / whole >= NAMED_CHANGE_FROM]
+    what = " and ".join(headline_text("change").safe_substitute(_change(row)) for row in large)
+    share = sum(row.delta_ns for row in large) / whole
+    amount = "All" if share > WHOLE_CHANGE_FROM else "Most"
+    sentence = headline_text("mostly").safe_substitute(most=amount, what=what)
+    if share <= 1 + OPPOSITE_CHANGE_FROM:
         return sentence
-    return sentence + headline_text("against").safe_substitute(_moved(against))
+    opposite = max(comparison.by_regime, key=lambda row: -sign * row.delta_ns)
+    return sentence + headline_text("opposite").safe_substitute(_change(opposite))
 
 
-def _unprofiled(told: pb.Comparison, a_ns: float | None, b_ns: float | None) -> str:
-    """The difference without the profiler, where it is another one than the recorded, for the profiler lengthens steps;
-    or where there is one, and the recorded steps do not tell."""
+def _without_profiler(comparison: pb.Comparison, a_ns: float | None, b_ns: float | None) -> str:
+    """Returns the difference without the profiler.
+
+    Empty unless it deviates from the recorded one, because the profiler lengthens steps, or is relevant where the
+    recorded steps show no difference.
+    """
     if a_ns is None or b_ns is None:
         return ""
-    other = abs(a_ns / b_ns / told.speedup - 1) >= max(told.noise, PREDICTION_TOLERANCE)
-    untold = not told.significant and max(a_ns / b_ns, b_ns / a_ns) >= 1 + RELEVANT_CHANGE
-    if not other and not untold:
+    deviates = abs(a_ns / b_ns / comparison.speedup - 1) >= max(comparison.noise, PREDICTION_TOLERANCE)
+    relevant = not comparison.significant and max(a_ns / b_ns, b_ns / a_ns) >= 1 + RELEVANT_CHANGE
+    if not deviates and not relevant:
         return ""
-    said = {"pace": speedup_text(a_ns / b_ns), "a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
-    return headline_text("unprofiled").safe_substitute(said, per=told.per)
+    times = {"a_time": duration_text(a_ns), "b_time": duration_text(b_ns)}
+    text = headline_text("unprofiled")
+    return text.safe_substitute(times, speedup=speedup_text(a_ns / b_ns), per=comparison.per)
 
 
-def _lies(told: pb.Comparison) -> str:
-    """Of a difference that is beyond the interval of the means, and that not all steps share: where it lies."""
-    whole = told.b_ns - told.a_ns
-    bar = max(told.by_regime, key=lambda one: one.delta_ns / whole)
-    return headline_text("lies").safe_substitute(what=headline_text("moved").safe_substitute(_moved(bar)))
+def _where_if_real(comparison: pb.Comparison) -> str:
+    """Names the regime of a difference that exceeds the interval of the means but is not in all steps."""
+    whole = comparison.b_ns - comparison.a_ns
+    main = max(comparison.by_regime, key=lambda row: row.delta_ns / whole)
+    change = headline_text("change").safe_substitute(_change(main))
+    return headline_text("where_if_real").safe_substitute(what=change)
 
 
-def _moved(bar: pb.RegimeDelta) -> dict[str, str]:
-    before, after = (time_text(ns) for ns in (bar.a_ns, bar.b_ns))
-    return {"title": _title(bar), "from": before, "to": after}
+def _change(row: pb.RegimeDelta) -> dict[str, str]:
+    title = row.title[:1].lower() + row.title[1:]
+    return {"title": title, "from": time_text(row.a_ns), "to": time_text(row.b_ns)}
 
 
-def _title(bar: pb.RegimeDelta) -> str:
-    return bar.title[:1].lower() + bar.title[1:]
-
-
-def _promised(told: pb.Comparison, device: str) -> str:
-    """What the device promised, and the largest part of what it did not keep."""
-    expected = told.expected
-    sentence = headline_text("promise").safe_substitute(
+def _expected(comparison: pb.Comparison, device: str) -> str:
+    """Returns the expected speedup on the other device, and the largest part of the shortfall."""
+    expected = comparison.expected
+    sentence = headline_text("expected").safe_substitute(
         device=with_article(device),
-        speedup_range_text=speedup_range_text(expected.speedup, expected.low, expected.high),
+        speedup=speedup_range_text(expected.speedup, expected.low, expected.high),
         kernels=speedup_text(expected.kernels_speedup),
-    ) + _held(expected)
-    missing = (told.b_ns - expected.b_ns) / told.b_ns
+    ) + _limited_by(expected)
+    missing = (comparison.b_ns - expected.b_ns) / comparison.b_ns
     if abs(missing) < PREDICTION_TOLERANCE:
-        return sentence + headline_text("kept").safe_substitute()
-    if abs(missing) < told.noise:
-        return sentence + headline_text("kept_in_noise").safe_substitute()
+        return sentence + headline_text("as_expected").safe_substitute()
+    if abs(missing) < comparison.noise:
+        return sentence + headline_text("expected_in_noise").safe_substitute()
     sign = 1 if missing > 0 else -1
-    part = max(expected.shortfall, key=lambda one: sign * one.share)
-    if expected.low <= told.speedup <= expected.high:
-        word = "short_within" if missing > 0 and part.cause != "unexplained" else "kept_within"
-        said = {"pace": speedup_text(told.speedup), "because": part.because}
-        return sentence + headline_text(word).safe_substitute(said)
-    word = "remainder" if missing > 0 else "better"
-    if part.cause == "unexplained":
-        word = {"remainder": "unnamed", "better": "better_unnamed"}[word]
-    return sentence + headline_text(word).safe_substitute(because=part.because)
+    part = max(expected.shortfall, key=lambda row: sign * row.share)
+    is_known = part.cause != "unexplained"
+    if expected.low <= comparison.speedup <= expected.high:
+        text = headline_text("below_within" if missing > 0 and is_known else "within")
+        return sentence + text.safe_substitute(speedup=speedup_text(comparison.speedup), because=part.because)
+    if missing > 0:
+        name = "shortfall" if is_known else "shortfall_unknown"
+    else:
+        name = "better" if is_known else "better_unknown"
+    return sentence + headline_text(name).safe_substitute(because=part.because)
 
 
-def _held(expected: pb.Expected) -> str:
-    """What keeps a step from changing as its kernels do; empty where nothing does."""
-    owners = [row for row in expected.by_regime if row.regime in HOST_REGIMES]
-    largest_one = max(owners, key=lambda row: row.expected_ns)
-    share = largest_one.expected_ns / expected.b_ns
+def _limited_by(expected: pb.Expected) -> str:
+    """Names the host regime that limits the speedup; empty if none does."""
+    host = [row for row in expected.by_regime if Regime(row.regime).owner is Owner.HOST]
+    largest = max(host, key=lambda row: row.expected_ns)
+    share = largest.expected_ns / expected.b_ns
     if share < LIMITING_SHARE_FROM or abs(log(expected.speedup)) > abs(log(expected.kernels_speedup)) * LIMITED_BELOW:
         return ""
-    title = Regime(largest_one.regime).label
-    return headline_text("held").safe_substitute(title=title, share=share_text(share))
+    return headline_text("limited").safe_substitute(title=Regime(largest.regime).label, share=share_text(share))

@@ -1,1 +1,1 @@
-"""What a run executes: batch size, operators, environment."""
+"""Describes what a run executes: batch size, operators, environment."""

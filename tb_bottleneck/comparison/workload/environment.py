@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
-from tb_bottleneck.comparison.texts.sanitize import sanitize
+from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.operator_time import changed_kernels
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, ignored_facts

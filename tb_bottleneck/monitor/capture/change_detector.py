@@ -1,4 +1,4 @@
-"""Notices from simple ratios that a run is no longer what it was when it was last recorded."""
+"""Detects from simple ratios that a run has changed since its last trace."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -8,9 +8,9 @@ from tb_bottleneck.monitor.steps.step_rows import StepRow
 WINDOW_STEPS = 30
 WINDOW_NS = 10_000_000_000
 LOADER_SHARE_CHANGE = 0.15
-"""Of the step, absolute: well above what bursts of the loader's workers do to a window of 30 steps."""
+"""Absolute change of the loader's share of the step: well above what bursts of workers cause in 30 steps."""
 STEP_TIME_CHANGE = 1.3
-"""Either way. Both are choices: a trace costs seconds, so a change must be worth one."""
+"""Change of the step time, either way. Both are choices: a trace costs seconds, so a change must be worth one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class _Ratios:
     loader_share: float | None
     step_ns: float
 
-    def differ(self, other: "_Ratios") -> str | None:
+    def difference(self, other: "_Ratios") -> str | None:
         if self.loader_share is not None and other.loader_share is not None:
             change = self.loader_share - other.loader_share
             if abs(change) >= LOADER_SHARE_CHANGE:
@@ -30,44 +30,46 @@ class _Ratios:
 
 
 class ChangeDetector:
-    """Compares windows of at least 30 steps and 10 s with the one after the last trace; two in a row must differ
-    alike."""
+    """Compares windows of at least 30 steps and 10 s with the first one after the last trace.
+
+    A change counts if two successive windows differ in the same way.
+    """
 
     def __init__(self) -> None:
         self._window: list[StepRow] = []
-        self._usual: _Ratios | None = None
+        self._reference: _Ratios | None = None
         self._suspected: str | None = None
 
-    def start_anew(self) -> None:
-        """A trace was just taken: what follows is the usual."""
+    def reset(self) -> None:
+        """Starts again after a trace: the next window becomes the reference."""
         self._window.clear()
-        self._usual = self._suspected = None
+        self._reference = self._suspected = None
 
-    def look(self, rows: list[StepRow]) -> str | None:
-        """What changed, in words; None where nothing did, or it is too early to tell. Profiled steps are left out."""
-        told = None
+    def add(self, rows: list[StepRow]) -> str | None:
+        """Returns the detected change as text, or None if there is none yet. Profiled steps do not count."""
+        change = None
         for row in rows:
             if row.figures.get("profiled"):
                 continue
             self._window.append(row)
             if self._is_full():
-                told = self._compare(_ratios(self._window)) or told
+                change = self._compare(_ratios(self._window)) or change
                 self._window.clear()
-        return told
+        return change
 
     def _is_full(self) -> bool:
         return len(self._window) >= WINDOW_STEPS and sum(row.wall_ns for row in self._window) >= WINDOW_NS
 
-    def _compare(self, now: _Ratios) -> str | None:
-        if self._usual is None:
-            self._usual = now
+    def _compare(self, ratios: _Ratios) -> str | None:
+        if self._reference is None:
+            self._reference = ratios
             return None
-        before, self._suspected = self._suspected, now.differ(self._usual)
+        before, self._suspected = self._suspected, ratios.difference(self._reference)
         return self._suspected if self._suspected == before else None
 
 
 def _ratios(rows: list[StepRow]) -> _Ratios:
-    told = [row for row in rows if "loader_wait" in row.figures]
-    working = sum(row.working_ns for row in told)
-    share = sum(row.figures["loader_wait"] for row in told) / working if working > 0 else None
+    with_wait = [row for row in rows if "loader_wait" in row.figures]
+    working = sum(row.working_ns for row in with_wait)
+    share = sum(row.figures["loader_wait"] for row in with_wait) / working if working > 0 else None
     return _Ratios(share, median(row.working_ns for row in rows))

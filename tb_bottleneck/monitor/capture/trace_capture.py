@@ -1,11 +1,10 @@
-"""Records traces by itself: a short window of torch.profiler after warm-up, and again when asked or when the run
-changed.
+"""Records traces automatically: a short window of torch.profiler after warm-up, on request, and after a change.
 
     step     0 ............ 10 ......... 30 ... 37
              warm-up        unprofiled   trace        later: on request, after a change
-             (and what the loader fetched ahead)
+             (and batches fetched ahead)
 
-All of it happens on the training thread, between two steps; only turning the recording into a file does not.
+All of it runs on the training thread between two steps, except the compression of the file.
 """
 
 import threading
@@ -20,21 +19,21 @@ from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 SIGNAL = "traces"
-SKIPPED = 10
-"""Steps before anything counts: first kernels, autotuning, allocator."""
-MEASURED = 20
-"""Unprofiled steps that must be known before a trace, to say how much the profiler slows the steps."""
-MEASURED_SLOW, SLOW_NS = 5, 30_000_000_000
-"""So many do where they took this long."""
-STEPS_LEAST, STEPS_MOST, WINDOW_NS = 2, 6, 3_000_000_000
-"""A window has up to six steps, and fewer where six would take longer than three seconds."""
+WARM_UP_STEPS = 10
+"""Steps that do not count: first kernels, autotuning, allocator."""
+MEASURED_STEPS = 20
+"""Unprofiled steps before a trace, to measure how much the profiler slows the steps."""
+MEASURED_SLOW_STEPS, SLOW_NS = 5, 30_000_000_000
+"""Fewer unprofiled steps are enough if they took this long."""
+MIN_STEPS, MAX_STEPS, WINDOW_NS = 2, 6, 3_000_000_000
+"""A window has six steps, or fewer if six would take longer than three seconds."""
 STEP_TOO_LONG_NS = 30_000_000_000
-"""Longer steps are recorded on request only: their traces grow beyond what can be read."""
+"""Longer steps are recorded on request only: their traces become too large to read."""
 COOL_DOWN_NS = 60_000_000_000
 
 
 class Profiler(Protocol):
-    """What is used of torch.profiler.profile."""
+    """The used part of torch.profiler.profile."""
 
     def start(self) -> None: ...
     def step(self) -> None: ...
@@ -45,7 +44,7 @@ class Profiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRecording:
-    """A finished recording that is not yet a file."""
+    """A finished recording that is not written yet."""
 
     profiler: Profiler
     reason: str
@@ -53,189 +52,188 @@ class FinishedRecording:
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """How many traces: `automatic` by itself, `requested` on top of them."""
+    """The maximum number of automatic traces, and of requested ones in addition."""
 
     automatic: int = 3
     requested: int = 20
     together: bool = False
-    """Several ranks must choose the same steps, so that none is slowed while the others are not."""
+    """True with several ranks: all must choose the same steps, so that none is slowed while the others are not."""
 
 
 class TraceCapture:
-    """Told of each step by `advance`; gives each finished recording to `done`.
+    """Decides at each step, in `advance`, whether to start or end a recording; passes finished ones to `done`.
 
-    `new` makes a profiler for so many steps, `busy` says whether another profiler is at work, `facts` gives the
-    metadata.
+    `new` creates a profiler for a number of steps, `busy` returns True if another profiler runs, and `metadata` returns
+    the trace's metadata with additional facts.
     """
 
     def __init__(
         self,
         new: Callable[[int], Profiler],
         busy: Callable[[], bool],
-        facts: Callable[[dict[str, object]], str],
+        metadata: Callable[[dict[str, object]], str],
         done: Callable[[FinishedRecording], None],
         guard: Guard,
-        allowed: CaptureLimits,
+        limits: CaptureLimits,
         now: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._new, self._busy, self._facts, self._done = new, busy, facts, done
+        self._new, self._busy, self._make_metadata, self._done = new, busy, metadata, done
         self._guard = guard
         self._now = now
-        self._automatic = allowed.automatic
-        self._requested = allowed.requested
-        self._together = allowed.together
-        self._began = now()
+        self._automatic_left = limits.automatic
+        self._requests_left = limits.requested
+        self._together = limits.together
         self._unprofiled: deque[float] = deque(maxlen=64)
-        self._asked: str | None = None
-        self._changed: str | None = None
+        self._requested_reason: str | None = None
+        self._change: str | None = None
         self._profiler: Profiler | None = None
         self._reason = self._metadata = ""
-        self._whole = self._left = 0
+        self._window_steps = self._steps_left = 0
         self._ended_at: int | None = None
-        self.fetched_ahead = 0
-        """Batches that the loader had ready before the first step: the steps that use them do not show its pace."""
-        self._ours_in: int | None = None
-        self._spoilt = False
+        self._own_call_on: int | None = None
+        self._cancelled = False
 
     @property
     def running(self) -> bool:
-        """Whether a window is open."""
+        """True while a recording is open."""
         return self._profiler is not None
 
-    def ask(self, reason: str) -> None:
-        """Somebody wants a trace now. Any thread."""
-        self._asked = reason
+    def request(self, reason: str) -> None:
+        """Requests a trace of the next steps. For any thread."""
+        self._requested_reason = reason
 
-    def changed(self, reason: str) -> None:
-        """The run is no longer what it was. Any thread."""
-        self._changed = reason
+    def run_changed(self, reason: str) -> None:
+        """The run has changed, which is worth a new trace. For any thread."""
+        self._change = reason
 
-    def advance(self, row: StepRow) -> None:
-        """A step ended."""
-        if self._spoilt:
+    def advance(self, row: StepRow, fetched_ahead: int = 0) -> None:
+        """A step ended. The loader prefetched `fetched_ahead` batches before the first step: steps that use them do not
+        show its rate."""
+        if self._cancelled:
             self._drop()
         if self._profiler is not None:
-            self._try(self._go_on, self._profiler)
+            self._try(self._continue, self._profiler)
             return
-        if not row.figures.get("profiled") and row.number >= SKIPPED + self.fetched_ahead:
+        if not row.figures.get("profiled") and row.number >= WARM_UP_STEPS + fetched_ahead:
             self._unprofiled.append(row.working_ns)
-        reason = self._why()
+        reason = self._due_reason()
         if reason is not None and not self._busy():
             self._try(self._start, reason)
 
-    def is_ours_now(self) -> bool:
-        """Whether what a profiler begins or ends on this thread right now is ours."""
-        return self._ours_in == threading.get_ident()
+    def is_own_call(self) -> bool:
+        """Returns True if the monitor itself calls a profiler on this thread now."""
+        return self._own_call_on == threading.get_ident()
 
-    def stand_aside(self, at_once: bool = True) -> None:
-        """Somebody else's profiler begins, and two cannot run: ours is thrown away. `at_once` on the training thread;
-        from another one it can only be left to the next step."""
+    def cancel(self, at_once: bool = True) -> None:
+        """Another profiler begins, and two cannot run: discards the open recording. `at_once` on the training thread;
+        from another thread it is discarded at the next step."""
         if self._profiler is None:
             return
         self._guard.note("capture_dropped", "the training's own profiler began")
         if at_once:
             self._drop()
         else:
-            self._spoilt = True
+            self._cancelled = True
 
     def _try(self, work: Callable[..., None], *arguments: object) -> None:
-        """Where it fails there are no more traces, and none is left open."""
+        """Calls `work`. If it fails, there are no more traces, and none is left open."""
         profiler = self._profiler
         self._guard.call(SIGNAL, work, *arguments)
         if not self._guard.is_on(SIGNAL):
             profiler, self._profiler = self._profiler or profiler, None
             if profiler is not None:
-                self._guard.call("ending a trace", self._ours, profiler.stop)
+                self._guard.call("ending a trace", self._call_own, profiler.stop)
 
     def _drop(self) -> None:
         profiler, self._profiler = self._profiler, None
-        self._spoilt = False
+        self._cancelled = False
         self._ended_at = self._now()
         if profiler is not None:
-            self._guard.call(SIGNAL, self._ours, profiler.stop)
+            self._guard.call(SIGNAL, self._call_own, profiler.stop)
 
     def finish(self) -> None:
-        """The training is over: an open window is closed; it is kept if it has a whole step."""
-        if self._spoilt:
+        """The training ends: closes an open recording, and keeps it if it has a whole step."""
+        if self._cancelled:
             self._drop()
         profiler, self._profiler = self._profiler, None
         if profiler is None:
             return
-        has_a_step = self._whole - self._left >= 2
+        has_a_step = self._window_steps - self._steps_left >= 2
         if has_a_step:
-            self._guard.call(SIGNAL, self._sign, profiler)
-        self._guard.call(SIGNAL, self._ours, profiler.stop)
+            self._guard.call(SIGNAL, self._add_metadata, profiler)
+        self._guard.call(SIGNAL, self._call_own, profiler.stop)
         if has_a_step and self._guard.is_on(SIGNAL):
             self._done(FinishedRecording(profiler, self._reason))
 
-    def _why(self) -> str | None:
-        if self._asked is not None and self._requested > 0:
-            return "asked"
-        if self._asked is not None:
+    def _due_reason(self) -> str | None:
+        if self._requested_reason is not None and self._requests_left > 0:
+            return "requested"
+        if self._requested_reason is not None:
             self._guard.note(
-                "dropped", "a trace was asked for and not recorded: there were as many as one run may have"
+                "dropped", "a requested trace was not recorded: the run has reached its limit of requested traces"
             )
-            self._asked = None
-        if self._automatic <= 0 or not self._unprofiled:
+            self._requested_reason = None
+        if self._automatic_left <= 0 or not self._unprofiled:
             return None
         if self._ended_at is None:
             reason = "first" if self._warmed_up() else None
         else:
-            due = self._changed is not None and self._now() - self._ended_at > COOL_DOWN_NS
+            due = self._change is not None and self._now() - self._ended_at > COOL_DOWN_NS
             reason = "changed" if due else None
         return reason if reason is not None and self._step_ns() <= STEP_TOO_LONG_NS else None
 
     def _warmed_up(self) -> bool:
-        known = len(self._unprofiled)
-        slow = known >= MEASURED_SLOW and sum(self._unprofiled) >= SLOW_NS
-        return known >= MEASURED or (slow and not self._together)
+        measured = len(self._unprofiled)
+        slow = measured >= MEASURED_SLOW_STEPS and sum(self._unprofiled) >= SLOW_NS
+        return measured >= MEASURED_STEPS or (slow and not self._together)
 
     def _step_ns(self) -> float:
         return median(self._unprofiled) if self._unprofiled else 0.0
 
     def _steps(self) -> int:
-        return max(STEPS_LEAST, min(STEPS_MOST, int(WINDOW_NS / max(self._step_ns(), 1.0))))
+        return max(MIN_STEPS, min(MAX_STEPS, int(WINDOW_NS / max(self._step_ns(), 1.0))))
 
     def _start(self, reason: str) -> None:
-        if reason == "asked":
-            self._requested -= 1
+        if reason == "requested":
+            self._requests_left -= 1
         else:
-            self._automatic -= 1
-        self._reason = {"asked": self._asked, "changed": self._changed}.get(reason) or "the first after warm-up"
-        self._asked = self._changed = None
-        self._whole = self._left = self._steps() + 1  # one more, in which the profiler itself warms up
-        # Collected now: in a recorded step it would be seen as the training's own Python.
-        self._metadata = self._facts(self._told())
+            self._automatic_left -= 1
+        reasons = {"requested": self._requested_reason, "changed": self._change}
+        self._reason = reasons.get(reason) or "the first after warm-up"
+        self._requested_reason = self._change = None
+        self._window_steps = self._steps_left = self._steps() + 1  # and one warm-up step of the profiler
+        # Collected now: in a recorded step it would look like the training's own Python code.
+        self._metadata = self._make_metadata(self._capture_facts())
         profiler = self._new(self._steps())
         self._guard.note("capture_started", self._reason)
         self._profiler = profiler
-        self._ours(profiler.start)
+        self._call_own(profiler.start)
 
-    def _go_on(self, profiler: Profiler) -> None:
-        self._left -= 1
-        if self._left > 0:
-            self._ours(profiler.step)
+    def _continue(self, profiler: Profiler) -> None:
+        self._steps_left -= 1
+        if self._steps_left > 0:
+            self._call_own(profiler.step)
             return
         self._profiler = None
-        self._sign(profiler)
-        self._ours(profiler.step)
-        self._ours(profiler.stop)
+        self._add_metadata(profiler)
+        self._call_own(profiler.step)
+        self._call_own(profiler.stop)
         self._ended_at = self._now()
         self._done(FinishedRecording(profiler, self._reason))
 
-    def _ours(self, work: Callable[[], None]) -> None:
-        self._ours_in = threading.get_ident()
+    def _call_own(self, work: Callable[[], None]) -> None:
+        self._own_call_on = threading.get_ident()
         try:
             work()
         finally:
-            self._ours_in = None
+            self._own_call_on = None
 
-    def _told(self) -> dict[str, object]:
-        told: dict[str, object] = {"capture_reason": self._reason}
+    def _capture_facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {"capture_reason": self._reason}
         if self._unprofiled:
-            told |= {"unprofiled_step_ns": self._step_ns(), "unprofiled_steps": len(self._unprofiled)}
-        return told
+            facts |= {"unprofiled_step_ns": self._step_ns(), "unprofiled_steps": len(self._unprofiled)}
+        return facts
 
-    def _sign(self, profiler: Profiler) -> None:
-        """torch takes metadata only while it records."""
+    def _add_metadata(self, profiler: Profiler) -> None:
+        """Call it while the profiler records: torch ignores metadata at other times."""
         profiler.add_metadata_json("tb_bottleneck", self._metadata)

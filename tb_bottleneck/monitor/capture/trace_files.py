@@ -1,8 +1,8 @@
-"""Turns finished recordings into files under torch.profiler's own names, each whole or not there at all.
+"""Writes finished recordings atomically to files with torch.profiler's own names.
 
-The training thread itself writes the text of a recording, before it goes on: torch crashes where another recording
-begins meanwhile. (Seen with torch 2.13: a segmentation fault in export_chrome_trace, when the training's own profiler
-began while the monitor's thread was writing.) Packing the text is the monitor's thread's work.
+The training thread itself writes the text of a recording before it continues, because torch crashes if another
+recording begins meanwhile. (Seen with torch 2.13: a segmentation fault in export_chrome_trace, when the training's own
+profiler began while the monitor's thread was writing.) The monitor's thread compresses the text.
 """
 
 import gzip
@@ -16,16 +16,16 @@ from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.storage import atomic_file
 
-MOST_BYTES = 512 * 1024**2
-"""For all traces of one process together, compressed."""
-LEAST_FREE_BYTES = 2 * 1024**3
-"""A disk with less room than this is left alone: the training's checkpoints come first."""
+MAX_TRACE_BYTES = 512 * 1024**2
+"""Limit for all traces of one process together, compressed."""
+MIN_FREE_BYTES = 2 * 1024**3
+"""Free disk space that is left for the training's checkpoints."""
 _LEVEL = 5
 
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """A recording's text, under a name that nobody takes for a trace."""
+    """A recording as uncompressed text, in a file with a name that is not a trace's."""
 
     path: Path
     name: str
@@ -33,26 +33,26 @@ class TraceText:
 
 
 class TraceWriter:
-    """Writes until the room for traces is used up. What the disk refuses is lost, and a note says so."""
+    """Writes traces up to a total size. A trace that cannot be written is lost, with a note."""
 
     def __init__(
-        self, rank: int, guard: Guard, most_bytes: int = MOST_BYTES, least_free: int = LEAST_FREE_BYTES
+        self, rank: int, guard: Guard, max_bytes: int = MAX_TRACE_BYTES, min_free: int = MIN_FREE_BYTES
     ) -> None:
         self._rank = rank
         self._guard = guard
-        self._room = most_bytes
-        self._least_free = least_free
+        self._room = max_bytes
+        self._min_free = min_free
 
     def write(self, recorded: FinishedRecording, directory: Path) -> TraceText | None:
         """Writes the text. For the training thread."""
         if self._room <= 0:
-            self._guard.note("dropped", "a trace was not written: the room for this process's traces is used up")
+            self._guard.note("dropped", "a trace was not written: this process's traces have reached their size limit")
             return None
         name = f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
         text = TraceText(directory / f"{name}.unpacked", name, recorded.reason)
         try:
-            if shutil.disk_usage(directory).free < self._least_free:
-                self._guard.note("dropped", "a trace was not written: there is little room left on the disk")
+            if shutil.disk_usage(directory).free < self._min_free:
+                self._guard.note("dropped", "a trace was not written: there is little free space on the disk")
                 return None
             recorded.profiler.export_chrome_trace(str(text.path))
         except (OSError, RuntimeError) as error:
@@ -62,7 +62,7 @@ class TraceWriter:
         return text
 
     def pack(self, text: TraceText) -> Path | None:
-        """Makes the trace of it. For the monitor's thread."""
+        """Compresses the text to a trace. For the monitor's thread."""
         path = text.path.with_name(text.name)
         try:
             with (

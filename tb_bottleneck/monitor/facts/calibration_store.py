@@ -25,9 +25,9 @@ NAMES = (
     "d2h_pinned_bytes_per_s",
     "launch_ns",
 )
-"""Rates of products in floating-point operations per second, of copies in bytes per second; `copy` counts what is read
-and what is written, the others what crosses. `launch_ns` is the host's time for one small operator, dispatch
-included."""
+"""Rates of matmuls in floating-point operations per second, of copies in bytes per second. `copy` counts bytes read
+plus bytes written, the others bytes transferred. `launch_ns` is the host's time for one small operator, including
+dispatch."""
 
 _LARGEST = 1 << 16  # bytes of a file that is read; one of ours has some hundred
 
@@ -51,20 +51,20 @@ def keep(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
 
 
 def recall(device: str, driver: str) -> dict[str, float] | None:
-    """What was measured on this device under this driver; None where nothing was, or it cannot be read any more."""
+    """Returns the results for this device and driver, or None if there are none or they cannot be read."""
     folder = directory()
     if folder is None:
         return None
     try:
         with open(folder / _name(device, driver), "rb") as file:
-            found = json.loads(file.read(_LARGEST))
+            entry = json.loads(file.read(_LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
-    same = isinstance(found, dict) and (found.get("schema"), found.get("device")) == (SCHEMA, device)
-    if not same or found.get("driver") != driver or not isinstance(found.get("measured"), dict):
+    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (SCHEMA, device)
+    if not same or entry.get("driver") != driver or not isinstance(entry.get("measured"), dict):
         return None
     return {
-        name: float(value) for name, value in found["measured"].items() if name in NAMES and _is_rate(value)
+        name: float(value) for name, value in entry["measured"].items() if name in NAMES and _is_rate(value)
     } or None
 
 

@@ -1,12 +1,12 @@
-"""The control groups whose limits on the CPU hold for this process: version 2's, and version 1's. Linux only."""
+"""Finds the control groups that limit the CPU of this process, versions 1 and 2. Linux only."""
 
 from pathlib import Path, PurePosixPath
 
 
 def cpu_groups(root: Path) -> list[Path]:
-    """The folders of the control groups whose quotas hold for this process, its own first, then each parent.
+    """Returns the folders of the control groups with a CPU controller: the process's own first, then each parent.
 
-    In a container the path is often one that only the host sees; the mount's root then is its own group.
+    In a container the path is often valid only on the host; then the root of the mount is the process's own group.
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()

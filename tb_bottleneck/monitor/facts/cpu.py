@@ -9,9 +9,9 @@ from tb_bottleneck.monitor.facts.cgroups import cpu_groups
 
 
 def usable_cores(root: Path = Path("/")) -> float:
-    """Cores this process may really use: its affinity, or its cgroup's CPU quota where that is less.
+    """Returns the number of cores this process may use: the smaller of its affinity and its cgroup's CPU quota.
 
-    `root` is where `proc/` and `sys/` lie. A quota may be a fraction of a core; whole numbers are returned as int.
+    `root` contains `proc/` and `sys/`. A quota may be a fraction of a core; whole numbers are returned as int.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min([float(allowed), *cgroup_quotas(root)])
@@ -19,13 +19,13 @@ def usable_cores(root: Path = Path("/")) -> float:
 
 
 def cgroup_quotas(root: Path = Path("/")) -> Iterator[float]:
-    """The CPU quotas in cores that hold for this process: its own cgroup's and every parent's, versions 2 and 1."""
+    """Yields the CPU quotas of this process in cores: of its own cgroup and every parent, versions 2 and 1."""
     for folder in cpu_groups(root):
         for read in (_quota_v2, _quota_v1):
             try:
                 quota = read(folder)
             except (OSError, ValueError):
-                continue  # this version has no quota here
+                continue  # there is no quota of this version
             if math.isfinite(quota) and quota > 0:
                 yield quota
 
@@ -42,7 +42,7 @@ def _quota_v1(folder: Path) -> float:
 
 
 def cpu_name(root: Path = Path("/")) -> str | None:
-    """The processor's model name as the kernel tells it; None where it does not (other systems, some ARM boards)."""
+    """Returns the processor's model name, or None if the kernel does not give it (some ARM boards). Raises OSError."""
     for line in (root / "proc/cpuinfo").read_text().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name" and value.strip():

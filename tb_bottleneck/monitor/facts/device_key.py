@@ -1,4 +1,4 @@
-"""What a calibration is of: a device by its name, and the driver or library that ran it."""
+"""The key of a calibration: the device's name, and the driver or library that runs it."""
 
 import sys
 from functools import lru_cache
@@ -10,7 +10,7 @@ from tb_bottleneck.monitor.facts.cpu import cpu_name
 
 
 def of_cpu(torch: Any) -> tuple[str, str]:
-    """(name, what ran it). Torch's products on a CPU come from its own libraries, and from as many threads."""
+    """Returns (name, torch version and threads): torch's own libraries and its threads determine a CPU's speed."""
     try:
         name = cpu_name()
     except OSError:  # only Linux has /proc/cpuinfo
@@ -19,14 +19,14 @@ def of_cpu(torch: Any) -> tuple[str, str]:
 
 
 def of_gpu(torch: Any, index: int | None = None) -> tuple[str, str]:
-    """(name, driver) of a GPU that torch has begun to use; without an index, of the one that this process works on."""
+    """Returns (name, driver) of an initialised GPU; by default, of the GPU that this process uses."""
     name = str(torch.cuda.get_device_name(own_gpu(torch) if index is None else index))
     return name, f"ROCm {torch.version.hip}" if torch.version.hip else nvidia_driver()
 
 
 @lru_cache(maxsize=1)
 def nvidia_driver() -> str:
-    """The driver's version, such as "570.86.15"; "unknown" where NVML does not tell."""
+    """Returns the driver's version, such as "570.86.15", or "unknown"."""
     from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
     from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
 
@@ -41,8 +41,8 @@ def nvidia_driver() -> str:
 
 
 def calibration() -> dict[str, float] | None:
-    """What `tb-bottleneck calibrate` measured on the device that this process uses; None where it did not, or where
-    torch is not loaded. As long as no GPU is in use, the device is the CPU."""
+    """Returns the results of `tb-bottleneck calibrate` for the device that this process uses: the CPU until a GPU is
+    initialised. None if there are no results, or torch is not imported."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None

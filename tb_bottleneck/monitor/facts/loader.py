@@ -1,7 +1,7 @@
-"""Facts about the loader that the training takes its batches from, told from others that are iterated beside it.
+"""Facts about the training's DataLoader, as opposed to other loaders that are iterated in the same loop.
 
-A loop that forgets `no_grad` iterates over its evaluation's loader as it does over the training's. Which iterator is
-trained on is the clock's to say.
+An evaluation loop without `no_grad` iterates over its loader just as the training does. The step clock knows which
+iterators are trained on.
 """
 
 import weakref
@@ -10,50 +10,53 @@ from pathlib import Path
 from typing import Any
 
 PREFETCHED_BY_DEFAULT = 2
-MOST_KEPT = 8
+MAX_LOADERS = 8
 
 Facts = Mapping[str, object]
 
 
 class LoaderFacts:
-    """Looks at each loader once. Called on the training thread, but for `facts`, which any may call."""
+    """Collects the facts of each loader once. For the training thread, except `facts`."""
 
     def __init__(self) -> None:
         self.fetched_ahead = 0
-        """Batches that the training's loader prepares ahead of their use."""
-        self._looked_at: dict[int, tuple[weakref.ref[Any], Facts]] = {}
-        self._of_iterator: dict[int, Facts] = {}
-        self._trained_on: Facts = {}  # the last whose number was given again
+        """Number of batches that the training's loader prefetches."""
+        self._by_loader: dict[int, tuple[weakref.ref[Any], Facts]] = {}
+        self._by_iterator: dict[int, Facts] = {}
+        self._last_trained: Facts = {}  # of a deleted iterator that was trained on
 
-    def look(self, loader: Any, iterator: int, takes_over: bool = False) -> None:
-        """A loader gave this iterator; `takes_over` where its number was that of one that was trained on. It may raise,
-        because a user's loader may answer in any way."""
-        if takes_over:
-            self._trained_on = self._of_iterator.get(iterator, self._trained_on)
-        gone, facts = self._looked_at.get(id(loader), (None, {}))
-        if gone is None or gone() is not loader:  # a number is given again, to another object
+    def add_iterator(self, loader: Any, iterator: int, replaces_trained: bool = False) -> None:
+        """Adds an iterator, given by its id, of a loader. May raise what the user's loader class raises.
+
+        `replaces_trained`: the id belonged to a deleted iterator that was trained on.
+        """
+        if replaces_trained:
+            self._last_trained = self._by_iterator.get(iterator, self._last_trained)
+        reference, facts = self._by_loader.get(id(loader), (None, {}))
+        if reference is None or reference() is not loader:  # Python reuses the ids of deleted objects
             facts = loader_facts(loader)
-            _keep(self._looked_at, id(loader), (weakref.ref(loader), facts))
+            _keep(self._by_loader, id(loader), (weakref.ref(loader), facts))
             self.fetched_ahead = max(self.fetched_ahead, _fetched_ahead(loader))
-        _keep(self._of_iterator, iterator, facts)
+        _keep(self._by_iterator, iterator, facts)
 
-    def facts(self, trained_on: Iterable[int]) -> Facts:
-        """Of the iterator that was trained on, the last one that is known; of the newest where none was yet."""
-        known = dict(self._of_iterator)
-        found = [known[one] for one in trained_on if one in known] or [self._trained_on]
-        return found[-1] or next(reversed(list(known.values())), {})
+    def facts(self, trained_iterators: Iterable[int]) -> Facts:
+        """Returns the facts of the last known iterator in `trained_iterators`; else of the newest one. For any
+        thread."""
+        by_iterator = dict(self._by_iterator)
+        trained = [by_iterator[iterator] for iterator in trained_iterators if iterator in by_iterator]
+        return (trained or [self._last_trained])[-1] or next(reversed(list(by_iterator.values())), {})
 
 
-def _keep(kept: dict[int, Any], key: int, value: Any) -> None:
-    """As the newest; the oldest goes where there are too many."""
-    kept.pop(key, None)
-    kept[key] = value
-    if len(kept) > MOST_KEPT:
-        del kept[next(iter(kept))]
+def _keep(entries: dict[int, Any], key: int, value: Any) -> None:
+    """Adds an entry as the newest, and deletes the oldest beyond MAX_LOADERS."""
+    entries.pop(key, None)
+    entries[key] = value
+    if len(entries) > MAX_LOADERS:
+        del entries[next(iter(entries))]
 
 
 def loader_facts(loader: Any) -> dict[str, object]:
-    """How a torch DataLoader is set up."""
+    """Returns the configuration of a torch DataLoader."""
     context = loader.multiprocessing_context
     facts = {
         "workers": int(loader.num_workers),
@@ -77,15 +80,15 @@ def _fetched_ahead(loader: Any) -> int:
 
 
 def _filesystem(dataset: Any) -> str | None:
-    """The type of file system under a data set that says where it lies, such as `ext4` or `nfs4`; never the path."""
-    root = next((found for name in ("root", "data_dir", "path") if (found := getattr(dataset, name, None))), None)
+    """Returns the type of file system of a data set with a path attribute, such as `ext4` or `nfs4`; never the path."""
+    root = next((value for name in ("root", "data_dir", "path") if (value := getattr(dataset, name, None))), None)
     if not isinstance(root, str | Path):
         return None
     try:
         lines = Path("/proc/self/mounts").read_text().splitlines()
-        place = Path(root).resolve(strict=True)
+        path = Path(root).resolve(strict=True)
     except (OSError, RuntimeError):
         return None
     mounts = [line.split(" ")[1:3] for line in lines]
-    holding = [(len(Path(point).parts), kind) for point, kind in mounts if place.is_relative_to(point)]
-    return max(holding, default=(0, None))[1]
+    parents = [(len(Path(point).parts), kind) for point, kind in mounts if path.is_relative_to(point)]
+    return max(parents, default=(0, None))[1]

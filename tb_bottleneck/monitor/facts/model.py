@@ -1,62 +1,65 @@
-"""Facts about the objects that the training works with: its optimizers, its model. (Its loaders: loaders.py.)
+"""Facts about the training's optimizers and model.
 
-Only settings, counts and the names of torch's own classes are kept; what the user's classes are called is their
-business.
+Only settings, counts and the names of torch's own classes are collected, never the names of the user's classes.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-MOST_LOOKED_AT = 8
+from tb_bottleneck.monitor.torch_internals import is_compiled_in_place, wrapped_module
+
+MAX_OBJECTS = 8
+"""Objects of each kind that facts are collected from."""
+_MAX_WRAPPERS = 8
 
 
 class ModelFacts:
-    """Collects facts from the first few objects of each kind, once each. Called on the training thread."""
+    """Collects facts from the first MAX_OBJECTS objects of each kind, once each. For the training thread."""
 
     def __init__(self) -> None:
         self.facts: dict[str, object] = {}
-        self._known: defaultdict[str, set[int]] = defaultdict(set)
+        self._ids: defaultdict[str, set[int]] = defaultdict(set)
 
-    def look(self, kind: str, one: Any) -> bool:
-        """Whether the object was new. It may raise, because a user's object may answer in any way."""
-        known = self._known[kind]
-        if id(one) in known or len(known) >= MOST_LOOKED_AT:
+    def add(self, kind: str, source: Any) -> bool:
+        """Adds the facts of an optimizer or model. Returns True if it is new. The user's class may raise."""
+        ids = self._ids[kind]
+        if id(source) in ids or len(ids) >= MAX_OBJECTS:
             return False
-        known.add(id(one))
+        ids.add(id(source))
         if kind == "optimizer":
-            self.facts |= optimizer_facts(one)
+            self.facts |= optimizer_facts(source)
         elif kind == "model":
-            self.facts |= model_facts(one)
+            self.facts |= model_facts(source)
         return True
 
 
 def optimizer_facts(optimizer: Any) -> dict[str, object]:
-    """Which of torch's optimizers it is, how it runs, and what it holds. Counts are of parameters, not of tensors."""
+    """Returns the optimizer's torch class, its implementation flags, and its number of parameter elements by dtype."""
     defaults = optimizer.defaults
     sizes: Counter[str] = Counter()
-    for parameter in (one for group in optimizer.param_groups for one in group["params"]):
+    for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
         sizes[str(parameter.dtype).removeprefix("torch.")] += parameter.numel()
     facts: dict[str, object] = {"parameters_by_dtype": dict(sizes)}
-    # A class of the user's own is named after the torch class that it comes from.
-    names = [one.__name__ for one in type(optimizer).__mro__ if one.__module__.startswith("torch.optim")]
+    # A subclass by the user is named after its torch base class.
+    names = [base.__name__ for base in type(optimizer).__mro__ if base.__module__.startswith("torch.optim")]
     if names:
         facts["optimizer"] = names[0]
     return facts | {name: bool(defaults[name]) for name in ("foreach", "fused") if defaults.get(name) is not None}
 
 
 def model_facts(model: Any) -> dict[str, object]:
-    """What wraps the model: torch's own wrappers only, outermost first."""
+    """Returns torch's wrappers around the model, outermost first."""
     return {"model_wrappers": list(_wrappers(model))}
 
 
 def _wrappers(model: Any) -> Iterator[str]:
-    for _ in range(MOST_LOOKED_AT):
+    for _ in range(_MAX_WRAPPERS):
         kind = type(model)
-        inner = getattr(model, "module", None) or getattr(model, "_orig_mod", None)
+        inner = wrapped_module(model)
         if inner is None or not kind.__module__.startswith("torch."):
             break
         yield kind.__name__
         model = inner
-    if getattr(model, "_compiled_call_impl", None) is not None:
+    if is_compiled_in_place(model):
         yield "compile"

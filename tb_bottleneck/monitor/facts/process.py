@@ -1,12 +1,11 @@
-"""Facts about the training process that a trace does not hold: threads, cores, device, torch.
+"""Facts about the training process that a trace does not contain: threads, cores, device, torch.
 
-Record them with a trace by calling this while the profiler is recording (before its active phase torch ignores it):
+To add them to a trace, call this while the profiler is recording (torch ignores it before the active phase):
 
     prof.add_metadata_json("tb_bottleneck", as_metadata())
 """
 
 import json
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -14,34 +13,24 @@ from types import ModuleType
 
 from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.facts import device_key
+from tb_bottleneck.monitor.facts.collector import collect_facts
 from tb_bottleneck.monitor.facts.cpu import cpu_name, usable_cores
 
 SCHEMA = 1
 
-_log = logging.getLogger(__name__)
-
 
 def as_metadata(more: Mapping[str, object] | None = None) -> str:
-    """The facts as JSON text, `{"schema": 1, "context": {...}}`, with `more` JSON-ready facts. It never raises where
-    those are."""
+    """Returns the facts and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if `more` is not
+    JSON-ready."""
     return json.dumps({"schema": SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
 
 
 def collect() -> dict[str, object]:
-    """JSON-ready facts by name; a fact that cannot be had is left out. It never raises and never imports torch.
+    """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch.
 
-    Nothing here names a person, a host, a job or a path, and no environment variable is told beyond the three counts.
+    No fact contains the name of a person, host, job or path. Of the environment, only three counts are read.
     """
-    facts: dict[str, object] = {}
-    for name, look in _FACTS.items():
-        try:
-            value = look()
-        except Exception:  # the training outranks every fact, and torch or the OS may raise anything here
-            _log.debug("the fact %r could not be had, it is left out", name, exc_info=True)
-            continue
-        if value is not None:
-            facts[name] = value
-    return facts
+    return collect_facts(_FACTS)
 
 
 def _torch() -> ModuleType:
@@ -54,7 +43,7 @@ def _device_kind() -> str | None:
         return "rocm" if torch.version.hip else "cuda"
     if torch.xpu.is_initialized():
         return "xpu"
-    # Whether Metal is in use cannot be asked, so where it is there the kind stays unknown.
+    # torch does not tell whether Metal is in use, so the kind is unknown if it is available.
     return None if torch.backends.mps.is_available() else "cpu"
 
 
@@ -68,7 +57,7 @@ def _device_name() -> str | None:
 
 
 def _count_in_environment(name: str) -> int | None:
-    # OMP_NUM_THREADS may hold a list, one count per nesting level; the outermost is the one that matters.
+    # OMP_NUM_THREADS may be a list with one count per nesting level; the outermost one matters.
     text = os.environ.get(name, "").split(",")[0].strip()
     return int(text) if text.isascii() and text.isdecimal() else None
 

@@ -1,33 +1,20 @@
-"""Facts about how torch is set up: precision, algorithms, device, processes. Each is left out where it cannot be had.
+"""Facts about torch's configuration: precision, algorithms, device, processes.
 
-As `context.collect` does, this reads what torch already knows: it never makes torch begin to use a device.
+They are read without initialising a device.
 """
 
-import logging
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from tb_bottleneck.monitor.accelerator import own_gpu
-
-_log = logging.getLogger(__name__)
+from tb_bottleneck.monitor.facts.collector import collect_facts
 
 
 def collect() -> dict[str, object]:
-    """JSON-ready facts by name. It never raises and never imports torch."""
+    """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch."""
     torch = sys.modules.get("torch")
-    if torch is None:
-        return {}
-    facts: dict[str, object] = {}
-    for name, look in _FACTS.items():
-        try:
-            value = look(torch)
-        except Exception:  # the training outranks every fact, and torch may raise anything here
-            _log.debug("the fact %r could not be had, it is left out", name, exc_info=True)
-            continue
-        if value is not None:
-            facts[name] = value
-    return facts
+    return {} if torch is None else collect_facts(_FACTS, torch)
 
 
 def _device(torch: Any, name: str) -> Any:
@@ -55,7 +42,7 @@ _FACTS: dict[str, Callable[[Any], object]] = {
     "device_uuid": lambda torch: None if (uuid := _device(torch, "uuid")) is None else str(uuid),
     "device_memory": lambda torch: _device(torch, "total_memory"),
     "device_multiprocessors": lambda torch: _device(torch, "multi_processor_count"),
-    # torch gives the clocks in kHz, since 2.7; the memory's is that of a bus which transfers twice in each cycle.
+    # torch has the clocks since 2.7, in kHz. The memory clock is that of a bus with two transfers per cycle.
     "sm_clock_hz": lambda torch: None if (rate := _device(torch, "clock_rate")) is None else 1000 * rate,
     "memory_clock_hz": lambda torch: None if (rate := _device(torch, "memory_clock_rate")) is None else 1000 * rate,
     "memory_bus_bits": lambda torch: _device(torch, "memory_bus_width"),

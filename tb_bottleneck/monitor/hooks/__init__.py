@@ -1,1 +1,1 @@
-"""What is hung into torch while a monitor is on: one file for each signal, each switched off alone where it fails."""
+"""Hooks into torch that are installed while a monitor is on: one module per signal, each disabled alone if it fails."""

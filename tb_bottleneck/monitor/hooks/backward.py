@@ -1,4 +1,4 @@
-"""Times the backward pass: `torch.autograd.backward`, which `Tensor.backward` ends in too."""
+"""Times the backward pass: `torch.autograd.backward`, which `Tensor.backward` calls too."""
 
 import functools
 from typing import Any
@@ -8,24 +8,24 @@ from tb_bottleneck.monitor.hooks.hook_context import HookContext
 SIGNAL = "backward"
 
 
-def install(at: HookContext) -> None:
+def install(context: HookContext) -> None:
     """Replaces the function."""
     import torch
 
-    at.patches.replace(torch.autograd, "backward", lambda original: _timed(at, original))
+    context.patches.replace(torch.autograd, "backward", lambda original: _timed(context, original))
 
 
-def _timed(at: HookContext, original: Any) -> Any:
+def _timed(context: HookContext, original: Any) -> Any:
     @functools.wraps(original)
     def backward(*arguments: Any, **options: Any) -> Any:
-        # A backward pass within one (checkpointing) belongs to it.
-        if at.clock.in_backward or not at.listens(SIGNAL):
+        # A nested backward pass (checkpointing) is part of the outer one.
+        if context.clock.in_backward or not context.is_active(SIGNAL):
             return original(*arguments, **options)
-        began = at.guard.call(SIGNAL, at.clock.backward_begins)
+        began = context.guard.call(SIGNAL, context.clock.backward_begins)
         try:
             return original(*arguments, **options)
         finally:
             if began is not None:
-                at.guard.call(SIGNAL, at.clock.backward_ends, began)
+                context.guard.call(SIGNAL, context.clock.backward_ends, began)
 
     return backward

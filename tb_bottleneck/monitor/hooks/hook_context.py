@@ -1,4 +1,4 @@
-"""What every hook works with."""
+"""The parts of the monitor that hooks use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,21 +14,23 @@ from tb_bottleneck.monitor.steps.step_clock import StepClock
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
-    """The monitor's parts that hooks report to. `seen` is given every model and optimizer; `compiling` is
-    `torch.compiler.is_compiling`."""
+    """The parts of the monitor that hooks report to.
+
+    `add_facts` is called with ("optimizer" or "model", object); `compiling` is `torch.compiler.is_compiling`.
+    """
 
     clock: StepClock
     guard: Guard
     patches: Patches
     spans: DeviceSpans
     loaders: LoaderFacts
-    seen: Callable[[str, Any], None]
+    add_facts: Callable[[str, Any], None]
     compiling: Callable[[], bool]
 
-    def listens(self, signal: str) -> bool:
-        """Whether a hook may work now: the monitor is on, this is the training thread, and the signal never failed.
+    def is_active(self, signal: str) -> bool:
+        """Returns True if a hook may work: the monitor is on, this is the training thread, the signal has not failed.
 
-        Where torch.compile traces through a hook it must find nothing in it, so that is asked first.
+        `compiling` comes first: torch.compile traces hooks, and must find no monitor code in them.
         """
         if self.compiling() or not self.patches.live or signal in self.guard.off:
             return False

@@ -1,6 +1,6 @@
-"""Times the waits for batches: `__iter__` of torch's DataLoader and `__next__` of the iterators it makes.
+"""Times waits for batches: `__iter__` of torch's DataLoader and `__next__` of its iterators.
 
-Only methods are replaced, so loaders and iterators keep their types, and can be pickled as before.
+Only methods are replaced, so loaders and iterators keep their types and can be pickled as before.
 """
 
 import functools
@@ -9,56 +9,61 @@ from typing import Any
 
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.steps.batch_size import batch_samples
+from tb_bottleneck.monitor.torch_internals import loader_iterator_class
 
 SIGNAL = "loader_wait"
 
 
-def install(at: HookContext) -> None:
+def install(context: HookContext) -> None:
     """Replaces the methods."""
     import torch
     from torch.utils.data import DataLoader
-    from torch.utils.data import dataloader as module
 
-    waits = _Waits(at, torch.is_grad_enabled)
-    at.patches.replace(DataLoader, "__iter__", waits.around_iter)
-    at.patches.replace(module._BaseDataLoaderIter, "__next__", waits.around_next)
+    hooks = _LoaderHooks(context, torch.is_grad_enabled)
+    context.patches.replace(DataLoader, "__iter__", hooks.around_iter)
+    context.patches.replace(loader_iterator_class(), "__next__", hooks.around_next)
 
 
-class _Waits:
-    def __init__(self, at: HookContext, gradients: Callable[[], bool]) -> None:
-        self._at = at
+class _LoaderHooks:
+    def __init__(self, context: HookContext, gradients: Callable[[], bool]) -> None:
+        self._context = context
         self._gradients = gradients
         self._inside = False
 
     def around_iter(self, original: Any) -> Any:
-        """`DataLoader.__iter__` may start the worker processes: that too is a wait."""
+        """Wraps `DataLoader.__iter__`, which may start the worker processes: that is a wait, too."""
 
         @functools.wraps(original)
         def __iter__(loader: Any) -> Any:
-            if self._inside or not self._at.listens(SIGNAL):
+            if self._inside or not self._context.is_active(SIGNAL):
                 return original(loader)
+            context = self._context
             self._begin(loader)
             try:
                 iterator = original(loader)
             finally:
-                self._end(self._at.clock.fetch_fails, loader)
-            takes_over = bool(self._at.guard.call(SIGNAL, self._at.clock.iterator_begins, id(iterator)))
+                self._end(context.clock.fetch_fails, loader)
+            replaces_trained = bool(context.guard.call(SIGNAL, context.clock.iterator_begins, id(iterator)))
             if self._gradients():
-                self._at.guard.call("facts of the loader", self._at.loaders.look, loader, id(iterator), takes_over)
+                context.guard.call(
+                    "facts of the loader", context.loaders.add_iterator, loader, id(iterator), replaces_trained
+                )
             return iterator
 
         return __iter__
 
     def around_next(self, original: Any) -> Any:
+        """Wraps `__next__` of the iterators."""
+
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:
-            if self._inside or not self._at.listens(SIGNAL):
+            if self._inside or not self._context.is_active(SIGNAL):
                 return original(iterator)
             self._begin(iterator)
             try:
                 batch = original(iterator)
             except BaseException:
-                self._end(self._at.clock.fetch_fails, iterator)
+                self._end(self._context.clock.fetch_fails, iterator)
                 raise
             self._end(self._fetched, iterator, batch)
             return batch
@@ -66,15 +71,15 @@ class _Waits:
         return __next__
 
     def _begin(self, source: Any) -> None:
-        # A loader whose data set is itself a loader counts once.
+        # A loader with a data set that is itself a loader counts once.
         self._inside = True
-        self._at.guard.call(SIGNAL, self._at.clock.fetch_begins, id(source))
+        self._context.guard.call(SIGNAL, self._context.clock.fetch_begins, id(source))
 
-    def _end(self, tell: Callable[..., None], source: Any, *batch: Any) -> None:
+    def _end(self, report: Callable[..., None], source: Any, *batch: Any) -> None:
         self._inside = False
-        self._at.guard.call(SIGNAL, tell, id(source), *batch, self._gradients())
+        self._context.guard.call(SIGNAL, report, id(source), *batch, self._gradients())
 
-    def _fetched(self, source: int, batch: Any, for_training: bool) -> None:
-        self._at.clock.fetch_ends(source, batch_samples(batch), for_training)
-        if for_training and not self._at.clock.trained:
-            self._at.spans.begin()
+    def _fetched(self, iterator: int, batch: Any, for_training: bool) -> None:
+        self._context.clock.fetch_ends(iterator, batch_samples(batch), for_training)
+        if for_training and not self._context.clock.step_has_backward:
+            self._context.spans.begin()

@@ -1,32 +1,32 @@
-"""Tells when an optimizer steps: torch's own hooks for all optimizers, made for this.
+"""Detects optimizer steps with torch's own hooks for all optimizers.
 
-A step that `torch.compile` compiled runs without hooks: such a loop calls `monitor.step()`.
+A step compiled by `torch.compile` runs without hooks: such a loop must call `monitor.step()`.
 """
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from tb_bottleneck.monitor.facts.model import MOST_LOOKED_AT
+from tb_bottleneck.monitor.facts.model import MAX_OBJECTS
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
+from tb_bottleneck.monitor.torch_internals import is_python_thread
 
 SIGNAL = "optimizer"
 
 
-def install(at: HookContext) -> Callable[[], None]:
-    """Registers the hooks. Returns what takes them away again."""
+def install(context: HookContext) -> Callable[[], None]:
+    """Registers the hooks. Returns a function that removes them."""
     from torch.optim import optimizer as module
 
-    seen: set[int] = set()
+    known_ids: set[int] = set()
 
-    # torch.compile traces the hooks of an optimizer that it compiles, and must find nothing in them.
+    # torch.compile traces the hooks of an optimizer that it compiles, and must find no monitor code in them.
     def before(optimizer: Any, _arguments: Any, _options: Any) -> None:
-        if not at.compiling() and _may(at):
-            at.guard.call(SIGNAL, at.clock.optimizer_begins, id(optimizer))
+        if not context.compiling() and _is_active(context):
+            context.guard.call(SIGNAL, context.clock.optimizer_begins, id(optimizer))
 
     def after(optimizer: Any, _arguments: Any, _options: Any) -> None:
-        if not at.compiling() and _may(at):
-            at.guard.call(SIGNAL, _stepped, at, optimizer, seen)
+        if not context.compiling() and _is_active(context):
+            context.guard.call(SIGNAL, _stepped, context, optimizer, known_ids)
 
     handles = [
         module.register_optimizer_step_pre_hook(before),
@@ -40,24 +40,18 @@ def install(at: HookContext) -> Callable[[], None]:
     return remove
 
 
-def _may(at: HookContext) -> bool:
-    if not at.patches.live or not at.guard.is_on(SIGNAL):
+def _is_active(context: HookContext) -> bool:
+    if not context.patches.live or not context.guard.is_on(SIGNAL):
         return False
-    return at.clock.is_mine() or (at.clock.in_backward and _is_autograds())
+    # An optimizer inside the backward pass runs on autograd's own thread while the training thread waits. Another
+    # thread that trains at that moment was started by Python.
+    return context.clock.is_training_thread() or (context.clock.in_backward and not is_python_thread())
 
 
-def _is_autograds() -> bool:
-    """Whether this thread is none of Python's: an optimizer that runs inside the backward pass does so on autograd's
-    own thread, while the training thread waits. Another thread that trains at that moment was started by Python."""
-    mine = threading.get_ident()
-    # Not by current_thread(): for a thread it does not know it makes an object that stays.
-    return not any(one.ident == mine and not isinstance(one, threading._DummyThread) for one in threading.enumerate())
-
-
-def _stepped(at: HookContext, optimizer: Any, seen: set[int]) -> None:
-    if id(optimizer) not in seen and len(seen) < MOST_LOOKED_AT:
-        seen.add(id(optimizer))
-        at.seen("optimizer", optimizer)
-    # Before the clock hears of it, because it may end the step at once.
-    at.spans.end()
-    at.clock.optimizer_ends(id(optimizer))
+def _stepped(context: HookContext, optimizer: Any, known_ids: set[int]) -> None:
+    if id(optimizer) not in known_ids and len(known_ids) < MAX_OBJECTS:
+        known_ids.add(id(optimizer))
+        context.add_facts("optimizer", optimizer)
+    # Before the clock, because it may end the step at once.
+    context.spans.end()
+    context.clock.optimizer_ends(id(optimizer))

@@ -1,4 +1,4 @@
-"""The readings there are: of the host, and of the GPUs that this process uses."""
+"""Samplers of the host, and of the GPUs that this process uses."""
 
 import sys
 
@@ -15,7 +15,7 @@ from tb_bottleneck.monitor.samplers.storage import Disks
 
 
 def all_samplers() -> list[Sampler]:
-    """New samplers for this process, each to be asked from one thread only. Nothing is opened before the first is."""
+    """Returns new samplers for this process, each for one thread only. They open nothing before their first reading."""
     return [
         Cores(),
         UsableCores(),
@@ -32,6 +32,6 @@ def all_samplers() -> list[Sampler]:
 
 
 def _of_gpus() -> Sampler:
-    """The maker is torch's to say: a torch for ROCm sees no NVIDIA GPU, and any other none of AMD's."""
+    """Chooses by torch's build: torch for ROCm sees no NVIDIA GPU, and any other build no AMD GPU."""
     torch = sys.modules.get("torch")
     return amd.sampler() if torch is not None and torch.version.hip else nvml.sampler()

@@ -1,7 +1,7 @@
-"""How much the control group's CPU quota held this process back: `cpu.stat` of its group and every parent. Linux only.
+"""Throttling of this process by its CPU quota, from `cpu.stat` of its control group and every parent. Linux only.
 
-Version 2 counts `throttled_usec`, version 1 `throttled_time` in nanoseconds; both add up over the cores, so they can
-grow faster than time does (Linux documentation, scheduler/sched-bwc).
+Version 2 counts `throttled_usec`, version 1 `throttled_time` in nanoseconds. Both are sums over the cores, so they can
+grow faster than time (Linux documentation, scheduler/sched-bwc).
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,13 @@ from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.units import NS_PER_US
 
 _TOTAL, _PERIODS = "quota_throttled_total", "quota_throttled_periods"
-_BECAUSE = "no control group with a CPU controller was found for this process in /proc/self/cgroup and /sys/fs/cgroup"
-_NO_QUOTA = "no CPU quota holds for this process, so there are no periods of one"
+_NO_GROUP = "no control group with a CPU controller was found for this process in /proc/self/cgroup and /sys/fs/cgroup"
+_NO_QUOTA = "this process has no CPU quota, so it has no quota periods"
 _KEYS = ("nr_periods", "nr_throttled", "throttled_usec", "throttled_time")
 
 
 class Quota:
-    """Time in throttling, and the share of the quota's periods that ran into it."""
+    """Throttled time, and the share of quota periods with throttling."""
 
     every_s = 1.0
 
@@ -27,7 +27,7 @@ class Quota:
         self._last: dict[str, float] = {}
 
     def read(self) -> Iterator[Reading]:
-        """The total at once, the share of periods from the second reading on."""
+        """Yields the total, and from the second reading on the share of periods."""
         counted = self._counted()
         if not counted:
             return
@@ -39,18 +39,18 @@ class Quota:
             yield Reading(_PERIODS, min(throttled / periods, 1.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Both signals where there is no group, the periods where there is no quota."""
+        """Both signals without a group; the periods without a quota."""
         counted = self._counted()
         if not counted:
-            return dict.fromkeys((_TOTAL, _PERIODS), _BECAUSE)
+            return dict.fromkeys((_TOTAL, _PERIODS), _NO_GROUP)
         return {} if counted["nr_periods"] else {_PERIODS: _NO_QUOTA}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
     def _counted(self) -> dict[str, float]:
-        """Summed over the group and its parents, each of which may have a quota; empty where there is none to read."""
-        found: dict[str, float] = {}
+        """Returns sums over the group and its parents, each of which may have a quota; empty if none can be read."""
+        totals: dict[str, float] = {}
         for folder in cpu_groups(self._root):
             try:
                 lines = (folder / "cpu.stat").read_text().splitlines()
@@ -59,9 +59,9 @@ class Quota:
             stat = dict(line.split()[:2] for line in lines if len(line.split()) == 2)
             numbers = {key: int(stat[key]) for key in _KEYS if stat.get(key, "").isdecimal()}
             if "nr_periods" not in numbers:
-                continue  # a version 2 root tells usage only
+                continue  # the root group of version 2 has usage only
             ns = numbers.get("throttled_usec", 0) * NS_PER_US + numbers.get("throttled_time", 0)
             for key, value in (("nr_periods", numbers["nr_periods"]), ("ns", ns)):
-                found[key] = found.get(key, 0.0) + value
-            found["nr_throttled"] = found.get("nr_throttled", 0.0) + numbers.get("nr_throttled", 0)
-        return found
+                totals[key] = totals.get(key, 0.0) + value
+            totals["nr_throttled"] = totals.get("nr_throttled", 0.0) + numbers.get("nr_throttled", 0)
+        return totals

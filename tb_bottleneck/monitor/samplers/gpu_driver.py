@@ -1,4 +1,4 @@
-"""What samplers of GPUs share: a GPU, a driver that may refuse, a question that is put to it again and again."""
+"""The common interface of GPU drivers: GPUs, errors, and repeated queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,26 +7,26 @@ from typing import Protocol, TypeVar
 
 @dataclass(frozen=True, slots=True)
 class GpuDevice:
-    """A GPU, or an instance of one that is partitioned, as its driver lists it."""
+    """A GPU, or an instance of a partitioned GPU, as the driver lists it."""
 
     uuid: str
-    """As the driver writes it: "GPU-…" or "MIG-…" of NVIDIA's."""
+    """As the driver writes it; for NVIDIA "GPU-…" or "MIG-…"."""
     board: str
-    """The uuid of the whole GPU; another one than `uuid` only for an instance."""
+    """The uuid of the whole GPU; it differs from `uuid` only for an instance."""
     name: str
     bus: str
-    """Address on the PCI bus, "0000:c1:00", lower case; empty where the driver does not tell it."""
+    """Address on the PCI bus, "0000:c1:00", lower case; empty if unknown."""
 
     @property
     def is_instance(self) -> bool:
-        """Whether it is one part of a partitioned GPU."""
+        """True for a part of a partitioned GPU."""
         return self.uuid != self.board
 
 
 class DriverError(Exception):
-    """The driver did not answer; str() is one sentence that says why.
+    """A query of a driver failed; str() is one sentence with the reason.
 
-    `lasting`: it will not answer later either. `lost`: nothing is answered any more until the driver is opened anew.
+    `lasting`: the query will never succeed. `lost`: no query succeeds until the driver is opened again.
     """
 
     def __init__(self, because: str, *, lasting: bool = False, lost: bool = False) -> None:
@@ -36,18 +36,18 @@ class DriverError(Exception):
 
 
 class GpuDriver(Protocol):
-    """What every driver does. Each method but `close` raises DriverError."""
+    """A GPU driver. Every method except `close` raises DriverError."""
 
     def open(self) -> None:
-        """Loads the maker's library."""
+        """Loads the vendor's library."""
         ...
 
     def gpus(self) -> Sequence[GpuDevice]:
-        """Every GPU and instance that the driver lists to us."""
+        """Returns every GPU and instance that is visible to this process."""
         ...
 
     def close(self) -> None:
-        """Gives the library back. It may be called twice."""
+        """Releases the library. May be called twice."""
         ...
 
 
@@ -55,18 +55,18 @@ D_contra = TypeVar("D_contra", contravariant=True)
 
 
 class GpuQuery(Protocol[D_contra]):
-    """Something that a driver is asked about one GPU."""
+    """A repeated query of a driver about one GPU."""
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """What the answer holds, names of `schema.series.SERIES`."""
+        """The signals in the result, names of `schema.signals.SERIES`."""
         ...
 
     @property
     def every_s(self) -> float:
-        """How long to wait between two answers, at the least."""
+        """The minimum interval between two calls."""
         ...
 
-    def ask(self, driver: D_contra, gpu: GpuDevice) -> Mapping[str, float]:
-        """Values by signal, in the signal's unit; a signal may be left out. Raises DriverError."""
+    def read(self, driver: D_contra, gpu: GpuDevice) -> Mapping[str, float]:
+        """Returns values by signal, in the signal's unit. A signal may be missing. Raises DriverError."""
         ...

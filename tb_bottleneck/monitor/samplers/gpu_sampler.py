@@ -1,4 +1,4 @@
-"""The sampler of GPUs: puts each question to each GPU of this process in its time, and outlives a lost driver."""
+"""The GPU sampler: runs each query for each GPU of this process at its interval, and recovers from a lost driver."""
 
 import math
 import time
@@ -12,12 +12,12 @@ from tb_bottleneck.monitor.samplers.rates import Clock
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 RETRY_S = 60.0
-"""After a refusal that may pass. A call to a driver that is being restarted can take seconds."""
-LOOK_AGAIN_S = 30.0
-"""How often it is looked which GPUs this process uses: it may take another one late."""
-ENOUGH_ANSWERS = 3
-"""The first answer of a question that compares two moments holds nothing, so one answer tells little."""
-# The monitor's thread never wakes exactly on time; a question may come this part of its period early.
+"""Pause after a temporary error. A call to a driver that is being restarted can take seconds."""
+REFRESH_GPUS_S = 30.0
+"""Interval between updates of the GPUs that this process uses: it may start to use another one."""
+RESULTS_BEFORE_MISSING = 3
+"""Results without a signal before it counts as missing. The first result of a query for a rate is always empty."""
+# The monitor's thread never wakes exactly on time; a query may run early by this share of its interval.
 _EARLY = 0.1
 
 D = TypeVar("D", bound=GpuDriver)
@@ -25,109 +25,113 @@ Choose = Callable[[Sequence[GpuDevice]], Sequence[GpuDevice]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Off:
+class _Outage:
     because: str
     until: float
 
 
 class GpuSampler(Generic[D]):
-    """Readings of the GPUs that `choose` picks. `choose` raises UnknownGpus, the driver and questions DriverError; none passes
-    through: what was refused is off until it is tried again, and `missing` says why."""
+    """Reads the GPUs that `choose` selects.
+
+    `choose` may raise UnknownGpus; the driver and queries may raise DriverError. Neither is raised to the caller: what
+    failed pauses until it is tried again, and `missing` gives the reason.
+    """
 
     every_s = 1.0
 
     def __init__(
-        self, driver: D, questions: Sequence[GpuQuery[D]], choose: Choose, clock: Clock = time.monotonic
+        self, driver: D, queries: Sequence[GpuQuery[D]], choose: Choose, clock: Clock = time.monotonic
     ) -> None:
         self._driver = driver
-        self._questions = questions
+        self._queries = queries
         self._choose = choose
         self._clock = clock
         self._open = False
         self._gpus: tuple[GpuDevice, ...] = ()
-        self._look_at = -math.inf
-        self._none = _Off("the driver was not asked yet", -math.inf)
+        self._refresh_at = -math.inf
+        self._no_gpus = _Outage("the driver has not been queried yet", -math.inf)
         self._due: dict[tuple[str, int], float] = {}
-        self._off: dict[tuple[str, int], _Off] = {}
-        self._answered: dict[tuple[str, int], int] = {}
-        self._given: set[tuple[str, str]] = set()
+        self._outages: dict[tuple[str, int], _Outage] = {}
+        self._result_counts: dict[tuple[str, int], int] = {}
+        self._available: set[tuple[str, str]] = set()
 
     def read(self) -> Iterator[Reading]:
-        """What the questions whose time has come give."""
+        """Yields the readings of all due queries."""
         now = self._clock()
         for gpu in self._present(now):
-            for index, question in enumerate(self._questions):
+            for index, query in enumerate(self._queries):
                 if not self._open:
                     return
                 key = (gpu.uuid, index)
                 if now < self._due.get(key, -math.inf):
                     continue
-                self._due[key] = now + question.every_s * (1 - _EARLY)
-                yield from self._ask(key, question, gpu, now)
+                self._due[key] = now + query.every_s * (1 - _EARLY)
+                yield from self._read_query(key, query, gpu, now)
 
     def missing(self) -> Mapping[str, str]:
-        """Signals that none of the GPUs gives; all of them where there is no GPU to ask."""
+        """Returns the signals that no GPU has; all of them if there is no GPU."""
         gpus = self._present(self._clock())
         if not gpus:
-            return {signal: self._none.because for question in self._questions for signal in question.signals}
-        found: dict[str, str] = {}
-        for index, question in enumerate(self._questions):
-            for signal in question.signals:
-                reasons = [self._why_not(gpu, index, signal) for gpu in gpus]
+            return {signal: self._no_gpus.because for query in self._queries for signal in query.signals}
+        missing: dict[str, str] = {}
+        for index, query in enumerate(self._queries):
+            for signal in query.signals:
+                reasons = [self._missing_reason(gpu, index, signal) for gpu in gpus]
                 if all(reasons):
-                    found[signal] = reasons[0]
-        return found
+                    missing[signal] = reasons[0]
+        return missing
 
     def close(self) -> None:
-        """Gives the driver back."""
+        """Releases the driver."""
         if self._open:
             self._open = False
             self._driver.close()
         self._gpus = ()
-        self._none = _Off("the monitor has ended", math.inf)
+        self._no_gpus = _Outage("the monitor has ended", math.inf)
 
-    def _ask(self, key: tuple[str, int], question: GpuQuery[D], gpu: GpuDevice, now: float) -> Iterator[Reading]:
+    def _read_query(self, key: tuple[str, int], query: GpuQuery[D], gpu: GpuDevice, now: float) -> Iterator[Reading]:
         try:
-            found = question.ask(self._driver, gpu)
-        except DriverError as refusal:
-            self._off[key] = _Off(str(refusal), math.inf if refusal.lasting else now + RETRY_S)
-            self._due[key] = self._off[key].until
-            if refusal.lost:
-                self._lose(str(refusal), now)
+            values = query.read(self._driver, gpu)
+        except DriverError as error:
+            self._outages[key] = _Outage(str(error), math.inf if error.lasting else now + RETRY_S)
+            self._due[key] = self._outages[key].until
+            if error.lost:
+                self._lose(str(error), now)
             return
-        self._off.pop(key, None)
-        self._answered[key] = self._answered.get(key, 0) + 1
-        for signal, value in found.items():
+        self._outages.pop(key, None)
+        self._result_counts[key] = self._result_counts.get(key, 0) + 1
+        for signal, value in values.items():
             if math.isfinite(value):
-                self._given.add((gpu.uuid, signal))
+                self._available.add((gpu.uuid, signal))
                 yield Reading(signal, value, gpu.uuid)
 
-    def _why_not(self, gpu: GpuDevice, index: int, signal: str) -> str:
-        """Why this GPU does not give the signal; empty where it does, or may yet."""
-        off = self._off.get((gpu.uuid, index))
-        if off is not None:
-            return off.because
-        never = self._answered.get((gpu.uuid, index), 0) >= ENOUGH_ANSWERS and (gpu.uuid, signal) not in self._given
-        return "the driver answers, but leaves this out" if never else ""
+    def _missing_reason(self, gpu: GpuDevice, index: int, signal: str) -> str:
+        """Returns the reason why this GPU does not have the signal; "" if it has, or may have later."""
+        outage = self._outages.get((gpu.uuid, index))
+        if outage is not None:
+            return outage.because
+        enough = self._result_counts.get((gpu.uuid, index), 0) >= RESULTS_BEFORE_MISSING
+        never = enough and (gpu.uuid, signal) not in self._available
+        return "the driver's results do not contain it" if never else ""
 
     def _present(self, now: float) -> tuple[GpuDevice, ...]:
-        """The GPUs to ask; none while the driver is lost or not there, or it is not known which ones are ours."""
-        if now < (self._look_at if self._gpus else self._none.until):
+        """Returns the GPUs to query: none if the driver is lost or missing, or this process's GPUs are unknown."""
+        if now < (self._refresh_at if self._gpus else self._no_gpus.until):
             return self._gpus
         try:
             if not self._open:
                 self._driver.open()
                 self._open = True
             self._gpus = tuple(self._choose(self._driver.gpus()))
-            self._look_at = now + LOOK_AGAIN_S
+            self._refresh_at = now + REFRESH_GPUS_S
         except UnknownGpus as reason:
-            self._gpus, self._none = (), _Off(str(reason), now)
-        except DriverError as refusal:
-            self._lose(str(refusal), math.inf if refusal.lasting else now)
+            self._gpus, self._no_gpus = (), _Outage(str(reason), now)
+        except DriverError as error:
+            self._lose(str(error), math.inf if error.lasting else now)
         return self._gpus
 
     def _lose(self, because: str, now: float) -> None:
-        self._gpus, self._none = (), _Off(because, now + RETRY_S)
+        self._gpus, self._no_gpus = (), _Outage(because, now + RETRY_S)
         self._due.clear()
         if self._open:
             self._open = False

@@ -1,4 +1,4 @@
-"""How much of the machine's memory is in use."""
+"""The share of the machine's memory in use."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -9,21 +9,21 @@ from tb_bottleneck.monitor.samplers.sampler import Reading
 
 
 class HostMemory:
-    """The share that programs could not get without swapping; caches that would give way do not count."""
+    """The share of memory that is not available without swapping. Reclaimable caches count as available."""
 
     every_s = 5.0
 
-    def __init__(self, look: Callable[[], Any] = psutil.virtual_memory) -> None:
-        self._look = look
+    def __init__(self, virtual_memory: Callable[[], Any] = psutil.virtual_memory) -> None:
+        self._virtual_memory = virtual_memory
 
     def read(self) -> Iterator[Reading]:
-        """One reading."""
-        memory = self._look()
+        """Yields one reading."""
+        memory = self._virtual_memory()
         yield Reading("host_memory_used", 1.0 - float(memory.available) / float(memory.total))
 
     def missing(self) -> Mapping[str, str]:
-        """Every system that psutil knows gives it."""
+        """Available on every system that psutil supports."""
         return {}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""

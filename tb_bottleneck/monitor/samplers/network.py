@@ -1,8 +1,8 @@
-"""Traffic of the machine's network: Ethernet and its kin, and InfiniBand, whose traffic no interface counts.
+"""Network traffic of the machine: network interfaces, and InfiniBand ports, which no interface counts.
 
-Where some interfaces have hardware behind them only those are added up, because a bridge or a tunnel counts the same
-bytes again; in a container none has, and all but the loopback are. InfiniBand counts words of four bytes (Linux
-documentation, ABI/stable/sysfs-class-infiniband).
+If some interfaces are hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In a
+container no interface is hardware, and all except the loopback are added up. InfiniBand counts words of four bytes
+(Linux documentation, ABI/stable/sysfs-class-infiniband).
 """
 
 import time
@@ -18,7 +18,7 @@ from tb_bottleneck.monitor.samplers.sampler import Reading
 _RECEIVED, _SENT = "network_received", "network_sent"
 _INFINIBAND = {_RECEIVED: "port_rcv_data", _SENT: "port_xmit_data"}
 _WORD_BYTES = 4
-_BECAUSE = "no network interface but the loopback was found"
+_NO_INTERFACE = "no network interface except the loopback was found"
 
 
 def _interfaces() -> Mapping[str, Any]:
@@ -26,7 +26,7 @@ def _interfaces() -> Mapping[str, Any]:
 
 
 class Network:
-    """Rates since the reading before, of the whole machine (or of the container's own network)."""
+    """Rates since the last reading, of the whole machine (or of the container's own network)."""
 
     every_s = 1.0
 
@@ -41,31 +41,31 @@ class Network:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """The first reading gives nothing."""
+        """Yields nothing at the first reading."""
         rates = self._rates.per_second(self._counters())
         for name in (_RECEIVED, _SENT):
-            found = [rate for (_, kind), rate in rates.items() if kind == name]
-            if found:
-                yield Reading(name, sum(found))
+            parts = [rate for (_, kind), rate in rates.items() if kind == name]
+            if parts:
+                yield Reading(name, sum(parts))
 
     def missing(self) -> Mapping[str, str]:
-        """Both, on a machine without a network."""
-        return {} if self._counters() else dict.fromkeys((_RECEIVED, _SENT), _BECAUSE)
+        """Both signals, if the machine has no network interface."""
+        return {} if self._counters() else dict.fromkeys((_RECEIVED, _SENT), _NO_INTERFACE)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
     def _counters(self) -> dict[tuple[str, str], float]:
-        """Bytes by (interface or port, signal)."""
-        there = {name: io for name, io in self._interfaces().items() if not name.lower().startswith("lo")}
-        hard = {name: io for name, io in there.items() if (self._root / "sys/class/net" / name / "device").exists()}
-        found = {}
-        for name, io in (hard or there).items():
-            found[name, _RECEIVED], found[name, _SENT] = float(io.bytes_recv), float(io.bytes_sent)
+        """Returns bytes by (interface or port, signal)."""
+        every = {name: io for name, io in self._interfaces().items() if not name.lower().startswith("lo")}
+        hardware = {name: io for name, io in every.items() if (self._root / "sys/class/net" / name / "device").exists()}
+        counters = {}
+        for name, io in (hardware or every).items():
+            counters[name, _RECEIVED], counters[name, _SENT] = float(io.bytes_recv), float(io.bytes_sent)
         for port in (self._root / "sys/class/infiniband").glob("*/ports/*/counters"):
             for kind, file in _INFINIBAND.items():
                 try:
-                    found[str(port), kind] = float((port / file).read_text()) * _WORD_BYTES
+                    counters[str(port), kind] = float((port / file).read_text()) * _WORD_BYTES
                 except (OSError, ValueError):
-                    continue  # a port without a link refuses to tell
-        return found
+                    continue  # the counters of a port without a link cannot be read
+        return counters

@@ -1,4 +1,4 @@
-"""What the training process itself takes: cores, threads, and how often it was put off a core."""
+"""The training process's own cores, threads, and involuntary context switches."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ class OwnProcess:
         self._cpu_seconds = cpu_seconds
 
     def read(self) -> Iterator[Reading]:
-        """The cores from the second reading on."""
+        """Yields the cores from the second reading on."""
         for cores in self._rates.per_second({"cpu": self._cpu_seconds()}).values():
             yield Reading("process_cores", cores)
         yield Reading("process_threads", float(psutil.Process().num_threads()))
@@ -34,10 +34,8 @@ class OwnProcess:
             yield Reading(_SWITCHES, float(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw))
 
     def missing(self) -> Mapping[str, str]:
-        """Switches are counted on Unix alone."""
-        return (
-            {} if resource is not None else {_SWITCHES: "the system does not count them for a process: only Unix does"}
-        )
+        """The context switches, except on Unix."""
+        return {} if resource is not None else {_SWITCHES: "only Unix counts them per process"}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""

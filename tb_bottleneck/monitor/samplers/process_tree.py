@@ -1,7 +1,7 @@
-"""The processes under this one: on Linux straight from /proc, elsewhere through psutil.
+"""The descendants of this process: on Linux directly from /proc, on other systems with psutil.
 
-psutil finds children by reading every process of the machine, which took 15 µs for each of them (82 processes, a
-virtual machine with two cores); Linux keeps a list of each thread's children.
+psutil finds children by reading every process of the machine, which took 15 µs per process (82 processes, a virtual
+machine with two cores). Linux has a list of each thread's children.
 """
 
 import os
@@ -13,30 +13,30 @@ from typing import Protocol
 import psutil
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-MAX_DESCENDANTS = 4096  # processes looked at: a run-away program must not make us slow
+MAX_DESCENDANTS = 4096  # more are ignored, so that a run-away program does not slow the monitor
 
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
-    """A living process under this one. `began` tells it from a later one with the same id."""
+    """A living descendant. `began` distinguishes it from a later process with the same id."""
 
     pid: int
     parent: int
     began: float
     name: str
     cpu_s: float
-    """Processor time it took since it began, without its own children."""
+    """CPU time since its begin, without its own children."""
 
 
 class ProcessTree(Protocol):
-    """Where relatives come from."""
+    """The processes below one process."""
 
-    def relatives(self) -> list[Descendant]:
-        """Every process under this one, at any depth."""
+    def descendants(self) -> list[Descendant]:
+        """Returns all descendants at any depth, without those that end meanwhile."""
         ...
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """A process's command line, empty where it cannot be had."""
+        """Returns a process's command line, or () if it is not available."""
         ...
 
 
@@ -47,31 +47,31 @@ class LinuxProcessTree:
         self._proc = root / "proc"
         self._pid = os.getpid() if pid is None else pid
 
-    def can_tell(self) -> bool:
-        """Whether the kernel lists children: most do, it is a build option (CONFIG_PROC_CHILDREN)."""
+    def is_available(self) -> bool:
+        """Returns True if the kernel lists children: a build option (CONFIG_PROC_CHILDREN) that most kernels have."""
         return (self._proc / f"{self._pid}/task/{self._pid}/children").exists()
 
-    def relatives(self) -> list[Descendant]:
-        """Processes that vanish while they are looked at are left out."""
-        found: list[Descendant] = []
-        waiting = [self._pid]
-        while waiting and len(found) < MAX_DESCENDANTS:
-            parent = waiting.pop()
+    def descendants(self) -> list[Descendant]:
+        """See the protocol."""
+        descendants: list[Descendant] = []
+        to_visit = [self._pid]
+        while to_visit and len(descendants) < MAX_DESCENDANTS:
+            parent = to_visit.pop()
             for pid in self._children(parent):
-                relative = self._look(pid, parent)
-                if relative is not None:
-                    found.append(relative)
-                    waiting.append(pid)
-        return found
+                descendant = self._read(pid, parent)
+                if descendant is not None:
+                    descendants.append(descendant)
+                    to_visit.append(pid)
+        return descendants
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """From /proc/PID/cmdline."""
+        """Reads /proc/PID/cmdline."""
         try:
             raw = (self._proc / f"{pid}/cmdline").read_bytes()
         except OSError:
             return ()
         text = raw.decode("utf-8", "replace").rstrip("\0")
-        return tuple(text.split("\0")) if text else ()  # it is becoming another program just now, or has ended
+        return tuple(text.split("\0")) if text else ()  # it is just executing another program, or has ended
 
     def _children(self, pid: int) -> Iterator[int]:
         try:
@@ -85,12 +85,12 @@ class LinuxProcessTree:
                 continue  # the thread has ended meanwhile
             yield from map(int, words)
 
-    def _look(self, pid: int, parent: int) -> Descendant | None:
+    def _read(self, pid: int, parent: int) -> Descendant | None:
         try:
             text = (self._proc / f"{pid}/stat").read_bytes().decode("utf-8", "replace")
         except OSError:
             return None
-        # The name is in brackets and may hold any character, brackets too (proc(5)).
+        # The name is in parentheses and may contain any character, including parentheses (proc(5)).
         name, _, rest = text.partition("(")[2].rpartition(")")
         words = rest.split()
         if len(words) < 20:
@@ -100,23 +100,23 @@ class LinuxProcessTree:
 
 
 class PsutilProcessTree:
-    """Asks psutil."""
+    """Uses psutil."""
 
-    def relatives(self) -> list[Descendant]:
-        """Processes that vanish while they are looked at are left out."""
-        found = []
+    def descendants(self) -> list[Descendant]:
+        """See the protocol."""
+        descendants = []
         for child in psutil.Process().children(recursive=True)[:MAX_DESCENDANTS]:
             try:
                 times = child.cpu_times()
-                found.append(
+                descendants.append(
                     Descendant(child.pid, child.ppid(), child.create_time(), child.name(), times.user + times.system)
                 )
             except psutil.Error:
-                continue  # it has ended meanwhile, or the system does not let us look
-        return found
+                continue  # it has ended meanwhile, or may not be read
+        return descendants
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """As psutil tells it."""
+        """See the protocol."""
         try:
             return tuple(psutil.Process(pid).cmdline())
         except psutil.Error:
@@ -124,6 +124,6 @@ class PsutilProcessTree:
 
 
 def process_tree() -> ProcessTree:
-    """The one for this system."""
+    """Returns this system's implementation for this process."""
     linux = LinuxProcessTree()
-    return linux if linux.can_tell() else PsutilProcessTree()
+    return linux if linux.is_available() else PsutilProcessTree()

@@ -1,4 +1,4 @@
-"""What a sampler gives: readings of named signals, and reasons for those that cannot be had."""
+"""The interface of samplers: readings of named signals, and reasons for missing ones."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tb_bottleneck.schema.signals import HOST
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value of one signal, in the unit that `schema.series.SERIES` declares for its name."""
+    """One value of one signal, in the unit that `schema.signals.SERIES` declares for its name."""
 
     name: str
     value: float
@@ -18,22 +18,22 @@ class Reading:
 
 
 class Sampler(Protocol):
-    """A source of readings, asked again and again by the monitor's own thread.
+    """A source of readings that the monitor's own thread reads repeatedly.
 
-    `read` may raise; then the monitor drops this sampler with one note and the others go on.
+    `read` may raise; then the monitor removes this sampler with one note, and the others continue.
     """
 
     every_s: float
-    """How long to wait between two readings, at the least."""
+    """The minimum interval between two readings."""
 
     def read(self) -> Iterable[Reading]:
-        """The readings of this moment; a signal that gave nothing is left out, never zero."""
+        """Returns the present readings. A signal without a value is missing, never zero."""
         ...
 
     def missing(self) -> Mapping[str, str]:
-        """Signals that this machine cannot give: name to one sentence that says why."""
+        """Returns the signals that this machine does not have, each with the reason in one sentence."""
         ...
 
     def close(self) -> None:
-        """Gives back what was opened. It may be called twice."""
+        """Releases what was opened. May be called twice."""
         ...

@@ -1,8 +1,8 @@
-"""What the block devices do: bytes read and written, and how busy the busiest one is.
+"""Activity of the block devices: bytes read and written, and the utilisation of the busiest one.
 
-On Linux from /proc/diskstats (Linux documentation, admin-guide/iostats), of devices that have hardware behind them:
-a mapped, loop or RAM device would count the same bytes twice, or none of a disk. Elsewhere what psutil adds up. Left
-out: files on a network; their bytes are network traffic.
+On Linux from /proc/diskstats (Linux documentation, admin-guide/iostats), of hardware devices only: a mapped, loop or
+RAM device would count the same bytes twice, or bytes of no disk. On other systems from psutil. Network file systems are
+not included; their bytes are network traffic.
 """
 
 import time
@@ -14,15 +14,15 @@ import psutil
 from tb_bottleneck.monitor.samplers.rates import Clock, Rates
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
-_SECTOR_BYTES = 512  # whatever the device's own sectors are
+_SECTOR_BYTES = 512  # independent of the device's own sector size
 _MS_PER_S = 1e3
 _NAMES = ("disk_read", "disk_written", "disk_busy")
-_NO_DISK = "no block device with hardware behind it was found in /proc/diskstats"
-_NOT_COUNTED = "the system does not count how long its disks are busy"
+_NO_DISK = "no hardware block device was found in /proc/diskstats"
+_NOT_COUNTED = "the system does not count the busy time of its disks"
 
 
 class Disks:
-    """Rates since the reading before."""
+    """Rates since the last reading."""
 
     every_s = 1.0
 
@@ -31,47 +31,47 @@ class Disks:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """The first reading gives nothing."""
+        """Yields nothing at the first reading."""
         rates = self._rates.per_second(self._counters())
         for name in ("disk_read", "disk_written"):
-            found = [rate for (_, kind), rate in rates.items() if kind == name]
-            if found:
-                yield Reading(name, sum(found))
-        # Where many requests are under way at once, some systems count each one's time.
+            parts = [rate for (_, kind), rate in rates.items() if kind == name]
+            if parts:
+                yield Reading(name, sum(parts))
+        # Some systems add up the times of concurrent requests, so limit the share to 1.
         busy = [min(rate / _MS_PER_S, 1.0) for (_, kind), rate in rates.items() if kind == "disk_busy"]
         if busy:
             yield Reading("disk_busy", max(busy))
 
     def missing(self) -> Mapping[str, str]:
-        """What no device is counted for."""
-        there = {kind for _, kind in self._counters()}
-        because = _NOT_COUNTED if there else _NO_DISK
-        return {name: because for name in _NAMES if name not in there}
+        """The signals that no device has."""
+        available = {kind for _, kind in self._counters()}
+        because = _NOT_COUNTED if available else _NO_DISK
+        return {name: because for name in _NAMES if name not in available}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
     def _counters(self) -> dict[tuple[str, str], float]:
-        """Counters by (device, signal): bytes and milliseconds."""
+        """Returns counters by (device, signal): bytes and milliseconds."""
         try:
             lines = (self._root / "proc/diskstats").read_text().splitlines()
         except OSError:
-            return _counted_by_psutil()
-        found = {}
+            return _psutil_counters()
+        counters = {}
         for words in (line.split() for line in lines):
             if len(words) < 13 or not (self._root / "sys/block" / words[2] / "device").exists():
                 continue
-            found[words[2], "disk_read"] = float(words[5]) * _SECTOR_BYTES
-            found[words[2], "disk_written"] = float(words[9]) * _SECTOR_BYTES
-            found[words[2], "disk_busy"] = float(words[12])
-        return found
+            counters[words[2], "disk_read"] = float(words[5]) * _SECTOR_BYTES
+            counters[words[2], "disk_written"] = float(words[9]) * _SECTOR_BYTES
+            counters[words[2], "disk_busy"] = float(words[12])
+        return counters
 
 
-def _counted_by_psutil() -> dict[tuple[str, str], float]:
-    found = {}
+def _psutil_counters() -> dict[tuple[str, str], float]:
+    counters = {}
     for name, disk in (psutil.disk_io_counters(perdisk=True) or {}).items():
-        found[name, "disk_read"] = float(disk.read_bytes)
-        found[name, "disk_written"] = float(disk.write_bytes)
+        counters[name, "disk_read"] = float(disk.read_bytes)
+        counters[name, "disk_written"] = float(disk.write_bytes)
         if hasattr(disk, "busy_time"):
-            found[name, "disk_busy"] = float(disk.busy_time)
-    return found
+            counters[name, "disk_busy"] = float(disk.busy_time)
+    return counters

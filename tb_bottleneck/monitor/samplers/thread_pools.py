@@ -1,18 +1,18 @@
-"""The thread pools that numpy, OpenCV and torch compute with on the CPU: facts for the run's context."""
+"""Facts about the CPU thread pools of numpy, OpenCV and torch."""
 
 import re
 import sys
 
-_LONGEST = 40  # characters of a name or a version that are kept
+_MAX_LENGTH = 40  # characters of a name or version
 
 
 def thread_pool_facts() -> dict[str, object]:
-    """JSON-ready facts by name; what is not loaded, or does not tell, is left out.
+    """Returns JSON-ready facts by name, without unavailable ones.
 
-    `blas_pools`: one entry for each pool that is loaded into this process: {"api": "blas" or "openmp", "library",
-    "threads", "version"}, without the library's path. `torch_blas`: what torch was built with.
+    `blas_pools` has one entry per thread pool in this process: {"api": "blas" or "openmp", "library", "threads",
+    "version"}, without the library's path. `torch_blas` is the library that torch was built with.
 
-    It walks over all loaded libraries, some milliseconds, so ask it once. May raise what threadpoolctl raises.
+    Visits all loaded libraries, which takes some milliseconds: call it once. May raise what threadpoolctl raises.
     """
     from threadpoolctl import threadpool_info
 
@@ -25,14 +25,14 @@ def thread_pool_facts() -> dict[str, object]:
         }
         for pool in threadpool_info()
     ]
-    found: dict[str, object] = {"blas_pools": pools} if pools else {}
+    facts: dict[str, object] = {"blas_pools": pools} if pools else {}
     torch = sys.modules.get("torch")
     if torch is not None:
-        built = re.search(r"\bBLAS_INFO=(\w+)", torch.__config__.show())
-        if built:
-            found["torch_blas"] = built[1]
-    return found
+        match = re.search(r"\bBLAS_INFO=(\w+)", torch.__config__.show())
+        if match:
+            facts["torch_blas"] = match[1]
+    return facts
 
 
 def _short(value: object) -> str:
-    return str(value)[:_LONGEST] if value else "unknown"
+    return str(value)[:_MAX_LENGTH] if value else "unknown"

@@ -1,4 +1,4 @@
-"""How many samples a batch holds, told by its first tensor."""
+"""The number of samples in a batch, from its first tensor."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,15 +7,15 @@ _DEPTH = 6
 
 
 def batch_samples(batch: Any) -> float | None:
-    """The length of the first tensor's (or array's) first axis; None where that cannot be told.
+    """Returns the length of the first tensor's (or array's) first axis, or None if it is unknown.
 
-    A mapping is entered by its first value, a list or tuple by its first element, at most six levels deep. A batch that
-    says so itself (`num_graphs`, `batch_sizes` of packed sequences) is believed.
+    Of a mapping, the first value is used, of a list or tuple the first element, up to six levels deep. A batch that
+    has its own size (`num_graphs`, `batch_sizes` of packed sequences) takes precedence.
     """
     for _ in range(_DEPTH):
-        told = _says(batch)
-        if told is not None:
-            return told
+        samples = _own_size(batch)
+        if samples is not None:
+            return samples
         if isinstance(batch, Mapping):
             batch = next(iter(batch.values()), None)
         elif isinstance(batch, list | tuple) and batch:
@@ -27,7 +27,7 @@ def batch_samples(batch: Any) -> float | None:
     return None
 
 
-def _says(batch: Any) -> float | None:
+def _own_size(batch: Any) -> float | None:
     if type(batch) in (list, dict):  # the most common first: this runs in every step
         return None
     shape = getattr(batch, "shape", None)

@@ -1,10 +1,11 @@
-"""How long the device's stream was at work on each step: pooled events, asked later, never waited for.
+"""Measures the time that the device's stream works on each step, with pooled events that are queried later.
 
     host    fetch ....... forward backward optimizer | fetch ...
     stream        begin>  kkkkk kkkkkkkkkk kkkkk <end
 
-Rows wait here, in order, until the device has passed their last event. Nothing here may synchronise, and nothing may
-ask an event while a CUDA graph is captured: that would break the capture, so events live on the training thread alone.
+Rows are held, in order, until the device has passed their last event. Nothing here may synchronise. No event may be
+queried during the capture of a CUDA graph, which would break the capture; so events are used on the training thread
+only.
 """
 
 from collections import deque
@@ -14,31 +15,32 @@ from typing import Any, Protocol
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 COLUMN = "device_busy"
-MOST_PENDING = 256
-ASKED_PER_STEP = 4
+MAX_PENDING = 256
+QUERIES_PER_STEP = 4
 
 
 class TimingEvent(Protocol):
-    """What is used of `torch.cuda.Event(enable_timing=True)`."""
+    """The used part of `torch.cuda.Event(enable_timing=True)`."""
 
     def record(self) -> None:
         """Puts the event on the current stream."""
         ...
 
     def query(self) -> bool:
-        """Whether the device has passed it."""
+        """Returns True if the device has passed the event."""
         ...
 
     def elapsed_time(self, end: Any) -> float:
-        """Milliseconds to another event; both must have been passed."""
+        """Returns milliseconds to another event; the device must have passed both."""
         ...
 
 
 class DeviceSpans:
-    """Brackets each step with two events. Without `make`, or where a step has no bracket, rows pass at once.
+    """Records two events around each step. Without `make`, or for a step without events, rows pass at once.
 
-    `make` gives a new event, or None as long as the device is not in use. `capturing` says whether the current stream
-    is in the capture of a graph.
+    `make` returns a new event, or None while the device is not initialised. `capturing` returns True during the capture
+    of a graph on the current stream. `on_failure` is called once if the device refuses; from then on rows pass without
+    a figure.
     """
 
     def __init__(
@@ -46,23 +48,26 @@ class DeviceSpans:
         out: Callable[[StepRow], None],
         make: Callable[[], TimingEvent | None] = lambda: None,
         capturing: Callable[[], bool] = lambda: False,
+        on_failure: Callable[[Exception], None] = lambda _error: None,
     ) -> None:
-        self.on = True
-        """Whether steps are bracketed at all; where there is no device, rows only pass."""
+        self._enabled = True
         self._out = out
         self._make = make
         self._capturing = capturing
+        self._on_failure = on_failure
         self._pool: list[TimingEvent] = []
         self._pending: deque[tuple[StepRow, TimingEvent | None, TimingEvent | None]] = deque()
         self._begin: TimingEvent | None = None
         self._end: TimingEvent | None = None
         self._ended = False
-        self.failed: Callable[[Exception], None] = lambda _error: None
-        """Told once where the device refuses; from then on rows pass without a figure."""
+
+    def disable(self) -> None:
+        """Records no events from now on, because there is no device."""
+        self._enabled = False
 
     def begin(self) -> None:
-        """The open step's device work starts behind this point; the last call before the work counts."""
-        if self.on:
+        """The open step's device work starts after this point; the last call before the work counts."""
+        if self._enabled:
             self._begin = self._record(self._begin)
 
     def end(self) -> None:
@@ -72,24 +77,24 @@ class DeviceSpans:
             self._ended = self._end is not None
 
     def close(self, row: StepRow) -> None:
-        """The open step is over; its row goes on when the device has caught up."""
-        if not self.on:
+        """The open step ends; its row is passed on when the device has passed its events."""
+        if not self._enabled:
             self._out(row)
             return
         begin, end = (self._begin, self._end) if self._ended else (None, None)
         if not self._ended:
-            self._pool += [one for one in (self._begin, self._end) if one is not None]
+            self._pool += [event for event in (self._begin, self._end) if event is not None]
         self._begin, self._end, self._ended = None, None, False
         self._pending.append((row, begin, end))
         self._settle()
-        if len(self._pending) > MOST_PENDING:
-            self._let_go()
+        if len(self._pending) > MAX_PENDING:
+            self._release_oldest()
 
     def drop_pending(self) -> None:
-        """All rows go on; those that the device has not caught up with have no figure."""
-        self._settle(asked=len(self._pending))
+        """Passes all rows on; those with events that the device has not passed have no figure."""
+        self._settle(queries=len(self._pending))
         while self._pending:
-            self._let_go()
+            self._release_oldest()
 
     def _record(self, event: TimingEvent | None) -> TimingEvent | None:
         try:
@@ -99,17 +104,17 @@ class DeviceSpans:
                 event = self._pool.pop() if self._pool else self._make()
             if event is not None:
                 event.record()
-        except Exception as error:  # a device may refuse in many ways, and the training must not hear of it
+        except Exception as error:  # a device may refuse in many ways, which must not reach the training
             self._give_up(error)
             return None
         return event
 
-    def _settle(self, asked: int = ASKED_PER_STEP) -> None:
+    def _settle(self, queries: int = QUERIES_PER_STEP) -> None:
         while self._pending:
             row, begin, end = self._pending[0]
             if begin is not None and end is not None:
-                asked -= 1
-                if asked < 0 or not self._resolve(row, begin, end):
+                queries -= 1
+                if queries < 0 or not self._resolve(row, begin, end):
                     return
             self._pending.popleft()
             self._out(row)
@@ -125,14 +130,14 @@ class DeviceSpans:
         self._pool += [begin, end]
         return True
 
-    def _let_go(self) -> None:
+    def _release_oldest(self) -> None:
         row, begin, end = self._pending.popleft()
-        # Recording an event anew is allowed while the device has not passed it.
-        self._pool += [one for one in (begin, end) if one is not None]
+        # An event may be recorded again before the device has passed it.
+        self._pool += [event for event in (begin, end) if event is not None]
         self._out(row)
 
     def _give_up(self, error: Exception) -> None:
         self._make = lambda: None
         self._pool.clear()
-        self.failed(error)
+        self._on_failure(error)
         self._begin = self._end = None

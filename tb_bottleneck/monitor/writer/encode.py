@@ -1,4 +1,4 @@
-"""Puts rows, readings, notes and facts into the messages of telemetry.proto, and those into TensorBoard's events."""
+"""Encodes rows, readings, notes and facts as messages of telemetry.proto, and these as TensorBoard events."""
 
 import math
 import time
@@ -19,64 +19,64 @@ from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series,
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
 
-Taken = tuple[int, Reading]
-"""A reading and its moment, in nanoseconds since 1970."""
+TimedReading = tuple[int, Reading]
+"""A time in nanoseconds since 1970, and a reading."""
 
 
 def packet(
-    sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[Taken], notes: list[MonitorNote]
+    sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[TimedReading], notes: list[MonitorNote]
 ) -> Packet:
-    """`offset_ns` turns the rows' clock into nanoseconds since 1970."""
+    """Returns a packet. `offset_ns` converts the rows' clock to nanoseconds since 1970."""
     return Packet(
         schema=TELEMETRY_SCHEMA,
         sequence=sequence,
         series=_series(readings),
         steps=_steps(rows, offset_ns),
-        notes=[_note(one) for one in notes],
+        notes=[_note(note) for note in notes],
     )
 
 
 def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[MonitorNote]) -> RunContext:
-    """The run's context. A fact that cannot be written as JSON is listed among what is missing."""
-    message = RunContext(schema=TELEMETRY_SCHEMA, notes=[_note(one) for one in notes])
+    """Returns the run's context. A fact that is not a JSON value is listed as missing."""
+    message = RunContext(schema=TELEMETRY_SCHEMA, notes=[_note(note) for note in notes])
     unsupported = dict(missing)
     for name, value in facts.items():
         try:
-            ParseDict({name: value}, one := Struct())
+            ParseDict({name: value}, fact := Struct())
         except (ParseError, ValueError, TypeError):
-            unsupported[name] = "what was found is not a JSON value"
+            unsupported[name] = "its value is not a JSON value"
             continue
-        message.facts.MergeFrom(one)
+        message.facts.MergeFrom(fact)
     message.unsupported.extend(Unsupported(name=name, because=because) for name, because in sorted(unsupported.items()))
     return message
 
 
-def scalars(rows: Sequence[StepRow], readings: Sequence[Taken]) -> dict[str, float]:
-    """The handful for the stock Scalars tab, each the figure of the time since the last packet."""
+def scalars(rows: Sequence[StepRow], readings: Sequence[TimedReading]) -> dict[str, float]:
+    """Returns the few scalars for TensorBoard's own Scalars tab, each over the time since the last packet."""
     steady = [row for row in rows if not row.figures.get("profiled")] or list(rows)
-    found: dict[str, float] = {}
+    values_by_tag: dict[str, float] = {}
     if steady:
-        found["bottleneck/step_time_ms"] = median(row.working_ns for row in steady) / 1e6
-    told = [row for row in steady if "loader_wait" in row.figures and row.working_ns > 0]
-    if told:
-        waited = sum(row.figures["loader_wait"] for row in told)
-        found["bottleneck/loader_share"] = waited / sum(row.working_ns for row in told)
-    counted = [row for row in steady if "samples" in row.figures and row.wall_ns > 0]
-    if counted:
-        samples = sum(row.figures["samples"] for row in counted)
-        found["bottleneck/samples_per_second"] = samples / (sum(row.wall_ns for row in counted) / 1e9)
+        values_by_tag["bottleneck/step_time_ms"] = median(row.working_ns for row in steady) / 1e6
+    with_wait = [row for row in steady if "loader_wait" in row.figures and row.working_ns > 0]
+    if with_wait:
+        waited = sum(row.figures["loader_wait"] for row in with_wait)
+        values_by_tag["bottleneck/loader_share"] = waited / sum(row.working_ns for row in with_wait)
+    with_samples = [row for row in steady if "samples" in row.figures and row.wall_ns > 0]
+    if with_samples:
+        samples = sum(row.figures["samples"] for row in with_samples)
+        values_by_tag["bottleneck/samples_per_second"] = samples / (sum(row.wall_ns for row in with_samples) / 1e9)
     for name, tag in (("gpu_utilisation", "gpu_utilisation"), ("memory_used", "gpu_memory_used_bytes")):
         values = [reading.value for _, reading in readings if reading.name == name and reading.device != HOST]
         if values:
-            found[f"bottleneck/{tag}"] = fmean(values)
+            values_by_tag[f"bottleneck/{tag}"] = fmean(values)
     cost = [reading.value for _, reading in readings if reading.name == "monitor_cost"]
     if cost:
-        found["bottleneck/monitor_cost"] = fmean(cost)
-    return found
+        values_by_tag["bottleneck/monitor_cost"] = fmean(cost)
+    return values_by_tag
 
 
 def scalars_event(values: Mapping[str, float], step: int) -> "Event":
-    """An event with simple scalars for plugin `scalars`."""
+    """Returns an event with simple scalars for plugin `scalars`."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 
@@ -86,14 +86,14 @@ def scalars_event(values: Mapping[str, float], step: int) -> "Event":
 
 
 def message_event(tag: str, message: Any, step: int) -> "Event":
-    """An event with a message as a tensor of one string, for plugin `tb_bottleneck`."""
+    """Returns an event with a message as a tensor of one string, for plugin `tb_bottleneck`."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, Summary, SummaryMetadata
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.types_pb2 import DT_STRING
 
     metadata = SummaryMetadata(
-        # Without it both loaders hide a plugin's own data.
+        # Without it, both of TensorBoard's loaders hide a plugin's own data.
         data_class=DATA_CLASS_TENSOR,
         plugin_data=SummaryMetadata.PluginData(plugin_name=PLUGIN_NAME),
     )
@@ -103,15 +103,15 @@ def message_event(tag: str, message: Any, step: int) -> "Event":
     return Event(wall_time=time.time(), step=step, summary=Summary(value=[value]))
 
 
-def _series(readings: Sequence[Taken]) -> list[Series]:
-    found: dict[tuple[str, str], Series] = {}
+def _series(readings: Sequence[TimedReading]) -> list[Series]:
+    series: dict[tuple[str, str], Series] = {}
     for unix_ns, reading in readings:
         key = (reading.name, reading.device)
-        if key not in found:
-            found[key] = Series(name=reading.name, device=reading.device)
-        found[key].unix_ns.append(unix_ns)
-        found[key].values.append(reading.value)
-    return list(found.values())
+        if key not in series:
+            series[key] = Series(name=reading.name, device=reading.device)
+        series[key].unix_ns.append(unix_ns)
+        series[key].values.append(reading.value)
+    return list(series.values())
 
 
 def _steps(rows: Sequence[StepRow], offset_ns: int) -> StepRows:
@@ -124,5 +124,5 @@ def _steps(rows: Sequence[StepRow], offset_ns: int) -> StepRows:
     )
 
 
-def _note(one: MonitorNote) -> Note:
-    return Note(unix_ns=one.unix_ns, code=one.code, detail=one.detail)
+def _note(note: MonitorNote) -> Note:
+    return Note(unix_ns=note.unix_ns, code=note.code, detail=note.detail)

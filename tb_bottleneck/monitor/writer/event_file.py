@@ -1,8 +1,7 @@
-"""One event file, each event whole or not at all.
+"""Writes an event file with atomic events.
 
-TensorBoard's own EventFileWriter is not used because it puts the host's name into the file's name, starts a thread of
-its own, and leaves half an event behind on a full disk, after which no reader goes on. The records are its
-RecordWriter's.
+TensorBoard's own EventFileWriter is not used because it puts the host's name into the file name, starts its own thread,
+and leaves half an event on a full disk, where every reader stops. The records are written with its RecordWriter.
 """
 
 import itertools
@@ -19,7 +18,7 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 
 
 class EventFile:
-    """Appends events to a new file in a directory; every event is with the system when `write` returns."""
+    """Appends events to a new file in a directory. When `write` returns, the operating system has the event."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / f"events.out.tfevents.{int(time.time()):010d}.{os.getpid()}.{next(_SEQUENCE)}"
@@ -28,7 +27,7 @@ class EventFile:
         self._whole = True
 
     def open(self) -> None:
-        """Makes the file. Raises OSError."""
+        """Creates the file. Raises OSError."""
         from tensorboard.compat.proto.event_pb2 import Event, SourceMetadata
 
         self._descriptor = os.open(self.path, _NEW, 0o666)
@@ -37,7 +36,7 @@ class EventFile:
         self.write(head)
 
     def write(self, event: "Event") -> None:
-        """Raises OSError, and then the file is as it was before, or it is not whole."""
+        """Appends an event. After an OSError, the file is unchanged, or `is_whole` returns False."""
         from tensorboard.summary.writer.record_writer import RecordWriter
 
         if self._descriptor is None:
@@ -55,20 +54,20 @@ class EventFile:
         self._length += len(buffer.data)
 
     def is_whole(self) -> bool:
-        """Whether the file can go on: it is open and ends with a whole event."""
+        """Returns True if the file is open and ends with a whole event."""
         return self._whole and self._descriptor is not None
 
     def close(self) -> None:
-        """It may be called twice."""
+        """Closes the file. May be called twice."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     @staticmethod
     def _append(descriptor: int, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
 
 
 class _Buffer:

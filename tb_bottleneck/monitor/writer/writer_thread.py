@@ -1,4 +1,4 @@
-"""The monitor's one thread: it asks the samplers, writes what has come together, and answers requests for traces."""
+"""The monitor's only thread: reads the samplers, writes the file, and handles requests for traces."""
 
 import threading
 import time
@@ -21,53 +21,56 @@ from tb_bottleneck.schema.signals import CONTEXT_TAG, ENDED, PACKET_TAG
 PACKET_S = 5.0
 FIRST_PACKET_S = 1.0
 FACTS_S = 60.0
-"""How often the facts are collected anew; they are written only where one changed."""
+"""Interval between collections of the facts, which are written only after a change."""
 NO_STEPS_S = 60.0
-MOST_READINGS = 20_000
-MOST_NOTES_AGAIN = 64
+MAX_READINGS = 20_000
+MAX_REPEATED_NOTES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class WriterInputs:
-    """Where the pump takes from: `facts` and `missing` by name, `hook_ns` is the hooks' own time up to now. `heard` is
-    given each sampler's readings, for facts that are made of them."""
+    """The inputs of the writer thread.
+
+    `facts` and `missing` return facts and reasons by name, `hook_ns` the total time of the hooks. `on_readings` is
+    called with each sampler's readings, for facts that are derived from them.
+    """
 
     rows: RowQueue
     samplers: Sequence[Sampler]
     facts: Callable[[], Mapping[str, object]]
     missing: Callable[[], Mapping[str, str]]
     hook_ns: Callable[[], float]
-    heard: Callable[[Sequence[Reading]], None]
+    on_readings: Callable[[Sequence[Reading]], None]
 
 
 class WriterThread:
-    """Runs until `stop`. Nothing it does can fail into the training: what raises is switched off or tried again."""
+    """Runs until `stop`. No exception reaches the training: what fails is disabled or tried again."""
 
     def __init__(
         self,
         directory: Path,
-        sources: WriterInputs,
-        captures: TraceCapture,
+        inputs: WriterInputs,
+        capture: TraceCapture,
         traces: TraceWriter,
         guard: Guard,
         every_s: float,
     ) -> None:
         self._directory = directory
-        self._from = sources
-        self._captures = captures
+        self._inputs = inputs
+        self._capture = capture
         self._traces = traces
         self._guard = guard
         self._every_s = every_s
-        self._samplers = dict(enumerate(sources.samplers))
+        self._samplers = dict(enumerate(inputs.samplers))
         self._due = dict.fromkeys(self._samplers, 0.0)
-        self._readings: deque[encode.Taken] = deque(maxlen=MOST_READINGS)
+        self._readings: deque[encode.TimedReading] = deque(maxlen=MAX_READINGS)
         self._texts: deque[TraceText] = deque()
-        self._changes = ChangeDetector()
-        self._thinner = RowRateLimiter()
-        self._requests = CaptureRequests(directory)
+        self._change_detector = ChangeDetector()
+        self._rate_limiter = RowRateLimiter()
+        self._capture_requests = CaptureRequests(directory)
         self._file: EventFile | None = None
         self._sequence = 0
-        self._contexts = 0
+        self._context_count = 0
         self._last_context: tuple[object, object] | None = None
         self._facts_at = float("-inf")
         self._notes: list[MonitorNote] = []
@@ -79,19 +82,19 @@ class WriterThread:
         self._thread = threading.Thread(target=self._run, name="tb_bottleneck monitor", daemon=True)
 
     def start(self) -> None:
-        """Opens the file and begins. Raises OSError where nothing can be written there."""
+        """Opens the file and starts the thread. Raises OSError if the file cannot be written."""
         self._file = EventFile(self._directory)
         self._file.open()
         self._thread.start()
 
     def stop(self, within_s: float = 30.0) -> None:
-        """Writes what is left and ends. A disk that hangs is waited for `within_s` and no longer."""
+        """Writes the remaining data and ends the thread. Waits at most `within_s`, in case the disk hangs."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(within_s)
 
-    def take(self, text: TraceText) -> None:
-        """A trace's text to be packed; called on the training thread."""
+    def add_trace(self, text: TraceText) -> None:
+        """Adds a trace to compress; called on the training thread."""
         self._texts.append(text)
 
     def _run(self) -> None:
@@ -101,7 +104,7 @@ class WriterThread:
             if time.monotonic() >= write_at:
                 self._guard.call("writing", self._write)
                 write_at = time.monotonic() + self._every_s
-        self._guard.note(ENDED, "the monitor was told to stop")
+        self._guard.note(ENDED, "the monitor was stopped")
         self._guard.call("writing", self._write)
         for sampler in self._samplers.values():
             self._guard.call("closing", sampler.close)
@@ -115,45 +118,45 @@ class WriterThread:
                 continue
             self._due[index] = now + max(sampler.every_s, 0.05)
             signal = f"sampler {type(sampler).__name__}"
-            found = self._guard.call(signal, lambda sampler=sampler: list(sampler.read()))
-            if found is None:
+            readings = self._guard.call(signal, lambda sampler=sampler: list(sampler.read()))
+            if readings is None:
                 self._guard.call("closing", sampler.close)
                 del self._samplers[index], self._due[index]
                 continue
             moment = time.time_ns()
-            self._readings.extend((moment, reading) for reading in found)
-            self._guard.call("link", self._from.heard, found)
+            self._readings.extend((moment, reading) for reading in readings)
+            self._guard.call("link", self._inputs.on_readings, readings)
 
     def _write(self) -> None:
-        rows = self._from.rows.take()
-        change = self._changes.look(rows)
+        rows = self._inputs.rows.take()
+        change = self._change_detector.add(rows)
         if change is not None:
-            self._captures.changed(change)
-        if self._requests.take():
-            self._captures.ask("asked for by a request")
+            self._capture.run_changed(change)
+        if self._capture_requests.take():
+            self._capture.request("requested with tb-bottleneck capture")
         self._pack_traces()
-        self._tell_cost()
-        kept = self._thinner.keep(rows)
+        self._add_cost()
+        written = self._rate_limiter.filter(rows)
         if self._last_step < 0 and not rows and time.monotonic() - self._began > NO_STEPS_S:
-            self._guard.note("no_steps", "no optimizer step was seen: call monitor.step() at the end of each step")
-        if self._thinner.left_out:
-            self._guard.note("thinned", "steps are shorter than 40 ms: of the usual ones, only a part has a row")
+            self._guard.note("no_steps", "no optimizer step was detected: call monitor.step() at the end of each step")
+        if self._rate_limiter.left_out:
+            self._guard.note("thinned", "steps are shorter than 40 ms: only a part of the typical steps is written")
         readings = [self._readings.popleft() for _ in range(len(self._readings))]
         self._notes += self._guard.take_notes()
         try:
-            self._append(kept, rows, readings)
+            self._append(written, rows, readings)
         except OSError as error:
             self._reopen(error)
 
-    def _append(self, kept: list[StepRow], rows: list[StepRow], readings: list[encode.Taken]) -> None:
+    def _append(self, written: list[StepRow], rows: list[StepRow], readings: list[encode.TimedReading]) -> None:
         if self._file is None:
             raise OSError("there is no event file")
         self._write_context()
         offset = time.time_ns() - time.perf_counter_ns()
-        packet = encode.packet(self._sequence, kept, offset, readings, self._notes)
-        self._sequence += 1  # also where writing fails: the number left out is the packet lost
+        packet = encode.packet(self._sequence, written, offset, readings, self._notes)
+        self._sequence += 1  # even if writing fails: a missing number shows a lost packet
         self._file.write(encode.message_event(PACKET_TAG, packet, packet.sequence))
-        self._all_notes = (self._all_notes + self._notes)[-MOST_NOTES_AGAIN:]
+        self._all_notes = (self._all_notes + self._notes)[-MAX_REPEATED_NOTES:]
         self._notes = []
         if rows and rows[-1].number > self._last_step:
             self._last_step = rows[-1].number
@@ -163,38 +166,37 @@ class WriterThread:
 
     def _write_context(self) -> None:
         now = time.monotonic()
-        if now - self._facts_at < FACTS_S and self._contexts > 1 and not self._notes:
+        if now - self._facts_at < FACTS_S and self._context_count > 1 and not self._notes:
             return
         self._facts_at = now
-        facts, missing = dict(self._from.facts()), self._missing()
+        facts, missing = dict(self._inputs.facts()), self._missing()
         if (facts, missing) == self._last_context or self._file is None:
             return
         message = encode.context(facts, missing, [*self._all_notes, *self._notes])
-        self._file.write(encode.message_event(CONTEXT_TAG, message, self._contexts))
-        self._contexts += 1
+        self._file.write(encode.message_event(CONTEXT_TAG, message, self._context_count))
+        self._context_count += 1
         self._last_context = (facts, missing)
 
     def _missing(self) -> dict[str, str]:
-        told = dict(self._from.missing())
+        missing = dict(self._inputs.missing())
         for sampler in self._samplers.values():
-            told |= self._guard.call(f"sampler {type(sampler).__name__}", sampler.missing) or {}
-        return told | self._guard.missing()
+            missing |= self._guard.call(f"sampler {type(sampler).__name__}", sampler.missing) or {}
+        return missing | self._guard.missing()
 
     def _pack_traces(self) -> None:
         while self._texts:
             self._traces.pack(self._texts.popleft())
-            self._changes.start_anew()
+            self._change_detector.reset()
 
-    def _tell_cost(self) -> None:
-        spent, now = time.thread_time_ns() + self._from.hook_ns(), time.perf_counter_ns()
+    def _add_cost(self) -> None:
+        spent, now = time.thread_time_ns() + self._inputs.hook_ns(), time.perf_counter_ns()
         before, then = self._cost
         self._cost = (spent, now)
         if now > then:
             self._readings.append((time.time_ns(), Reading("monitor_cost", (spent - before) / (now - then))))
 
     def _reopen(self, error: OSError) -> None:
-        """What could not be written is lost. The file is whole up to there; where it cannot even be mended, a new one
-        begins with the next packet."""
+        """The packet is lost. If the file does not end with a whole event, the next packet begins a new file."""
         self._guard.note("dropped", f"a packet could not be written: {type(error).__name__}")
         if self._file is not None and self._file.is_whole():
             return
@@ -205,5 +207,5 @@ class WriterThread:
         try:
             fresh.open()
         except OSError:
-            return  # tried again with the next packet; the note above tells
+            return  # tried again with the next packet; the note above reports it
         self._file = fresh

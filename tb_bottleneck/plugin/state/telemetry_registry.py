@@ -38,13 +38,12 @@ class TelemetryEntry:
     """One event file: its reader, and the report of what was read. Has a lock of its own."""
 
     def __init__(self, recording: Recording) -> None:
-        from tb_bottleneck.diagnosis.telemetry import (
-            Listener,  # imports the rules, which a server without telemetry does not need
-        )
+        # imports the rules: only servers with telemetry do
+        from tb_bottleneck.diagnosis.telemetry import TelemetryReader
 
         self.lock = threading.Lock()
         self.recording = recording
-        self.listener = Listener(recording.path)
+        self.reader = TelemetryReader(recording.path)
         self._report: Report | None = None
         self._report_key: tuple[int, bool] | None = None
         self._report_made_at = 0.0
@@ -54,22 +53,22 @@ class TelemetryEntry:
         the lock."""
         if self._report is None or time.monotonic() - self._report_made_at > REPORT_SECONDS:
             return self.report()
-        from tb_bottleneck.diagnosis.telemetry import unheard
+        from tb_bottleneck.diagnosis.telemetry import read_all
 
-        return unheard(self.listener, run=self.recording.run) or self._report
+        return read_all(self.reader, run=self.recording.run) or self._report
 
     def report(self) -> Report:
         """Reads what was added to the file, and returns its report: about its last phase while it is live,
         afterwards about the whole run. The caller holds the lock."""
-        from tb_bottleneck.diagnosis.telemetry import judge_telemetry, unheard
+        from tb_bottleneck.diagnosis.telemetry import judge_telemetry, read_all
 
-        failed = unheard(self.listener, run=self.recording.run)
+        failed = read_all(self.reader, run=self.recording.run)
         if failed is not None:
             return failed
-        live = is_live(last_record(self.listener.telemetry))
-        key = (self.listener.heard[0], live)
+        live = is_live(last_record(self.reader.telemetry))
+        key = (self.reader.position[0], live)
         if self._report is None or self._report_key != key:
-            self._report = judge_telemetry(self.listener, run=self.recording.run, latest=live)
+            self._report = judge_telemetry(self.reader, run=self.recording.run, latest=live)
             self._report_key, self._report_made_at = key, time.monotonic()
         return self._report
 
@@ -168,8 +167,8 @@ class TelemetryRegistry:
             except MemoryError:
                 _log.exception("There is not enough memory for the telemetry of one run")
                 because = f"{recording.source}: there is not enough memory for it"
-                report = unreadable(entry.listener, recording.run, "unreadable", because)
-            last = last_record(entry.listener.telemetry)
+                report = unreadable(entry.reader, recording.run, "unreadable", because)
+            last = last_record(entry.reader.telemetry)
             return replace(Digest.of(report), live=is_live(last)), last
 
 

@@ -18,7 +18,7 @@ from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 
 PATIENCE_SECONDS = 2.0
-"""How long one request waits for its reply before the client has to ask again; a browser has six connections to us."""
+"""Maximum time that a request waits for its reply; then the client has to ask again. A browser has six connections."""
 WAITING_LIMIT = 64  # a tab does not withdraw its questions, so the oldest ones are dropped
 REPLY_BYTES = 48 << 20
 BYTES_PER_REPLY = 2000  # estimate for the objects of a question and its entries

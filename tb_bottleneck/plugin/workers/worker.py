@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
-from tb_bottleneck.report.cache.cached_diagnosis import Analyse, remembered
+from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.rendering.json_form import as_json
 
@@ -44,7 +44,7 @@ def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
     """Turns recordings into reports until stdin ends. `function` is the dotted name of `diagnosis.trace.diagnose`, or
     of a function with the same signature."""
     requests, replies = _start(memory_bytes, parent)
-    diagnose = partial(remembered, pkgutil.resolve_name(function), Store.from_environment(os.environ))
+    diagnose = partial(diagnose_cached, pkgutil.resolve_name(function), Store.from_environment(os.environ))
     _serve(requests, replies, partial(_report, diagnose))
 
 

@@ -84,7 +84,7 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
 
 @dataclass(frozen=True, eq=False)
 class _Reasons:
-    """What delayed each operation: its launch, its stream, one of another stream (`after`), or nothing recorded.
+    """The cause of each late start: its launch, its stream, another stream (`after`), or nothing recorded.
 
     `late` operations began long after their launch had returned, on a stream that was free.
     """

@@ -1,4 +1,4 @@
-"""Groups rows by a key, such as stream or thread, of which a trace may contain many thousands."""
+"""Groups rows by a key such as stream or thread; a trace may contain many thousands of either."""
 
 from collections.abc import Iterator
 

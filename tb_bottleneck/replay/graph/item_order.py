@@ -20,7 +20,7 @@ _BARE, _LINKED, _HOSTLESS = range(3)
 
 @dataclass(frozen=True, eq=False)
 class ItemOrder:
-    """Where each operation and each row is among the items.
+    """The places of operations and rows among the items.
 
     Per operation: its launching row (-1 for none), whether it comes with that row, its item, when its stream was free.
     Per item: its operation and its row (-1 for none), and whether it is the first or the last item of that row. Per

@@ -10,8 +10,8 @@ SLOWER_LINK of that. High: they also run on a separate stream, next to the kerne
 import numpy as np
 
 from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.link_copies import healthy_link_rate, named_copies
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.pcie_link import link_rate, named_copies
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.replay.scenarios.syncs import waiting
 from tb_bottleneck.trace.device_ops import Work
@@ -57,7 +57,7 @@ def pinned_rate(graph: ModifiedGraph) -> float | None:
     pinned = pinned[ops.bytes[recorded.op[pinned]] >= MIN_BYTES]
     if len(pinned):
         return float(np.median(ops.bytes[recorded.op[pinned]] / np.maximum(recorded.length[pinned], 1)))
-    return link_rate(graph)
+    return healthy_link_rate(graph)
 
 
 def _usual_pause(graph: ModifiedGraph) -> int:

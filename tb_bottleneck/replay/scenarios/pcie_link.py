@@ -7,8 +7,8 @@ Bounds: low: half of the improvement. High: as expected.
 
 import numpy as np
 
+from tb_bottleneck.replay.link_copies import healthy_link_rate
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.pcie_link import link_rate
 from tb_bottleneck.replay.scenarios.copies import MIN_BYTES
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
@@ -16,7 +16,7 @@ from tb_bottleneck.trace.device_ops import Work
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Shortens the copies. Returns None if the rate of a healthy link is not known."""
-    rate = link_rate(graph)
+    rate = healthy_link_rate(graph)
     if rate is None:
         return None
     items, size = graph.items, graph.base.ops.bytes[graph.items.op]

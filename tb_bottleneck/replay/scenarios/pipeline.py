@@ -24,7 +24,7 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Does the same for a loader whose fetches may already wait for workers."""
+    """Does the same for a loader with fetches that may already wait for workers."""
     return storage.evened(graph, staying=0.0) if estimate is Estimate.LOW else apply_loop(graph, estimate)
 
 

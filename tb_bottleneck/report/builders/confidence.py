@@ -1,4 +1,4 @@
-"""The confidence in an answer, from the evidence that it rests on."""
+"""The confidence in a conclusion, from the evidence for it."""
 
 from collections.abc import Sequence
 
@@ -25,17 +25,17 @@ DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "truncated", "overlapping_ste
 
 
 def trace_confidence(
-    recording: Recording, defects: Sequence[Defect], answer: Conclusion, verdicts: Sequence[AnyVerdict]
+    recording: Recording, defects: Sequence[Defect], conclusion: Conclusion, verdicts: Sequence[AnyVerdict]
 ) -> str:
     """Returns high, medium or low, from the number and kind of steps, lost events, unexplained time, and the evidence
-    of the answer's own rule.
+    of the conclusion's own rule.
 
     For the device's own work it is low if only kernel names tell the limit of the kernels. For pauses it is at most
     medium if one was recorded only once: how often they occur in the run is then not known.
     """
     confidence = _recording_confidence(recording, defects)
-    facts = next(verdict.facts for verdict in verdicts if verdict.regime == answer.regime)
-    if answer.regime in DEVICE_REGIMES:
+    facts = next(verdict.facts for verdict in verdicts if verdict.regime == conclusion.regime)
+    if conclusion.regime in DEVICE_REGIMES:
         known = facts.get(roofs_known.__name__)
         return "low" if isinstance(known, Measure) and known.value < KNOWN_FROM_SHAPES else confidence
     once = any(isinstance(facts.get(interval), Missing) for interval in INTERVALS)

@@ -40,10 +40,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdicts of all regimes, the answer drawn from them, and the confidence in it."""
+    """The verdicts of all regimes, the conclusion from them, and the confidence in it."""
 
     verdicts: tuple[AnyVerdict, ...]
-    answer: Conclusion
+    conclusion: Conclusion
     confidence: str
 
 
@@ -107,12 +107,12 @@ def build_report(
 
 
 def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVerdict, AnyCause]]:
-    """Returns the causes in the order of the findings: those of the answer's regime first, then the costliest.
+    """Returns the causes in the order of the findings: those of the conclusion's regime first, then the costliest.
 
     A cause that several regimes name with the same texts, such as too few cores, is listed once.
     """
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
-    named.sort(key=lambda pair: (pair[0].regime != diagnosis.answer.regime, -pair[1].cost_share))
+    named.sort(key=lambda pair: (pair[0].regime != diagnosis.conclusion.regime, -pair[1].cost_share))
     by_advice: dict[int, tuple[AnyVerdict, AnyCause]] = {}
     for verdict, cause in named:
         by_advice.setdefault(id(texts.advice(verdict.regime, cause.name)), (verdict, cause))
@@ -194,20 +194,20 @@ class _DiagnosisWriter:
     prediction: Prediction | ReplayFailed | None
 
     def verdict(self, latest_phase_only: bool) -> pb.Verdict:
-        answer, severity = self.diagnosis.answer, self.diagnosis.answer.severity
+        conclusion, severity = self.diagnosis.conclusion, self.diagnosis.conclusion.severity
         if isinstance(self.prediction, Prediction):
             causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
             severity = lowered_severity(severity, causes, self.prediction)
-        headline = self.texts.headline(answer, self.diagnosis.verdicts, self.context)
+        headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
         if latest_phase_only:
             headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
         return pb.Verdict(
-            regime=answer.regime,
-            share=answer.share,
+            regime=conclusion.regime,
+            share=conclusion.share,
             severity=severity,
             confidence=self.diagnosis.confidence,
             headline=headline,
-            title=self.texts.title(Regime(answer.regime), answer.severity),
+            title=self.texts.title(conclusion.regime, conclusion.severity),
         )
 
     def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:

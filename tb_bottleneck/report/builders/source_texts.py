@@ -49,7 +49,7 @@ class SourceTexts(Protocol):
         """Returns the label of a regime in a verdict of this severity."""
         ...
 
-    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+    def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the report."""
         ...
 

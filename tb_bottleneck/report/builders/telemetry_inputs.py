@@ -48,15 +48,15 @@ def telemetry_window(recording: TelemetryRecording) -> Window:
     )
 
 
-def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], answer: Conclusion) -> str:
+def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], conclusion: Conclusion) -> str:
     """Returns medium or low: telemetry sees steps only from outside.
 
     It is low with few steps, with any defect, with much unexplained time, and for the device's own work if no counters
     tell its limit.
     """
-    limit_known = answer.regime not in DEVICE_REGIMES or recording.bounds.counters
+    limit_known = conclusion.regime not in DEVICE_REGIMES or recording.bounds.counters
     unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")
     in_doubt = isinstance(unexplained, Missing) or unexplained.value > LARGE_UNEXPLAINED_SHARE
-    in_doubt = answer.regime == Regime.UNEXPLAINED or (in_doubt and answer.regime != Regime.GPU_UNUSED)
+    in_doubt = conclusion.regime == Regime.UNEXPLAINED or (in_doubt and conclusion.regime != Regime.GPU_UNUSED)
     enough = len(recording.steps) >= MIN_TELEMETRY_STEPS
     return "medium" if enough and limit_known and not in_doubt and not defects else "low"

@@ -1,10 +1,10 @@
-"""The stretches of a run in which one regime owned most of what could be had back: when it became slow, and why.
+"""Finds the phases of a run in which one regime owned most of the recoverable time: when it became slow, and why.
 
-Signal: what each regime could give back, window by window.
-Formula: a stretch begins where a regime leads in two windows that follow one another, with a tenth of the time or more;
-it lasts while that regime keeps seven hundredths and no other has five more.
-Source: the tenth is traceml's warning level; the two windows and the gap between the two levels keep a regime that sits
-at the threshold from flickering (Schmitt trigger).
+Signal: the recoverable time of each regime, window by window.
+Formula: a phase begins when a regime leads in two consecutive windows with a tenth of the time or more; it lasts while
+that regime has at least seven hundredths and no other has five hundredths more.
+Source: the tenth is traceml's warning level; the two windows and the gap between the two levels prevent a regime at the
+threshold from alternating (Schmitt trigger).
 """
 
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ from tb_bottleneck.report.builders.report_builder import Phase
 
 Floats = npt.NDArray[np.float64]
 
-# A regime, and whether what it owns could be had back; None where nothing is known.
+# A regime, and True if its time is recoverable; None if nothing is known.
 Owner = tuple[Regime, bool] | None
 
-KEPT_ABOVE = 0.07
-AHEAD = 0.05
-CONFIRMED_BY = 2  # windows
+PHASE_LASTS_ABOVE = 0.07
+LEAD_TO_TAKE_OVER = 0.05
+CONFIRMING_WINDOWS = 2
 
 
 def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
-    """The stretches in order of time; windows of which nothing is known belong to none."""
+    """Returns the phases in order of time. Windows without data belong to no phase."""
     stakes = recoverable_by_window(testimony)
     stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
         testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
@@ -44,23 +44,23 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     for window in range(len(testimony.windows)):
         now = {regime: float(values[window]) for regime, values in stakes.items()}
         leader = Regime.GPU_UNUSED if unused[window] else _leader(now, state)
-        # Also a device that works has a name; which one changes with no hysteresis but the confirmation below.
+        # A busy device has an owner, too. It changes without hysteresis, except for the confirmation below.
         state = leader
-        told = (leader, True) if leader is not None else (bound[window], False)
-        owner.append(None if np.isnan(now[Regime.INPUT]) else told)
+        current = (leader, True) if leader is not None else (bound[window], False)
+        owner.append(None if np.isnan(now[Regime.INPUT]) else current)
     return tuple(_phases(testimony, _confirmed(owner), stakes))
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
-    """The regime that leads in this window, given the one that led before; None where none is worth it."""
+    """The leading regime of a window, given the previous one; None if none takes enough time."""
     best = max(now, key=lambda regime: now[regime] if now[regime] == now[regime] else -1.0)
-    if state is not None and state in now and now[state] >= KEPT_ABOVE and now[best] < now[state] + AHEAD:
+    if state is not None and now.get(state, 0.0) >= PHASE_LASTS_ABOVE and now[best] < now[state] + LEAD_TO_TAKE_OVER:
         return state
     return best if now[best] >= WORTH_RECOVERING else None
 
 
 def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
-    """For each window the device regime that leads, or `unexplained` where none is told."""
+    """The leading device regime of each window, or `unexplained` if none is known."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
     leads = np.argmax(np.array([np.nan_to_num(shares[name]) for name in names]), axis=0)
@@ -68,15 +68,15 @@ def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
 
 
 def _confirmed(owner: list[Owner]) -> list[Owner]:
-    """The owners, where a change that lasts for less than CONFIRMED_BY windows is none."""
-    told = list(owner)
+    """The owners without changes that last for fewer than CONFIRMING_WINDOWS windows."""
+    confirmed = list(owner)
     last: Owner = None
     for at, now in enumerate(owner):
-        lasts = owner[at : at + CONFIRMED_BY] == [now] * CONFIRMED_BY
+        lasts = owner[at : at + CONFIRMING_WINDOWS] == [now] * CONFIRMING_WINDOWS
         if last is not None and now is not None and now != last and not lasts:
-            told[at] = last
-        last = told[at]
-    return told
+            confirmed[at] = last
+        last = confirmed[at]
+    return confirmed
 
 
 def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regime, Floats]) -> Iterator[Phase]:
@@ -93,11 +93,11 @@ def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regi
 def _cost(
     testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
-    """Share of the stretch, and severity."""
-    regime, could_be_had_back = owner
+    """The share of the phase, and its severity."""
+    regime, recoverable = owner
     if regime == Regime.GPU_UNUSED:
         return 1.0, "critical"
-    if not could_be_had_back:
+    if not recoverable:
         return _mean(testimony.accounts.shares[regime][first:after]), "none"
     lost = _mean(stakes[regime][first:after])
     return lost, "critical" if lost >= CRITICAL else "warning" if lost >= WARNING else "info"

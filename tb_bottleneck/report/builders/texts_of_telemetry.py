@@ -19,7 +19,7 @@ _MINUTE, _HOUR = 60, 3600
 class TelemetryTexts:
     """Implements SourceTexts for telemetry."""
 
-    rule_failed = "This rule failed on this telemetry; that is our fault, and the other rules are unharmed."
+    rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime, or a better one if the label would mislead.
@@ -34,18 +34,18 @@ class TelemetryTexts:
             return words["held"].safe_substitute(title=regime.label)
         return regime.label
 
-    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+    def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
-        advice, regime = telemetry_advice(), Regime(answer.regime)
+        advice, regime = telemetry_advice(), conclusion.regime
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
         by_cost = sorted(verdict.judgement.causes, key=lambda cause: -cause.cost_share)
-        causes = by_cost if answer.severity != "none" else []
+        causes = by_cost if conclusion.severity != "none" else []
         own = advice.causes[causes[0].name].headline if causes else None
         template = own or advice.headline.get(regime) or regime_advice(regime).headline
-        share = causes[0].cost_share if own is not None and causes else answer.share
+        share = causes[0].cost_share if own is not None and causes else conclusion.share
         headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
-        if answer.severity == "none":
-            headline += " Nothing that telemetry shows is worth more than a tenth of the time."
+        if conclusion.severity == "none":
+            headline += " Telemetry shows no other loss of more than a tenth of the time."
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:

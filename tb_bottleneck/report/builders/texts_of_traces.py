@@ -19,26 +19,26 @@ _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 class TraceTexts:
     """Implements SourceTexts for traces."""
 
-    rule_failed = "This rule failed on this recording; that is our fault, and the other rules are unharmed."
+    rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime."""
         return regime.label
 
-    def headline(self, answer: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+    def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
-        regime = Regime(answer.regime)
+        regime = conclusion.regime
         advice = regime_advice(regime)
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
         costliest = max(verdict.judgement.causes, key=lambda cause: cause.cost_share, default=None)
         template = (advice.causes[costliest.name].headline if costliest is not None else None) or advice.headline
-        headline = template.safe_substitute(figures(verdict.facts) | context.values(answer.share))
-        if answer.severity != "none" or not regime.on_device:
+        headline = template.safe_substitute(figures(verdict.facts) | context.values(conclusion.share))
+        if conclusion.severity != "none" or not regime.on_device:
             return headline
         unexplained = next((v.judgement.share for v in verdicts if v.regime == Regime.UNEXPLAINED), 0.0)
         if unexplained >= WORTH_RECOVERING:
             return f"{headline} Nothing recorded explains {share_text(unexplained)} of the time."
-        return f"{headline} Nothing else is worth more than a tenth of the time."
+        return f"{headline} No other regime takes more than a tenth of the time."
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
         """Returns the headline as it is: traces have no phases."""
@@ -71,7 +71,7 @@ def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
     if not isinstance(known, Measure):
         return ""
     if known.value < KNOWN_FROM_SHAPES:
-        return "Told from kernel names; record_shapes=True would tell it from the work that the kernels do."
+        return "This is known from kernel names only; with record_shapes=True it follows from the work of the kernels."
     reached = facts.get(compute_reached.__name__) or facts.get(memory_reached.__name__)
-    near = f" They reach {share_text(reached.value)} of what the device could." if isinstance(reached, Measure) else ""
-    return f"Told from shapes for {share_text(known.value)} of the kernels' time.{near}"
+    near = f" They reach {share_text(reached.value)} of that limit." if isinstance(reached, Measure) else ""
+    return f"This is known from shapes for {share_text(known.value)} of the kernel time.{near}"

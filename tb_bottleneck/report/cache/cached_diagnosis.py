@@ -1,4 +1,4 @@
-"""Judges a recording unless that was done before: the report of the same file by the same code is used again."""
+"""Reuses the report of a recording if the same code has already diagnosed the same file."""
 
 import os
 from collections.abc import Callable
@@ -14,28 +14,28 @@ Progress = Callable[[int, int], None]
 _FINISHED = ("ok", "degraded", "incomplete")
 
 
-def remembered(
+def diagnose_cached(
     analyse: Analyse, store: Store | None, path: str, *, run: str = ".", progress: Progress | None = None
 ) -> Report:
-    """What `analyse(path, run=run, progress=progress)` returns, from the store or from beside the trace if it is there.
+    """Returns the result of `analyse(path, run=run, progress=progress)`, from the store or the sidecar if possible.
 
-    Raises what `analyse` raises, and nothing of its own.
+    Raises only what `analyse` raises.
     """
     identity = identity_of(path)
     if identity is None:
         return analyse(path, run=run, progress=progress)
-    known = (store.get(identity) if store else None) or sidecar.read(path, identity)
-    if known is not None:
-        # Names on disk are bytes, and messages refuse what is not text.
-        known.run, known.source = run, os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
-        return known
+    saved = (store.get(identity) if store else None) or sidecar.read(path, identity)
+    if saved is not None:
+        # File names are bytes; messages accept only valid text.
+        saved.run, saved.source = run, os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
+        return saved
     report = analyse(path, run=run, progress=progress)
-    # Only what was read as it still is; a file that changed meanwhile has a report of neither state.
-    if store is not None and is_worth_keeping(report) and identity_of(path) == identity:
+    # If the file changed while it was read, the report belongs to neither of its states.
+    if store is not None and is_repeatable(report) and identity_of(path) == identity:
         store.put(identity, report)
     return report
 
 
-def is_worth_keeping(report: Report) -> bool:
-    """Whether it would come out the same again: a file may grow, or a rule fail for lack of memory."""
+def is_repeatable(report: Report) -> bool:
+    """Returns True if another diagnosis gives the same report. A file may grow, or a rule may run out of memory."""
     return report.health.status in _FINISHED and all(verdict.status != "broken" for verdict in report.regimes)

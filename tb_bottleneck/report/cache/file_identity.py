@@ -1,4 +1,4 @@
-"""Says which file a report is about and which code made it: a report is used again only where both are the same."""
+"""Identifies the file that a report is about, and the code that made it. A report is reused only if both are equal."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ PACKAGE = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Identity:
-    """A file as it was at one moment; `path` is real and absolute."""
+    """The state of a file at one moment; `path` is real and absolute."""
 
     path: str
     size: int  # bytes
     mtime_ns: int
-    tag: str = ""  # what a remote store calls this version of the file
+    tag: str = ""  # version of the file in a remote store
 
 
 def identity_of(path: str) -> Identity | None:
-    """The file as it is now; None where it is no regular file, or nothing can be learnt of it."""
+    """Returns the current identity of the file, or None if it is not a regular file or cannot be accessed."""
     try:
         place = place_of(path)
         real = place.absolute(path)
@@ -35,7 +35,7 @@ def identity_of(path: str) -> Identity | None:
 
 @cache
 def code_version() -> str:
-    """The package's version and a hash of its code and its facts, so that a change of either makes reports anew."""
+    """Returns the version of the package and a hash of its code and facts. A change of either discards reports."""
     digest = hashlib.sha256()
     for path in sorted(path for ending in ("*.py", "*.toml") for path in PACKAGE.rglob(ending)):
         digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode(errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""Figures of a Report for people: values of evidence in their units, and how many times as fast."""
+"""Formats the numbers of a report: values of evidence in their units, and speed-ups."""
 
 from collections.abc import Callable
 
@@ -11,14 +11,14 @@ _SHOWN: dict[str, Callable[[float], str]] = {
     "bytes": bytes_text,
     "bytes_per_s": rate_text,
 }
-# From here on a fraction of a count is noise: 3,422.4 operators are 3,422.
+# From here on the fraction of a count is noise: 3,422.4 operators are 3,422.
 WHOLE_FROM = 100.0
-# Simulated gains are good for some percent (tests/GAINS.md): 6.59 times is 6.6, and 14.7 times is 15.
+# Simulated gains have an error of some percent (tests/GAINS.md): 6.59x is shown as 6.6x, and 14.7x as 15x.
 FEW_DIGITS_FROM, WHOLE_FACTOR_FROM = 1.995, 9.95
 
 
 def value_text(row: pb.Evidence) -> str:
-    """The value of a row of evidence, or its words."""
+    """Returns the value of a row of evidence, or its text."""
     if not row.HasField("value"):
         return row.text
     shown = _SHOWN.get(row.unit)
@@ -26,22 +26,22 @@ def value_text(row: pb.Evidence) -> str:
 
 
 def count_text(count: float) -> str:
-    """A number of things: one digit behind the point where it is small, as "2.4" or "3,422"."""
+    """Returns a count, with one decimal place if it is small: "2.4" or "3,422"."""
     return f"{count:,.0f}" if abs(count) >= WHOLE_FROM else f"{count:,.1f}".removesuffix(".0")
 
 
 def factor_text(factor: float, digits: int | None = None) -> str:
-    """How many times as fast, in as many digits as a simulation is good for: "1.24x", "6.6x", "15x"."""
-    fitting = 1 if factor >= FEW_DIGITS_FROM else 2
-    return f"{factor:.{0 if factor >= WHOLE_FACTOR_FROM else digits or fitting}f}x"
+    """Returns a speed-up with as many digits as a simulation supports: "1.24x", "6.6x", "15x"."""
+    supported = 1 if factor >= FEW_DIGITS_FROM else 2
+    return f"{factor:.{0 if factor >= WHOLE_FACTOR_FROM else digits or supported}f}x"
 
 
 def bounds_text(low: float, high: float) -> str:
-    """Both bounds of a factor in the digits that the higher one is good for, as "1.2 to 2.1"."""
+    """Returns both bounds of a speed-up with the digits of the higher one: "1.2 to 2.1"."""
     digits = 1 if high >= FEW_DIGITS_FROM else 2
     return " to ".join(factor_text(bound, digits).removesuffix("x") for bound in (low, high))
 
 
 def small_share_text(share: float) -> str:
-    """A share that may be next to nothing, as "less than 0.1 %"."""
+    """Returns a share, or "less than 0.1 %"."""
     return share_text(share) if share >= 0.001 else "less than 0.1 %"

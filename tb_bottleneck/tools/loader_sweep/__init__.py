@@ -1,1 +1,1 @@
-"""Measures a DataLoader under many settings."""
+"""Measures a DataLoader with many settings."""

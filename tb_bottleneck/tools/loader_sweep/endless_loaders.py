@@ -1,8 +1,8 @@
-"""What a sweep feeds from: the user's dataset or loader arguments, made into loaders that never come to an end.
+"""Endless loaders for a sweep, from the user's dataset or loader arguments.
 
-One stream of indices is shared by all loaders of a sweep, so that each setting reads on where the one before stopped:
-read again, a file would come from memory, and later settings would look better than they are. (A dataset that is
-iterated has no indices; it is begun anew.)
+All loaders of a sweep share one stream of indices, so each setting continues where the last one stopped. Otherwise
+files would be read from the page cache, and later settings would look faster than they are. (An iterable dataset has no
+indices and starts again.)
 """
 
 from collections import deque
@@ -13,9 +13,9 @@ from typing import Any
 from tb_bottleneck.errors import NotFound, Unusable
 from tb_bottleneck.tools.loader_sweep.user_factory import one_line
 
-# What decides which samples make a batch; the loader that is given a stream of batches must not have it too.
-_CHOOSING = ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last")
-_TAKEN_OVER = (
+# The arguments that select the samples of a batch; a loader with a batch sampler must not have them, too.
+_SELECTION = ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last")
+_COPIED = (
     "dataset",
     "collate_fn",
     "timeout",
@@ -24,27 +24,27 @@ _TAKEN_OVER = (
     "generator",
 )
 _WORKERS_ONLY = ("timeout", "multiprocessing_context", "worker_init_fn")
-PATIENCE_S = 120
-"""For one batch of a worker, after which the worker is taken to be stuck."""
+BATCH_TIMEOUT_S = 120
+"""Longest time for one batch, after which the worker counts as stuck."""
 
 
 @dataclass(frozen=True, order=True)
 class LoaderSetting:
-    """Loader arguments that a sweep varies, in the order of what they cost. `prefetch` is 0 without workers."""
+    """The loader arguments that a sweep varies, ordered by their cost. `prefetch` is 0 without workers."""
 
     workers: int
     pinned: bool
     prefetch: int
 
     def arguments(self) -> dict[str, Any]:
-        """As DataLoader takes them."""
+        """Returns the arguments of DataLoader."""
         if not self.workers:
             return {"num_workers": 0, "pin_memory": self.pinned}
         return {"num_workers": self.workers, "pin_memory": self.pinned, "prefetch_factor": self.prefetch}
 
 
 class EndlessSampler:
-    """Batches (or single indices) of a sampler, over and over; remembers how many samples are in those under way."""
+    """Repeats the batches (or single indices) of a sampler; `lengths` are the sample counts of pending batches."""
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
@@ -54,9 +54,9 @@ class EndlessSampler:
     def __iter__(self) -> Iterator[Any]:
         self.lengths.clear()
         while True:
-            for one in self._iterator:
-                self.lengths.append(len(one) if hasattr(one, "__len__") else 1)
-                yield one
+            for indices in self._iterator:
+                self.lengths.append(len(indices) if hasattr(indices, "__len__") else 1)
+                yield indices
             self._iterator = iter(self._sampler)
             first = next(self._iterator, None)
             if first is None:
@@ -66,13 +66,14 @@ class EndlessSampler:
 
 
 class SweepLoaders:
-    """Loaders over what a factory gave: a dataset, a mapping of DataLoader's arguments, or a DataLoader."""
+    """Loaders for a factory's result: a dataset, a mapping of DataLoader's arguments, or a DataLoader."""
 
-    def __init__(self, given: object, torch: Any, device: str | None = None) -> None:
+    def __init__(self, source: object, torch: Any, device: str | None = None) -> None:
         self._torch = torch
         self.device = device
-        arguments = _arguments_of(given, torch)
+        arguments = _arguments_of(source, torch)
         self.given = _setting_of(arguments)
+        """The setting of the source's own arguments, if any."""
         for swept in ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers"):
             arguments.pop(swept, None)
         self._arguments = arguments
@@ -80,10 +81,10 @@ class SweepLoaders:
         try:
             plain = torch.utils.data.DataLoader(**_without(arguments, _WORKERS_ONLY))
         except (TypeError, ValueError) as error:
-            raise Unusable(f"DataLoader does not take what the factory gave: {one_line(error)}") from error
+            raise Unusable(f"DataLoader does not accept the factory's result: {one_line(error)}") from error
         self._batch_size = plain.batch_size or 1
         if not isinstance(plain.dataset, torch.utils.data.IterableDataset):
-            self._arguments = _without(arguments, _CHOOSING)
+            self._arguments = _without(arguments, _SELECTION)
             if plain.batch_sampler is not None:
                 self._stream = self._arguments["batch_sampler"] = EndlessSampler(plain.batch_sampler)
             else:
@@ -91,63 +92,63 @@ class SweepLoaders:
                 self._arguments["batch_size"] = None
 
     def loader(self, setting: LoaderSetting) -> Any:
-        """A DataLoader under this setting. Raises what DataLoader raises."""
+        """Returns a DataLoader with this setting. Raises DataLoader's exceptions."""
         arguments = {**self._arguments, **setting.arguments()}
         if not setting.workers:
             arguments = _without(arguments, _WORKERS_ONLY)
         else:
-            arguments["timeout"] = arguments.get("timeout") or PATIENCE_S
-            arguments["persistent_workers"] = self._stream is None  # what is iterated begins anew, its workers need not
+            arguments["timeout"] = arguments.get("timeout") or BATCH_TIMEOUT_S
+            arguments["persistent_workers"] = self._stream is None  # an iterable dataset restarts, its workers need not
         return self._torch.utils.data.DataLoader(**arguments)
 
     def take(self, batch: object, pinned: bool) -> None:
-        """Sends the batch's tensors to the device, where there is one, and waits until they are there: copies that
-        only queue up would make any loader look as fast as the queue."""
+        """Copies the batch's tensors to the device, if any, and waits for them: otherwise a full copy queue would make
+        any loader look fast."""
         if self.device is not None:
             _send(batch, pinned, self.device, self._torch.Tensor)
             getattr(self._torch, self.device).synchronize()
 
     def samples_in(self, batch: object) -> int:
-        """How many samples the batch holds that was taken just now."""
+        """Returns the number of samples in the last batch."""
         if self._stream is not None and self._stream.lengths:
             return self._stream.lengths.popleft()
         return self._batch_size
 
 
-def sweep_loaders(given: object) -> SweepLoaders:
-    """Raises Unusable, and NotFound where there is no torch."""
+def sweep_loaders(source: object) -> SweepLoaders:
+    """Returns the loaders for a factory's result. Raises Unusable, and NotFound if torch is missing."""
     try:
         import torch
     except ImportError as error:
-        raise NotFound("torch was not found in this Python's packages: install it, then sweep again") from error
+        raise NotFound("torch is not installed in this Python: install it, then sweep again") from error
     device = "cuda" if torch.cuda.is_available() else "xpu" if torch.xpu.is_available() else None
-    return SweepLoaders(given, torch, device)
+    return SweepLoaders(source, torch, device)
 
 
-def _arguments_of(given: object, torch: Any) -> dict[str, Any]:
+def _arguments_of(source: object, torch: Any) -> dict[str, Any]:
     data = torch.utils.data
-    if isinstance(given, data.DataLoader):
-        if isinstance(given.dataset, data.IterableDataset):
-            choosing: tuple[str, ...] = ("batch_size", "drop_last") if given.batch_size else ("batch_size",)
-        elif given.batch_sampler is not None:
-            choosing = ("batch_sampler",)
+    if isinstance(source, data.DataLoader):
+        if isinstance(source.dataset, data.IterableDataset):
+            selection: tuple[str, ...] = ("batch_size", "drop_last") if source.batch_size else ("batch_size",)
+        elif source.batch_sampler is not None:
+            selection = ("batch_sampler",)
         else:
-            choosing = ("batch_size", "sampler")  # samples come as they are, one by one
-        swept = ("num_workers", "pin_memory", *(("prefetch_factor",) if given.num_workers else ()))
-        return {name: getattr(given, name) for name in (*_TAKEN_OVER, *choosing, *swept)}
-    if isinstance(given, Mapping):
-        if "dataset" not in given:
-            raise Unusable("the factory gave a mapping without 'dataset': give DataLoader's arguments by name")
-        return dict(given)
-    if hasattr(given, "__getitem__") or hasattr(given, "__iter__"):
-        return {"dataset": given}
+            selection = ("batch_size", "sampler")  # single samples without batching
+        swept = ("num_workers", "pin_memory", *(("prefetch_factor",) if source.num_workers else ()))
+        return {name: getattr(source, name) for name in (*_COPIED, *selection, *swept)}
+    if isinstance(source, Mapping):
+        if "dataset" not in source:
+            raise Unusable("the factory returned a mapping without 'dataset': return DataLoader's arguments by name")
+        return dict(source)
+    if hasattr(source, "__getitem__") or hasattr(source, "__iter__"):
+        return {"dataset": source}
     raise Unusable(
-        f"the factory gave {type(given).__name__}, which is no Dataset, no DataLoader and no mapping of its arguments"
+        f"the factory returned {type(source).__name__}, not a Dataset, a DataLoader or a mapping of its arguments"
     )
 
 
 def _setting_of(arguments: Mapping[str, Any]) -> LoaderSetting | None:
-    """The setting that the factory's own arguments have, None where they have none."""
+    """Returns the setting in the factory's own arguments, or None if they have none."""
     if "num_workers" not in arguments:
         return None
     workers = int(arguments["num_workers"])

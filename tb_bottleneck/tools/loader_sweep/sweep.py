@@ -1,4 +1,4 @@
-"""Measures a loader under many settings, workers by pinning by prefetching, and names the smallest that is good enough.
+"""Measures a loader with many settings (workers, pinning, prefetching), and selects the smallest that is fast enough.
 
 arrivals   w w w w|m m m m|m m m m|m m m m        w  warm-up: workers start, queues fill
                   begin           |       end     m  measured, in whole rounds of one batch for each worker
@@ -18,33 +18,33 @@ from tb_bottleneck.tools.loader_sweep.user_factory import one_line
 
 PREFETCHES = (2, 4)
 WITHIN = 0.05
-"""Settings whose rates differ by less are taken for equal, however steady each looked.
+"""Smallest relative difference between two rates that counts, even if each was stable.
 
-Repeats of one setting over samples that wait lay within 1 % of each other on two idle cores, and within 7 % where five
-other programs ran on them.
+Repeats of one setting with waiting samples differed by at most 1 % on two idle cores, and by 7 % with five other
+programs on them.
 """
 STANDARD_ERRORS = 2.0
-MOST_SLACK = 0.2
-"""However little is known of a setting, one that delivers a fifth less is not as good."""
+MAX_SLACK = 0.2
+"""A setting that delivers a fifth less is worse, even with large measurement errors."""
 STILL_RISING = 1.3
-# Each worker holds a copy of the dataset's objects: beyond the cores only so many are tried unasked.
-MOST_PER_CORE, FEW_WORKERS, MANY_WORKERS = 4, 16, 64
-WARM_ROUNDS = 2
-FEWEST_ROUNDS = 3
+# Each worker holds a copy of the dataset's objects, so the number of workers beyond the cores is limited.
+MAX_WORKERS_PER_CORE, FEW_WORKERS, MANY_WORKERS = 4, 16, 64
+WARM_UP_ROUNDS = 2
+MIN_ROUNDS = 3
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What one setting delivered."""
+    """The measured rate of one setting."""
 
     setting: LoaderSetting
     samples_per_s: float
     noise: float
-    """Standard error of the rate, as a part of it."""
+    """Relative standard error of the rate."""
     first_batch_s: float
-    """From the loader's start to its first batch: the start of the workers is in it."""
+    """Time from the loader's start to its first batch, including the start of the workers."""
     batches: int
     seconds: float
 
@@ -58,63 +58,62 @@ class SweepFailure:
 
 
 def settings(cores: float, prefetches: Sequence[int], pinnings: Sequence[bool]) -> list[LoaderSetting]:
-    """The settings to try: workers 0, 1, 2, 4, 8, … up to the cores, and the cores themselves."""
-    most = max(1, math.floor(cores))
-    workers = sorted({most, *(1 << power for power in range(most.bit_length()))})
+    """Returns the settings to try: workers 0, 1, 2, 4, 8, … up to the cores, and the number of cores."""
+    whole_cores = max(1, math.floor(cores))
+    workers = sorted({whole_cores, *(1 << power for power in range(whole_cores.bit_length()))})
     return all_combinations([0, *workers], prefetches, pinnings)
 
 
 def all_combinations(
     workers: Sequence[int], prefetches: Sequence[int], pinnings: Sequence[bool]
 ) -> list[LoaderSetting]:
-    """Every combination, the cheapest first; without workers there is nothing to prefetch with."""
-    every = {LoaderSetting(w, pinned, p if w else 0) for w in workers for p in prefetches for pinned in pinnings}
-    return sorted(every)
+    """Returns every combination, cheapest first. Without workers, there is no prefetching."""
+    return sorted({LoaderSetting(w, pinned, p if w else 0) for w in workers for p in prefetches for pinned in pinnings})
 
 
 class Sweep:
-    """Measures one setting after the other, each for about `seconds`."""
+    """Measures settings, each for about `seconds`."""
 
-    def __init__(self, feed: SweepLoaders, seconds: float, clock: Clock = time.perf_counter) -> None:
-        self._feed = feed
+    def __init__(self, loaders: SweepLoaders, seconds: float, clock: Clock = time.perf_counter) -> None:
+        self._loaders = loaders
         self._seconds = seconds
         self._clock = clock
 
     def measure(self, setting: LoaderSetting) -> SweepResult | SweepFailure:
-        """Whatever the dataset raises becomes the setting's failure."""
+        """Measures one setting. An exception of the dataset becomes a SweepFailure."""
         try:
             with warnings.catch_warnings():
-                # Of more workers than cores, of what cannot be pickled, of a fork beside torch's threads: we know.
+                # Expected: more workers than cores, objects that cannot be pickled, a fork with torch's threads.
                 warnings.filterwarnings("ignore", category=UserWarning, module=r"torch\.utils\.data")
                 warnings.filterwarnings("ignore", message=".*multi-threaded", category=DeprecationWarning)
                 return self._measure(setting)
-        except Exception as error:  # the border to the user's own code
-            return SweepFailure(setting, _why(error))
+        except Exception as error:  # the user's code may raise anything
+            return SweepFailure(setting, _reason(error))
         finally:
-            gc.collect()  # workers end with their loader's iterator, which the exception may have held
+            gc.collect()  # workers end with their loader's iterator, which the exception may have referenced
 
     def _measure(self, setting: LoaderSetting) -> SweepResult | SweepFailure:
         began = self._clock()
         arrivals = self._arrivals(setting)
         first = next(arrivals, None)
         if first is None:
-            return SweepFailure(setting, "the dataset gave no batch")
+            return SweepFailure(setting, "the dataset yields no batch")
         in_round = max(1, setting.workers)
         since, rounds, batches = first[0], [], 1
-        enough = first[0] + 2 * self._seconds  # a warm-up so slow would never end
+        warm_up_end = first[0] + 2 * self._seconds  # a limit for very slow loaders
         for since, _ in arrivals:
             batches += 1
-            if batches >= WARM_ROUNDS * in_round or since >= enough:
+            if batches >= WARM_UP_ROUNDS * in_round or since >= warm_up_end:
                 break
         else:
-            return SweepFailure(setting, f"the dataset gave {batches} batches in all, too few to measure")
+            return SweepFailure(setting, f"the dataset has only {batches} batches, too few to measure")
         begin, samples, count = since, 0, 0
         for now, size in arrivals:
             samples, count = samples + size, count + 1
             if count % in_round == 0:
                 rounds.append(now - since)
                 since = now
-                if now - begin >= self._seconds and len(rounds) >= FEWEST_ROUNDS:
+                if now - begin >= self._seconds and len(rounds) >= MIN_ROUNDS:
                     break
                 if now - begin >= 3 * self._seconds:
                     break
@@ -124,82 +123,83 @@ class Sweep:
         return SweepResult(setting, samples / (now - begin), noise, first[0] - began, count, now - begin)
 
     def _arrivals(self, setting: LoaderSetting) -> Iterator[tuple[float, int]]:
-        """(when, samples) of each batch; what ends is begun anew, unless it is empty."""
-        loader = self._feed.loader(setting)
+        """Yields (time, samples) of each batch; restarts a loader at its end, unless it is empty."""
+        loader = self._loaders.loader(setting)
         while True:
             empty = True
             for batch in loader:
                 empty = False
-                self._feed.take(batch, setting.pinned)
-                yield self._clock(), self._feed.samples_in(batch)
+                self._loaders.take(batch, setting.pinned)
+                yield self._clock(), self._loaders.samples_in(batch)
             if empty:
                 return
 
 
-def next_setting(found: Sequence[SweepResult | SweepFailure], cores: float) -> LoaderSetting | None:
-    """The setting to try next, with more workers than there are cores; None where that can bring nothing.
+def next_setting(results: Sequence[SweepResult | SweepFailure], cores: float) -> LoaderSetting | None:
+    """Returns the setting to try next, with more workers than there are cores, or None if it would bring no gain.
 
-    Workers that wait (for storage, say) take no core: where the last doubling of workers still raised the rate by more
-    than STILL_RISING, the next one may too. Workers that compute stop that at the number of cores.
+    Workers that wait (for example for storage) use no core: if the last doubling of workers raised the rate by at least
+    STILL_RISING, the next one may, too. Workers that compute bring no gain beyond the number of cores.
     """
     rates: dict[int, float] = {}
-    for one in found:
-        if isinstance(one, SweepResult) and one.setting.workers:
-            rates[one.setting.workers] = max(rates.get(one.setting.workers, 0.0), one.samples_per_s)
-    most = max(rates, default=0)
-    sooner = [workers for workers in rates if workers <= most // 2]
-    if not sooner or 2 * most > max(FEW_WORKERS, min(MOST_PER_CORE * cores, MANY_WORKERS)):
+    for result in results:
+        if isinstance(result, SweepResult) and result.setting.workers:
+            rates[result.setting.workers] = max(rates.get(result.setting.workers, 0.0), result.samples_per_s)
+    largest = max(rates, default=0)
+    up_to_half = [workers for workers in rates if workers <= largest // 2]
+    if not up_to_half or 2 * largest > max(FEW_WORKERS, min(MAX_WORKERS_PER_CORE * cores, MANY_WORKERS)):
         return None
-    if rates[most] < STILL_RISING * rates[max(sooner)]:
+    if rates[largest] < STILL_RISING * rates[max(up_to_half)]:
         return None
-    cheapest = min(one.setting for one in found if one.setting.workers == most)
-    return LoaderSetting(2 * most, cheapest.pinned, cheapest.prefetch)
+    cheapest = min(result.setting for result in results if result.setting.workers == largest)
+    return LoaderSetting(2 * largest, cheapest.pinned, cheapest.prefetch)
 
 
-def is_hopeless(found: Sequence[SweepResult | SweepFailure]) -> bool:
-    """Whether all failed up to now, with workers too: the rest would only repeat it, each with five seconds in which
-    torch waits for the worker."""
-    return all(isinstance(one, SweepFailure) for one in found) and any(one.setting.workers for one in found)
+def is_hopeless(results: Sequence[SweepResult | SweepFailure]) -> bool:
+    """Returns True if all settings have failed, including one with workers. Others would fail too, and torch waits five
+    seconds for each worker."""
+    all_failed = all(isinstance(result, SweepFailure) for result in results)
+    return all_failed and any(result.setting.workers for result in results)
 
 
-def knee(measured: Sequence[SweepResult]) -> SweepResult:
-    """The cheapest setting whose rate is within noise of the best. `measured` must not be empty.
+def knee(results: Sequence[SweepResult]) -> SweepResult:
+    """Returns the cheapest setting with a rate within noise of the best. `results` must not be empty.
 
-    One without workers is only named where no other was measured: there the training waits for every batch, however
-    fast they come, which a sweep without a training cannot see.
+    A setting without workers is selected only if no other was measured: with it the training waits for every batch,
+    which a sweep without a training does not show.
     """
-    found = [one for one in measured if one.setting.workers] or measured
-    best = max(found, key=lambda one: one.samples_per_s)
+    candidates = [result for result in results if result.setting.workers] or results
+    best = max(candidates, key=lambda result: result.samples_per_s)
 
-    def is_as_good(one: SweepResult) -> bool:
-        slack = min(max(WITHIN, STANDARD_ERRORS * math.hypot(one.noise, best.noise)), MOST_SLACK)
-        return one.samples_per_s >= best.samples_per_s * (1 - slack)
+    def is_as_good(result: SweepResult) -> bool:
+        slack = min(max(WITHIN, STANDARD_ERRORS * math.hypot(result.noise, best.noise)), MAX_SLACK)
+        return result.samples_per_s >= best.samples_per_s * (1 - slack)
 
-    return min((one for one in found if is_as_good(one)), key=lambda one: one.setting)
+    return min((result for result in candidates if is_as_good(result)), key=lambda result: result.setting)
 
 
 def code(setting: LoaderSetting) -> str:
-    """The line to use."""
-    words = [f"num_workers={setting.workers}"]
+    """Returns the line of code for a setting."""
+    arguments = [f"num_workers={setting.workers}"]
     if setting.pinned:
-        words.append("pin_memory=True")
+        arguments.append("pin_memory=True")
     if setting.workers:
-        words += [f"prefetch_factor={setting.prefetch}", "persistent_workers=True"]
-    return f"DataLoader(dataset, ..., {', '.join(words)})"
+        arguments += [f"prefetch_factor={setting.prefetch}", "persistent_workers=True"]
+    return f"DataLoader(dataset, ..., {', '.join(arguments)})"
 
 
 def _standard_error(rounds: Sequence[float]) -> float:
-    """Of the mean round, as a part of it; 1 where one round tells nothing of the next."""
+    """Returns the relative standard error of the mean round; 1 if there is only one round."""
     if len(rounds) < 2:
         return 1.0
     return statistics.stdev(rounds) / statistics.fmean(rounds) / math.sqrt(len(rounds))
 
 
-def _why(error: Exception) -> str:
-    words = str(error)
+def _reason(error: Exception) -> str:
+    text = str(error)
     pickling = isinstance(error, pickle.PicklingError) or (
-        isinstance(error, AttributeError | TypeError) and "pickle" in words
+        isinstance(error, AttributeError | TypeError) and "pickle" in text
     )
     if pickling:
         return f"it cannot be sent to a worker, because it cannot be pickled: {one_line(error)}"
-    return f"{one_line(error)}{' (in a worker)' if 'DataLoader worker' in words else ''}"
+    return f"{one_line(error)}{' (in a worker)' if 'DataLoader worker' in text else ''}"

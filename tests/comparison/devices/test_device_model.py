@@ -50,7 +50,7 @@ def test_a_slip_of_the_finger_is_answered_with_what_was_meant(typed, meant):
 
 @pytest.mark.parametrize("name", ["§§§§", "", "  "])
 def test_nonsense_is_answered_with_a_way_to_say_it(name):
-    with pytest.raises(NotFound, match="name it as torch does"):
+    with pytest.raises(NotFound, match="use the name that torch reports"):
         device_named(name)
 
 
@@ -90,7 +90,7 @@ def test_a_device_that_nobody_wrote_down_is_known_by_its_clocks(tmp_path):
     assert found.achievable is None, "nobody measured it"
 
 
-def test_such_a_device_gets_a_promise(tmp_path):
+def test_such_a_device_gets_an_expected_time(tmp_path):
     a = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS))
     told = compare_runs(a, judged(tmp_path, DRAWING, device=H200))
     assert told.expected.low < told.expected.speedup < told.expected.high
@@ -98,15 +98,15 @@ def test_such_a_device_gets_a_promise(tmp_path):
     assert because == "device memory: 384 GB/s on A, 4,800 on B"
 
 
-def test_a_measured_bandwidth_is_held_against_what_copies_reach_of_a_sheet(tmp_path):
-    """Nobody wrote the device down, and it was calibrated: 2.0 TB/s measured is more than 2.0 TB/s printed."""
+def test_a_measured_bandwidth_is_compared_with_what_copies_reach_of_a_sheet(tmp_path):
+    """A calibrated device without a data sheet: a measured 2.0 TB/s is more than 2.0 TB/s in a data sheet."""
     facts = context(calibration={"copy_bytes_per_s": 2.0e12, "fp32_flops": 20e12})
     found = device_of(judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=facts).recording.trace)
-    assert found.basis == "what was measured"
-    assert DevicePair(found, device_named("H200")).bandwidth == pytest.approx(4800 * 0.88 / 2000)
+    assert found.basis == "measurement"
+    assert DevicePair(found, device_named("H200")).bandwidth_ratio == pytest.approx(4800 * 0.88 / 2000)
 
 
-def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_sheets(tmp_path):
+def test_a_measured_and_an_unmeasured_device_are_compared_by_data_sheets(tmp_path):
     facts = context(calibration={"copy_bytes_per_s": 1.79e12, "tf32_flops": 120e12})
     runs = (
         judged(tmp_path, DRAWING, tb_bottleneck=facts).recording,
@@ -119,7 +119,7 @@ def test_one_measured_side_and_one_printed_are_held_against_each_other_by_data_s
 def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):
     trace = judged(tmp_path, DRAWING, device=ACME).recording.trace
     assert device_of(trace) is None
-    assert "Nothing is known of the device 'NVIDIA RTX PRO 12345 Acme'" in unknown_device_reason(trace)
+    assert "The device 'NVIDIA RTX PRO 12345 Acme' is not listed" in unknown_device_reason(trace)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What another device promises: a time with an interval, a reason for each regime, and what was assumed."""
+"""The expected time on another device: an interval, a reason for each regime, and the assumptions."""
 
 import pytest
 from comparison.drawn_runs import A100, H200, V100, judged, repeated
@@ -20,7 +20,7 @@ def test_every_regime_has_a_reason(tmp_path):
     assert found.because.keys() == set(REGIMES)
     assert found.because["memory"] == "device memory: 2,039 GB/s on A, 4,800 on B"
     assert "products run in tf32 on tensor cores: 156 TFLOP/s on A, 494 on B" in found.because["compute"]
-    assert found.because["host"] == "the host is taken to be the same"
+    assert found.because["host"] == "the host is assumed to stay the same"
 
 
 def test_the_kernels_alone_gain_more_than_the_step(tmp_path):
@@ -35,7 +35,7 @@ def test_the_kernels_alone_gain_more_than_the_step(tmp_path):
 def test_work_that_the_slower_device_hid_is_named(tmp_path):
     drawing = repeated(9, op="#####...", launch="|.......", gpu=".#######", sync=".....###")
     recording, move = between(tmp_path, drawing, V100, H200)
-    assert "comes to light" in expected_time(recording, move).because["launch"]
+    assert "becomes visible" in expected_time(recording, move).because["launch"]
 
 
 def test_a_type_that_only_one_of_them_has_units_for(tmp_path):

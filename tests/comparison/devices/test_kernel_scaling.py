@@ -8,7 +8,7 @@ from comparison.drawn_runs import A100, judged, repeated
 from draw import drawn
 
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
-from tb_bottleneck.comparison.devices.kernel_scaling import LARGE_COPY_BYTES, DevicePair, scaled_lengths
+from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, DevicePair, scaled_lengths
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
@@ -57,8 +57,8 @@ def test_the_worst_and_the_best_lie_around_what_is_expected(tmp_path):
     assert high < expected < low
 
 
-def test_where_the_unit_is_not_told_the_best_case_reckons_with_the_ordinary_ones(tmp_path):
-    """An RTX 4090 has half of an A100's tensor cores, and four times its ordinary units: the name tells only fp16."""
+def test_where_the_unit_is_unknown_the_best_case_uses_vector_units(tmp_path):
+    """An RTX 4090 has half of an A100's tensor cores, and four times its vector units: the name contains only fp16."""
     trace = drawn(repeated(9, op="##..", gpu="..##"), 1000.0)
     name = "acme_gemm_fp16_tn"
     precision = precision_of(name)
@@ -83,7 +83,7 @@ def test_the_same_device_changes_nothing(tmp_path):
 
 
 def test_copies_from_pageable_memory_are_the_host_s(tmp_path):
-    assert LARGE_COPY_BYTES == 1 << 20, "as large as what is drawn"
+    assert MIN_LINK_BOUND_BYTES == 1 << 20, "as large as what is drawn"
     assert factors(tmp_path, "h2d") == pytest.approx([1.0])
 
 

@@ -43,7 +43,7 @@ def test_more_workers_are_not_held_to_the_pace_of_now(tmp_path):
     assert WORKERS_LIMIT not in told.assumptions
 
 
-def test_the_promise_of_a_comparison_knows_it_too(tmp_path):
+def test_the_expected_time_of_a_comparison_includes_it_too(tmp_path):
     a, b = judged(tmp_path, BEHIND, unit_us=1000), judged(tmp_path, BEHIND, unit_us=1000, device=H200)
     assert compare_runs(a, b).expected.speedup == pytest.approx(1, abs=0.02)
 
@@ -55,7 +55,7 @@ def test_of_workers_that_keep_up_nothing_more_is_known(tmp_path):
 
 
 def test_at_worst_workers_that_keep_up_can_do_no_more(tmp_path):
-    """A simulated H100 was promised a gain of 5 to 20 %, and waited for workers that had only just kept up."""
+    """A simulated H100 was predicted to gain 5 to 20 %, but waited for workers that had only just kept up."""
     here, there = judged(tmp_path, AHEAD), judged(tmp_path, AHEAD, device=H200)
     told = what_if(here, WhatIfOptions(device="NVIDIA H200"))
     assert told.after.speedup > 1.3
@@ -65,7 +65,7 @@ def test_at_worst_workers_that_keep_up_can_do_no_more(tmp_path):
     assert WORKERS_KEEP_UP in promised.assumptions
 
 
-def test_the_training_process_has_no_pace_beside_its_own(tmp_path):
+def test_the_training_process_has_no_separate_pace(tmp_path):
     recording = judged(tmp_path, ALONE).recording
     assert worker_throughput_limit(recording) is None
     assert loader_assumptions(recording) == ()

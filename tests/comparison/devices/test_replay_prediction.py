@@ -1,4 +1,4 @@
-"""The replay behind predictions: host work that the device hid comes to light, and nothing on the host gets faster."""
+"""The replay behind predictions: host work that the device hid becomes visible, and nothing on the host gets faster."""
 
 import json
 
@@ -51,13 +51,13 @@ def test_who_owns_the_step_then_sums_to_it(tmp_path):
 
 
 def test_a_loop_that_never_waits_is_as_fast_as_its_host(tmp_path):
-    """Where the host is the slower one a faster device changes nothing at all."""
+    """If the host is slower, a faster device changes nothing."""
     run, found = step_prediction(tmp_path, repeated(9, op="########..", gpu=".##......."), 0.5)
     assert found.step_ns == pytest.approx(run.step_ns, rel=0.02)
 
 
 def test_what_a_slower_device_leaves_over_is_its_own(tmp_path):
-    """Two streams whose kernels overlap less than they did: no host work comes to light by that."""
+    """Two streams with kernels that overlap less than before: no host work becomes visible."""
     drawing = repeated(9, op="####......", launch="|.|.......", gpu=".####.....", gpu2="...####...", sync=".....##...")
     run, found = step_prediction(tmp_path, drawing, 4.0)
     for regime in ("launch", "host", "input"):
@@ -65,9 +65,9 @@ def test_what_a_slower_device_leaves_over_is_its_own(tmp_path):
 
 
 def test_copies_that_outgrow_what_hid_them_are_copies(tmp_path):
-    """Each step's copy of two columns runs beside products of five; sixteen times as long, it is what the step takes.
+    """Each step's copy of two columns runs next to products of five; sixteen times as long, it determines the step.
 
-    It was told as compute, whose products it had run beside.
+    It was attributed to compute, because products had run next to it.
     """
     trace = drawn(repeated(9, op="##......", gpu="..#####.", h2d="...##..."), unit_us=1000)
     for event in trace["traceEvents"]:

@@ -1,4 +1,4 @@
-"""What a promise was not kept by, each part with its name: dispatching, an old library, other kernels, a link."""
+"""The parts of a shortfall with their causes: dispatching, an old library, other kernels, a link."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ TF32 = "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16"
 
 
 def run(tmp_path, name, drawing, device, kernel=TF32, **header):
-    """A run whose products are by this kernel."""
+    """Returns a run with products by this kernel."""
     text = json.dumps(drawn(drawing, 1000.0, deviceProperties=[device], **header))
     path = tmp_path / f"{name}.pt.trace.json"
     path.write_text(text.replace(TF32, kernel).replace("Pageable", "Pinned" if "pinned" in name else "Pageable"))
@@ -32,7 +32,7 @@ def remainder(a, b):
     return {part.cause: part for part in told.expected.shortfall}
 
 
-def test_a_promise_that_was_kept_leaves_crumbs_only(tmp_path):
+def test_a_correct_prediction_leaves_only_tiny_parts(tmp_path):
     """2.9 times as fast on the tensor cores: six columns of products become two."""
     kept = repeated(9, op="##..", launch=".|..", gpu="..##", sync="..##")
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", kept, H200))
@@ -70,14 +70,14 @@ def test_libraries_that_are_older_than_the_device(tmp_path):
     old = {**H200, "computeMajor": 9, "computeMinor": 0}
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", BOUND, old, cuda_runtime_version=11070))
     said = found["old_libraries"].because
-    assert said == "CUDA runtime 11.7 is older than the device, which CUDA 11.8 was the first to know"
+    assert said == "CUDA runtime 11.7 is older than the device, which needs CUDA 11.8 or later"
 
 
 def test_a_driver_that_is_older_than_the_device(tmp_path):
     new = {**H200, "computeMajor": 9, "computeMinor": 0}
     versions = {"cuda_runtime_version": 12040, "cuda_driver_version": 11060}
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", BOUND, new, **versions))
-    assert found["old_libraries"].because.startswith("newest CUDA that the driver knows 11.6 is older than the device")
+    assert found["old_libraries"].because.startswith("driver's CUDA version 11.6 is older than the device")
 
 
 def test_other_kernels_for_the_same_operator(tmp_path):
@@ -88,7 +88,7 @@ def test_other_kernels_for_the_same_operator(tmp_path):
 
 
 def test_what_nothing_names_stays_unexplained(tmp_path):
-    """The same kernels take as long on the faster device, and nothing in the recording says why."""
+    """The same kernels take as long on the faster device, and the recording does not show why."""
     found = remainder(run(tmp_path, "a", BOUND, A100), run(tmp_path, "b", BOUND, H200))
     assert found.keys() == {"unexplained"}
     assert found["unexplained"].share > 0.3
@@ -112,15 +112,15 @@ def test_a_larger_batch_that_shares_what_a_step_costs_once(tmp_path):
     assert "64 samples instead of 8" in found["batch_grown"].because
 
 
-def test_a_smaller_batch_bears_more_of_what_a_step_costs_once(tmp_path):
-    """It was said that its samples share more, where they share less."""
+def test_a_smaller_batch_carries_more_of_the_fixed_cost_of_a_step(tmp_path):
+    """The text said that its samples share more, although they share less."""
     late = repeated(9, op="######..", launch=".....|..", gpu="......##", sync="......##")
     a = run(tmp_path, "a", late, A100, tb_bottleneck=context(batch_size=64))
     b = run(tmp_path, "b", late, H200, tb_bottleneck=context(batch_size=8))
     found = remainder(a, b)
     assert "batch_grown" not in found
     assert found["batch_shrunk"].share > 0
-    assert "8 samples instead of 64, so each bears more" in found["batch_shrunk"].because
+    assert "8 samples instead of 64, so each carries more" in found["batch_shrunk"].because
 
 
 @pytest.mark.parametrize("cause", ["thermal_throttle", "power_cap"])
@@ -136,7 +136,7 @@ STARVED = repeated(9, workers="####....", op="....##..", launch=".....|..", gpu=
 
 
 def unfound(run):
-    """The same side, as if its own diagnosis had found no cause."""
+    """Returns the same run, as if its own diagnosis had found no cause."""
     del run.report.findings[:]
     return run
 
@@ -153,8 +153,8 @@ def test_a_device_that_waits_for_launches(tmp_path):
 
 
 @pytest.mark.parametrize(("ratio", "cause"), [(1.4, "slower_host"), (1.05, "launch_bound")])
-def test_a_slower_host_is_told_by_the_same_operators(tmp_path, ratio, cause):
-    """How much slower is measured by operators.py; here it only has to be believed where it is beyond the usual."""
+def test_a_slower_host_is_recognised_by_the_same_operators(tmp_path, ratio, cause):
+    """operator_time.py measures the ratio; here, it only counts if it is beyond the usual variation."""
     a, b = run(tmp_path, "a", BOUND, A100), unfound(run(tmp_path, "b", LATE, H200))
     move = device_pair_of(a.recording, b.recording)
     gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
@@ -172,4 +172,4 @@ def test_a_batch_that_did_not_grow_with_the_device(tmp_path):
     moved = gap.measured | {"underfilled": gap.measured["compute"], "compute": gap.measured["underfilled"]}
     found = {part.cause: part for part in shortfall_parts(replace(gap, measured=moved))}
     assert found["batch_not_grown"].share > 0.3
-    assert "8 samples as before, on 132 multiprocessors instead of 108" in found["batch_not_grown"].because
+    assert "8 samples, with 132 multiprocessors instead of 108" in found["batch_not_grown"].because

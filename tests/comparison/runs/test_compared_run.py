@@ -1,4 +1,4 @@
-"""A side is the recordings of one run: the last good one of each rank, and all ranks together."""
+"""A run of a comparison: for each rank the last good recording, and all ranks together."""
 
 import pytest
 from comparison.drawn_runs import judged, recorded, repeated
@@ -56,7 +56,7 @@ def test_what_the_telemetry_found_is_among_the_causes(tmp_path):
 
 
 def test_what_the_monitor_logged_is_known_of_the_recording(tmp_path):
-    """Of two processes the facts are those of this rank; what the trace itself says goes before."""
+    """With two processes, the context of this rank is used; the trace's own context takes precedence."""
     said = {"tb_bottleneck": '{"schema": 1, "context": {"torch_threads": 4}}'}
     logged = [{"rank": 0.0, "workers": 2.0, "torch_threads": 8.0}, {"rank": 1.0, "workers": 6.0}]
     run = judge_run("run", [recorded(tmp_path, SHORT, **said)], None, (), logged)

@@ -1,4 +1,4 @@
-"""A baseline of which only the report is left: times, regimes and causes are compared, and no more is claimed."""
+"""A baseline with only a report: times, regimes and causes are compared, and nothing else."""
 
 import json
 
@@ -17,7 +17,7 @@ FAST = repeated(9, workers="#.....", gpu="..####")
 
 
 def kept(run, **changes):
-    """The side's report as `diagnose --json` prints it."""
+    """Returns the run's report as `diagnose --json` prints it."""
     return json.dumps({"reports": [as_dict(report) | changes for report in run.reports]}).encode()
 
 
@@ -31,16 +31,16 @@ def test_a_report_compares_as_its_recording_does(tmp_path):
     assert told.significant
     assert [bar.delta_ns for bar in told.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
     assert list(told.causes.lost) == list(whole.causes.lost)
-    assert "there is only a report" in told.notes[0]
+    assert "Only a report of one run is available" in told.notes[0]
 
 
-def test_no_promise_and_no_context_from_a_report(tmp_path):
+def test_no_expected_time_and_no_context_from_a_report(tmp_path):
     told = compare_runs(run_from_reports("base", kept(judged(tmp_path, SLOW))), judged(tmp_path, FAST, device=H200))
     assert not told.HasField("expected")
     assert not told.context
 
 
-def test_what_lies_beside_a_trace_is_a_report_too(tmp_path):
+def test_the_report_file_next_to_a_trace_is_a_report_too(tmp_path):
     (report,) = json.loads(kept(judged(tmp_path, SLOW)))["reports"]
     assert isinstance(run_from_reports("base", json.dumps({"made_by": "0.1.0", "report": report}).encode()), JudgedRun)
 
@@ -65,11 +65,11 @@ def test_nothing_is_predicted_or_swept_from_a_report(tmp_path):
     base = run_from_reports("base", kept(judged(tmp_path, SLOW)))
     assert "no recording to replay" in what_if(base, WhatIfOptions(device="NVIDIA H200")).headline
     told = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
-    assert "takes no part" in told.notes[0]
+    assert "is left out" in told.notes[0]
 
 
-def told_by_telemetry(run, scale=0.7):
-    """The side's report as its monitor would tell it: shorter, for want of a profiler, and most of it unexplained."""
+def telemetry_report(run, scale=0.7):
+    """Returns the run's report as its monitor would write it: shorter without a profiler, and mostly unexplained."""
     (report,) = json.loads(kept(run))["reports"]
     whole = sum(row["ns_per_step"] for row in report["account"]) * scale
     account = [row | {"ns_per_step": whole * (row["regime"] == "unexplained")} for row in report["account"]]
@@ -79,7 +79,7 @@ def told_by_telemetry(run, scale=0.7):
 def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp_path):
     """`diagnose --json` of a monitored run prints both, the telemetry last: "all of that is unexplained"."""
     slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
-    both = [as_dict(slow.report), told_by_telemetry(slow)]
+    both = [as_dict(slow.report), telemetry_report(slow)]
     base = run_from_reports("base.reports.json", json.dumps({"reports": both}).encode())
     assert compare_runs(base, fast).speedup == pytest.approx(compare_runs(slow, fast).speedup)
     assert [report.evidence_source for report in base.telemetry_reports] == ["telemetry"]
@@ -87,10 +87,10 @@ def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp
 
 def test_telemetry_is_not_held_against_a_trace(tmp_path):
     slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
-    alone = json.dumps({"reports": [told_by_telemetry(slow)]}).encode()
+    alone = json.dumps({"reports": [telemetry_report(slow)]}).encode()
     told = compare_runs(run_from_reports("base", alone), fast)
     assert not told.comparable
-    assert "A is told by telemetry and B by a trace" in told.headline
+    assert "A was judged from telemetry and B from a trace" in told.headline
     assert compare_runs(run_from_reports("base", alone), run_from_reports("other", alone)).comparable
 
 

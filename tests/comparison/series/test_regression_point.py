@@ -7,7 +7,7 @@ from tb_bottleneck.regime import REGIMES
 
 
 def row(*steps, jitter=0.01):
-    """Runs whose steps take about so many ms, all of it `compute` but what is above 10 ms, which is `sync`."""
+    """Returns runs with steps of about this many ms: up to 10 ms `compute`, the rest `sync`."""
     rng = np.random.default_rng(3)
     times, accounts = [], []
     for ms in steps:
@@ -39,7 +39,7 @@ def test_faster_is_no_turn():
 
 
 def test_a_gain_does_not_hide_the_loss_after_it():
-    """The best split is where it got faster; what was lost since then is told of the runs since then."""
+    """The best split is where the runs got faster; a later loss is found among the runs since then."""
     found = row(20.0, 20.0, 10.5, 10.5, 14.0, 14.0)
     assert (found.last_good, found.since) == ("run3", "run4")
     assert "1.33 times what it was from run2 to run3 (10.5 ms to 14" in found.because

@@ -50,7 +50,7 @@ def test_a_device_without_a_name_is_no_other_device(tmp_path):
     unnamed = [judged(tmp_path, drawing, device={"id": 0}) for drawing in (STEP, ALONE)]
     named = [judged(tmp_path, drawing) for drawing in (STEP, ALONE)]
     found = varying_setting_of([*unnamed, *named])
-    assert (found.kind, found.title) == (SETTINGS, "who makes the batches")
+    assert (found.kind, found.title) == (SETTINGS, "data loading")
     assert found.values == ("by workers", "in the training process") * 2
 
 

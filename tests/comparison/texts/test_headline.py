@@ -1,11 +1,11 @@
-"""The sentence that a person would say of a comparison."""
+"""The headline of a comparison, from drawn runs."""
 
 import re
 
 from comparison.drawn_runs import H200, context, judged, repeated
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.texts.headline import _promised, refusal_headline
+from tb_bottleneck.comparison.texts.headline import _expected, refusal_headline
 from tb_bottleneck.schema import comparison_pb2 as pb
 
 
@@ -26,33 +26,33 @@ def test_one_step_that_takes_longer_is_not_called_faster(tmp_path):
     short, long = (
         f"op {('##' + '.' * n) * 10}\nlaunch {('.|' + '.' * n) * 10}\ngpu {('..' + '#' * n) * 10}" for n in (2, 6)
     )
-    assert re.search(r"where A took 3.80 ms: 2.\d\d times as long, but", headline(tmp_path, short, long))
+    assert re.search(r"and A takes 3.80 ms: 2.\d\d times as long, but", headline(tmp_path, short, long))
     assert re.search(
-        r"B takes 3.80 ms per step where A took .*: 2.\d\d times as fast, but", headline(tmp_path, long, short)
+        r"B takes 3.80 ms per step and A takes .*: 2.\d\d times as fast, but", headline(tmp_path, long, short)
     )
 
 
 def test_one_step_is_said_to_be_one(tmp_path):
     many = "op " + "#" * 20 + "\ngpu " + ".#" * 10 + "\nlaunch " + "|." * 10
     said = headline(tmp_path, many, many)
-    assert "each side has one step only" in said
+    assert "each run has only one step" in said
 
 
 def test_what_gains_in_one_regime_and_loses_in_another(tmp_path):
     a = repeated(9, loader="######....", gpu="......####")
     b = repeated(9, workers="#.......", gpu="....####", save=".###....")
-    assert "Against it" in headline(tmp_path, a, b)
+    assert "In the opposite direction" in headline(tmp_path, a, b)
 
 
 def test_a_few_long_steps_are_not_claimed_and_yet_located(tmp_path):
-    """Every third step saves: the ranks of all steps do not tell that, and the mean does."""
+    """Every third step saves: the ranks of all steps do not show that, but the mean does."""
     saves = [number % 3 == 1 for number in range(9)]
     step = "".join(letter * (16 if saved else 4) for letter, saved in zip("abcdefghi", saves, strict=True))
     save = "".join("....############" if saved else "...." for saved in saves)
     gpu = "".join(".###............" if saved else ".###" for saved in saves)
     said = headline(tmp_path, f"step {step}\nsave {save}\ngpu {gpu}", repeated(9, gpu=".###"))
     assert "no difference beyond the noise" in said
-    assert "As far as there is one, it lies in interruptions" in said
+    assert "If there is a difference, it is in interruptions" in said
 
 
 def test_the_profiler_s_own_time_is_taken_off_where_that_was_measured(tmp_path):
@@ -60,7 +60,7 @@ def test_the_profiler_s_own_time_is_taken_off_where_that_was_measured(tmp_path):
     drawing = repeated(9, gpu=".###")
     a, b = (judged(tmp_path, drawing, tb_bottleneck=context(unprofiled_step_ns=ns)) for ns in (300_000, 150_000))
     said = compare_runs(a, b).headline
-    assert "Without the profiler it is 2.00 times the speed: 150 µs per step instead of 300 µs." in said
+    assert "Without the profiler, it is 2.00 times the speed: 150 µs per step instead of 300 µs." in said
 
 
 def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_path):
@@ -73,38 +73,38 @@ def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_pat
     b = judged(tmp_path, repeated(9, gpu=".###"), tb_bottleneck=context(unprofiled_step_ns=400_000))
     said = compare_runs(a, b).headline
     assert "no difference beyond the noise" in said
-    assert "Without the profiler it is 2.00 times the speed" in said
+    assert "Without the profiler, it is 2.00 times the speed" in said
 
 
 def test_what_no_device_changes_is_said_to_hold_it_back(tmp_path):
     """Eight columns of dispatching, two of the device."""
     drawing = repeated(9, op="########..", launch=".......|..", gpu="........##", sync="........##")
     said = compare_runs(judged(tmp_path, drawing, unit_us=1000), judged(tmp_path, drawing, device=H200, unit_us=1000))
-    assert "For this work an NVIDIA H200 promises" in said.headline
+    assert "Expected for this work on an NVIDIA H200:" in said.headline
     assert "Launch overhead, which no device changes, would be" in said.headline
 
 
 def test_a_difference_that_a_new_start_also_makes_is_said_to_be_one(tmp_path):
     """Every step of B is 3 % shorter; so are those of the same training on another day."""
     said = [headline(tmp_path, repeated(9, gpu="." + "#" * 33), repeated(9, gpu="." + "#" * n)) for n in (32, 20)]
-    assert ["record each side a few times" in one for one in said] == [True, False]
+    assert ["record each a few times" in one for one in said] == [True, False]
 
 
 def expected(measured, low, high, cause="launch_bound"):
-    """A comparison whose B was promised 20 ms after 40 ms, and took so many."""
+    """A comparison with an expected time of 20 ms after 40 ms, and this measured time in ms."""
     told = pb.Comparison(a_ns=40e6, b_ns=measured * 1e6, speedup=40 / measured, a_steps=9, b_steps=9, per="step")
     told.expected.MergeFrom(pb.Expected(speedup=2.0, b_ns=20e6, low=low, high=high, kernels_speedup=2.0))
     told.expected.by_regime.add(regime="launch", expected_ns=1e6)
     told.expected.shortfall.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
-    return _promised(told, "NVIDIA H200")
+    return _expected(told, "NVIDIA H200")
 
 
 def test_what_lies_within_the_interval_is_not_called_missing():
     within = expected(28, 1.2, 2.5)
-    assert "What was measured, 1.43 times the speed, lies within that; what it falls short" in within
+    assert "The measured result, 1.43 times the speed, is within that interval; the main reason" in within
     assert "dispatching takes 8 ms" in within
-    assert expected(28, 1.2, 2.5, "unexplained").endswith("lies within that.")
-    assert "Most of what is missing: dispatching takes 8 ms" in expected(28, 1.6, 2.5)
+    assert expected(28, 1.2, 2.5, "unexplained").endswith("is within that interval.")
+    assert "Main cause of the shortfall: dispatching takes 8 ms" in expected(28, 1.6, 2.5)
 
 
 def test_a_refusal_says_why():

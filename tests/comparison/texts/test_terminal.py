@@ -19,9 +19,14 @@ def test_a_comparison_shows_the_waterfall_and_its_sum(tmp_path):
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_a_promise_shows_what_was_assumed_and_what_is_missing(tmp_path):
+def test_an_expected_time_shows_assumptions_and_shortfall(tmp_path):
     text = render_comparison(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST, device=H200)))
-    for title in ("What B's device promises", "Measured minus promised", "Assumed", "What differs around them"):
+    for title in (
+        "Expected time of A's work on B's device",
+        "Measured minus expected time",
+        "Assumed",
+        "Environment differences",
+    ):
         assert title in text
 
 
@@ -36,7 +41,7 @@ def test_a_prediction(tmp_path):
     assert "if it ran on an H200 SXM" in text
     assert "a step would take as long as now" in text
     assert " now       then " in text
-    assert "Mend first" in text
+    assert "Fix first" in text
 
 
 def test_a_series_is_a_curve(tmp_path):

@@ -1,4 +1,4 @@
-"""A run that was never made: its time with an interval, who owns it then, what to mend first, and honest refusals."""
+"""Predictions of runs: the time with an interval, the time by regime, what to fix first, and refusals."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_a_faster_device_leaves_the_loader_as_it_is(tmp_path):
     assert told.regime == "input"
     assert told.fix_first[0].cause == "loader_in_main_process"
     assert told.fix_first[0].share > 0.7
-    assert "Mend that first" in told.headline
+    assert "Fix this first" in told.headline
     assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(told.after.step_ns)
 
 
@@ -51,10 +51,10 @@ def test_workers_beyond_the_cores_do_not_help(tmp_path):
     assert any("only 1 of them works at once" in line for line in told.assumptions)
 
 
-def test_the_training_may_get_slower_beside_its_workers(tmp_path):
+def test_training_may_get_slower_next_to_its_workers(tmp_path):
     told = asked(tmp_path, workers=4)
     assert told.after.low == pytest.approx(told.after.speedup / 1.15, rel=0.02)
-    assert any("beside its workers" in line for line in told.assumptions)
+    assert any("next to its workers" in line for line in told.assumptions)
 
 
 def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
@@ -64,7 +64,7 @@ def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
 
 
 def test_the_best_case_is_not_below_what_the_device_computes(tmp_path):
-    """Of 41 columns 40 are the device's, and a link changes none of them: no host makes the step 5 % shorter."""
+    """The device computes in 40 of 41 columns, and a link changes none of them: no host makes the step 5 % shorter."""
     bound = repeated(9, op="##" + "." * 39, launch=".|" + "." * 39, gpu="." + "#" * 40, sync=".." + "#" * 39)
     told = asked(tmp_path, bound, link="gen5x16")
     assert told.after.low < 1 / 1.04
@@ -75,7 +75,7 @@ def test_a_loss_is_not_to_be_kept_from_being_wasted(tmp_path):
     told = asked(tmp_path, device="Tesla T4")
     assert told.after.speedup < 0.9
     assert not told.fix_first
-    assert "Mend that first" not in told.headline
+    assert "Fix this first" not in told.headline
 
 
 def test_a_change_of_nothing_is_called_so(tmp_path):
@@ -112,8 +112,8 @@ def test_two_changes_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("change", "because"),
     [
-        ({"batch": 64}, "batch size cannot be told"),
-        ({"link": "usb"}, "no link that is known"),
+        ({"batch": 64}, "batch size is unknown"),
+        ({"link": "usb"}, "not a known link"),
         ({"workers": 0}, "is not simulated"),
         ({"precision": "fp8"}, "no matrix units for fp8"),
     ],
@@ -130,7 +130,7 @@ def test_an_unknown_device_names_near_ones(tmp_path):
 
 
 def test_nothing_asked_is_said_to_be_nothing(tmp_path):
-    with pytest.raises(NotFound, match="what if what"):
+    with pytest.raises(NotFound, match="no change given"):
         asked(tmp_path)
 
 
@@ -140,24 +140,24 @@ def test_an_incomplete_recording_gives_no_prediction(tmp_path):
     assert "incomplete" in told.headline
 
 
-def test_what_nothing_explains_is_not_promised_to_be_shared_by_more_samples(tmp_path):
-    """Each kernel begins five columns after its launch, with nothing before it: why it is so, nobody knows."""
+def test_unexplained_time_is_not_expected_to_be_shared_by_more_samples(tmp_path):
+    """Each kernel begins five columns after its launch, with nothing before it, for an unknown reason."""
     header = {"tb_bottleneck": context(batch_size=8)}
     told = asked(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"), header, batch=32)
     unexplained = next(bar for bar in told.by_regime if bar.regime == "unexplained")
     assert unexplained.a_ns > 0.1 * told.step_ns
     assert told.after.low < told.step_ns / (told.after.step_ns + unexplained.b_ns * 3)
-    assert any("what nothing recorded explains stays as it is" in line for line in told.assumptions)
+    assert any("unexplained time does not change" in line for line in told.assumptions)
 
 
-def test_the_profiler_s_weight_on_the_host_is_told_where_it_hides_a_gain(tmp_path):
+def test_profiler_overhead_is_stated_where_it_hides_a_gain(tmp_path):
     """Dispatching takes nine columns, the device's work eight: as recorded a faster device brings nothing, and without
     the profiler the host is not in the way."""
     even = repeated(9, op="#########.", launch=".|........", gpu="..########")
     told = asked(tmp_path, even, device="NVIDIA H200")
     assert told.after.speedup < 1.05
     assert told.after.high > 1.3
-    assert "The profiler slows the host, here by how much is not known" in told.headline
+    assert "Profiler overhead is unknown here" in told.headline
     known = {"tb_bottleneck": context(unprofiled_step_ns=10_000_000)}
     assert "The profiler" not in asked(tmp_path, even, known, device="NVIDIA H200").headline
 
@@ -183,7 +183,7 @@ def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_d
     run = read(tmp_path_factory.mktemp("run"), drawing, unit_us=1000, tb_bottleneck=context(batch_size=8, cores=4))
     told = what_if(run, WhatIfOptions(**change))
     if not told.HasField("after"):
-        assert told.headline.startswith("Nothing can be predicted")
+        assert told.headline.startswith("No prediction")
         return
     after = told.after
     assert 0 < after.low <= after.speedup <= after.high
@@ -195,9 +195,9 @@ def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_d
 
 
 def test_what_workers_hold_back_they_held_back_before_too(tmp_path):
-    """At worst workers that keep up can do no more: then neither could the run without its profiler, as recorded.
+    """In the worst case, workers that keep up cannot do more: neither could those of the run without its profiler.
 
-    A link that nothing goes by was said to cost up to a quarter of the speed.
+    A link that nothing uses was predicted to cost up to a quarter of the speed.
     """
     fed = repeated(9, workers="#" + "." * 39, op=".#" * 20, launch="|." * 20, gpu=".#" * 20)
     told = asked(tmp_path, fed, unit_us=100, link="gen5x16")

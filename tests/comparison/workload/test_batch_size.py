@@ -14,7 +14,7 @@ LENGTH = 1000.0  # us
 
 
 def run(tmp_path, layers, **header):
-    """A run whose steps begin with these operators: (name, shapes)."""
+    """Returns a run with steps that begin with these operators: (name, shapes)."""
     trace = drawn(repeated(STEPS, op="#.........", gpu=".#########"), **header)
     for step in range(STEPS):
         for place, (name, shapes) in enumerate(layers):
@@ -51,7 +51,7 @@ def test_gradients_accumulate_over_several_losses(tmp_path):
 
 
 def test_several_losses_of_one_pass_are_no_passes(tmp_path):
-    """Six tasks with a loss each: a rank of a recommender was said to work on six times the other's samples."""
+    """Six tasks with a loss each: a rank of a recommender got six times the other rank's samples."""
     found = batch_size_of(run(tmp_path, [conv(8), LOSS, LOSS, LOSS, LOSS, LOSS, LOSS]))
     assert found == SamplesPerStep(8, "the first dimension of the first convolution's input")
 
@@ -63,7 +63,7 @@ def test_the_run_s_own_word_comes_first(tmp_path):
 def test_steps_that_do_not_agree_tell_nothing(tmp_path):
     found = batch_size_of(run(tmp_path, [("aten::conv2d", lambda step: [[step + 1, 3, 8, 8], [64, 3, 7, 7]])]))
     assert isinstance(found, Missing)
-    assert "do not agree" in found.because
+    assert "different shapes" in found.because
 
 
 def test_without_shapes_nothing_is_told(tmp_path):

@@ -1,8 +1,8 @@
-"""What differs around two runs: by the head of the trace, the run's own words, and what it did. Nothing private."""
+"""Environment differences between two runs, from trace header, context and events; nothing private."""
 
 from comparison.drawn_runs import H200, context, judged, repeated
 
-from tb_bottleneck.comparison.texts.sanitize import MAX_VALUE_LENGTH
+from tb_bottleneck.comparison.texts.value_text import MAX_VALUE_LENGTH
 from tb_bottleneck.comparison.workload.environment import environment_differences, environment_of
 
 DRAWING = repeated(9, workers="#.......", gpu="...####.")
@@ -40,12 +40,12 @@ def test_what_is_of_one_machine_or_process_alone_is_no_difference(tmp_path):
     assert rows(a, b) == {"model_wrappers": ("DDP", "DDP, compile")}
 
 
-def test_a_fact_that_one_side_did_not_record_is_no_difference(tmp_path):
+def test_a_fact_that_one_run_did_not_record_is_no_difference(tmp_path):
     a = judged(tmp_path, DRAWING, tb_bottleneck=context(torch="2.4"))
     assert rows(a, judged(tmp_path, DRAWING)) == {}
 
 
-def test_what_a_stranger_writes_cannot_move_a_terminal(tmp_path):
+def test_untrusted_text_cannot_move_a_terminal(tmp_path):
     run = judged(tmp_path, DRAWING, tb_bottleneck=context(torch="2.4\x1b[2J\n" + "x" * 999))
     assert environment_of(run)["torch"].isprintable()
     assert len(environment_of(run)["torch"]) <= MAX_VALUE_LENGTH

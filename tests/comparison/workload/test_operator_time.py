@@ -23,7 +23,7 @@ def test_another_kernel_for_the_same_operator_is_named(tmp_path):
 
 
 def test_a_kernel_that_both_run_now_and_then_is_not_another_one():
-    """Which of two kernels takes more time may differ from recording to recording."""
+    """The longer of two kernels may differ from recording to recording."""
     first, second = (
         OperatorTime(3.0, "gemm_a", frozenset({"gemm_a", "gemm_b"})),
         OperatorTime(3.0, "gemm_b", frozenset({"gemm_b"})),

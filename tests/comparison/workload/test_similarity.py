@@ -1,4 +1,4 @@
-"""The same work is told from other work by the operators that launch it."""
+"""The same work is distinguished from other work by the operators that launch it."""
 
 import json
 
@@ -33,7 +33,7 @@ WEIGHTS = {"aten::mm": 1, "aten::addmm": 2}  # which input they are
 
 
 def named(tmp_path, drawing, *names, beside=(), shapes=True):
-    """The drawing with its operators of each step called so, in turn, and other rows beside them."""
+    """Returns the drawing with each step's operators named in turn, and other rows next to them."""
     trace = drawn(drawing)
     ops = [event for event in trace["traceEvents"] if event["cat"] == "cpu_op"]
     for number, event in enumerate(ops):

@@ -1,4 +1,4 @@
-"""When traces are recorded, and that they never stand in the training's way. Time is counted in milliseconds here."""
+"""Traces are recorded at the right steps and never disturb the training. Times are in milliseconds here."""
 
 import json
 
@@ -12,7 +12,7 @@ MS = 1_000_000
 
 
 class Fake:
-    """A profiler that writes down what is done with it."""
+    """A profiler that records the calls of its methods."""
 
     def __init__(self, steps: int, fails_in: str = "") -> None:
         self.steps = steps
@@ -43,9 +43,12 @@ class Fake:
 
 
 class Training:
-    """Steps of a given length; a step is profiled while a fake profiler is open, and then takes twice as long."""
+    """Steps of a given length. While a fake profiler is open, a step is profiled and takes twice as long."""
 
-    def __init__(self, allowed: CaptureLimits | None = None, step_ms: float = 100, fails_in: str = "") -> None:
+    def __init__(
+        self, limits: CaptureLimits | None = None, step_ms: float = 100, fails_in: str = "", fetched_ahead: int = 0
+    ) -> None:
+        self.fetched_ahead = fetched_ahead
         self.now = 0
         self.step_ms = step_ms
         self.number = 0
@@ -64,7 +67,7 @@ class Training:
             json.dumps,
             self.recorded.append,
             self.guard,
-            allowed or CaptureLimits(),
+            limits or CaptureLimits(),
             lambda: self.now,
         )
 
@@ -73,7 +76,9 @@ class Training:
             profiled = self.captures.running or self.busy
             took = int(self.step_ms * MS * (2 if profiled else 1))
             self.now += took
-            self.captures.advance(StepRow(self.number, self.now, took, {"profiled": float(profiled)}))
+            self.captures.advance(
+                StepRow(self.number, self.now, took, {"profiled": float(profiled)}), self.fetched_ahead
+            )
             self.number += 1
 
 
@@ -82,19 +87,18 @@ def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_ste
     training.run(29)
     assert training.profilers == []
     training.run(1)
-    assert [one.done for one in training.profilers] == [["start"]]
+    assert [profiler.done for profiler in training.profilers] == [["start"]]
     training.run(7)
     (profiler,) = training.profilers
     assert profiler.done == ["start", *["step"] * 7, "stop"]
-    told = profiler.metadata["tb_bottleneck"]
-    assert told["unprofiled_step_ns"] == 100 * MS
-    assert told["unprofiled_steps"] == 20
+    facts = profiler.metadata["tb_bottleneck"]
+    assert facts["unprofiled_step_ns"] == 100 * MS
+    assert facts["unprofiled_steps"] == 20
     assert len(training.recorded) == 1
 
 
 def test_what_the_loader_had_ready_is_not_its_pace() -> None:
-    training = Training()
-    training.captures.fetched_ahead = 16
+    training = Training(fetched_ahead=16)
     training.run(45)
     assert training.profilers == []
     training.run(1)
@@ -134,7 +138,7 @@ def test_steps_of_minutes_are_recorded_on_request_only() -> None:
     training = Training(step_ms=40_000)
     training.run(100)
     assert training.profilers == []
-    training.captures.ask("asked")
+    training.captures.request("asked")
     training.run(4)
     assert len(training.recorded) == 1
 
@@ -142,7 +146,7 @@ def test_steps_of_minutes_are_recorded_on_request_only() -> None:
 def test_a_change_is_recorded_but_not_within_a_minute_of_the_last_trace() -> None:
     training = Training()
     training.run(40)
-    training.captures.changed("steps became longer")
+    training.captures.run_changed("steps became longer")
     training.run(550)
     assert len(training.recorded) == 1
     training.run(100)
@@ -152,32 +156,32 @@ def test_a_change_is_recorded_but_not_within_a_minute_of_the_last_trace() -> Non
 def test_traces_are_bounded_in_number() -> None:
     training = Training(CaptureLimits(automatic=3, requested=2))
     for _ in range(10):
-        training.captures.changed("steps became longer")
+        training.captures.run_changed("steps became longer")
         training.run(700)
     assert len(training.recorded) == 3
     for _ in range(10):
-        training.captures.ask("asked")
+        training.captures.request("asked")
         training.run(50)
     assert len(training.recorded) == 5
 
 
 def test_a_request_too_many_does_not_end_the_others() -> None:
-    """It was never taken back, and no trace was recorded any more, not even of a change."""
+    """A request above the limit must be dropped: it blocked all later traces, even of a change."""
     training = Training(CaptureLimits(automatic=2, requested=0))
     training.run(50)
-    training.captures.ask("asked")
-    training.captures.changed("steps became longer")
+    training.captures.request("asked")
+    training.captures.run_changed("steps became longer")
     training.run(700)
     assert [one.reason for one in training.recorded] == ["the first after warm-up", "steps became longer"]
     assert "dropped" in [note.code for note in training.guard.take_notes()]
 
 
 def test_facts_are_collected_before_the_profiler_begins() -> None:
-    """They were collected in the last recorded step, and the trace then told of Python between its steps, a quarter of
-    the time, and of an interruption: ours."""
+    """When they were collected in the last recorded step, the trace contained our own Python code: a quarter of the
+    time between its steps, and an interruption."""
     training = Training()
     during: list[int] = []
-    training.captures._facts = lambda told: (during.append(len(training.profilers)), json.dumps(told))[1]
+    training.captures._make_metadata = lambda facts: (during.append(len(training.profilers)), json.dumps(facts))[1]
     training.run(40)
     assert during == [0]
     assert "capture_reason" in training.profilers[0].metadata["tb_bottleneck"]
@@ -187,7 +191,7 @@ def test_none_is_recorded_where_none_is_allowed() -> None:
     training = Training(CaptureLimits(automatic=0))
     training.run(500)
     assert training.profilers == []
-    training.captures.ask("asked")
+    training.captures.request("asked")
     training.run(10)
     assert len(training.recorded) == 1
 
@@ -205,7 +209,7 @@ def test_ours_waits_for_the_trainings_own_profiler_to_end() -> None:
 def test_ours_is_thrown_away_when_the_trainings_own_begins() -> None:
     training = Training()
     training.run(32)
-    training.captures.stand_aside()
+    training.captures.cancel()
     assert training.profilers[0].done[-1] == "stop"
     assert not training.captures.running
     training.run(200)
@@ -216,7 +220,7 @@ def test_ours_is_thrown_away_when_the_trainings_own_begins() -> None:
 def test_what_begins_on_another_thread_ends_ours_with_the_next_step() -> None:
     training = Training()
     training.run(32)
-    training.captures.stand_aside(at_once=False)
+    training.captures.cancel(at_once=False)
     assert training.captures.running
     training.run(1)
     assert training.profilers[0].done[-1] == "stop"
@@ -246,10 +250,10 @@ def test_a_profiler_that_fails_ends_traces_and_nothing_else(place: str) -> None:
 
 
 def test_our_own_calls_are_known_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They pass through the same methods of torch that tell of the training's own profiler."""
+    """They pass through the same hooked methods of torch as calls of the training's own profiler."""
     training = Training()
     seen: list[bool] = []
-    monkeypatch.setattr(Fake, "_did", lambda self, what: seen.append(training.captures.is_ours_now()))
+    monkeypatch.setattr(Fake, "_did", lambda self, what: seen.append(training.captures.is_own_call()))
     training.run(40)
     assert seen == [True] * 9
-    assert not training.captures.is_ours_now()
+    assert not training.captures.is_own_call()

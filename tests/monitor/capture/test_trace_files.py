@@ -1,4 +1,4 @@
-"""Recordings become files: whole or not there, and never at the cost of the disk."""
+"""Recordings are written atomically, and never fill the disk."""
 
 import gzip
 import os
@@ -25,7 +25,7 @@ class Fake:
 
 
 def traces(guard: Guard, **limits: int) -> TraceWriter:
-    return TraceWriter(3, guard, **{"least_free": 0, **limits})
+    return TraceWriter(3, guard, **{"min_free": 0, **limits})
 
 
 def recorded(error: Exception | None = None) -> FinishedRecording:
@@ -60,7 +60,7 @@ def test_a_text_that_cannot_be_written_is_lost_without_a_trace(tmp_path: Path, e
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
 def test_one_that_cannot_be_packed_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """Where memory was short, nothing at all was written from then on."""
+    """After a lack of memory, nothing was written any more."""
 
     def fails(*_: object) -> None:
         raise error
@@ -76,7 +76,7 @@ def test_one_that_cannot_be_packed_is_too(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_room_for_traces_is_bounded(tmp_path: Path) -> None:
     guard = Guard()
-    writer = traces(guard, most_bytes=10)
+    writer = traces(guard, max_bytes=10)
     first = writer.write(recorded(), tmp_path)
     assert first is not None
     writer.pack(first)
@@ -86,6 +86,6 @@ def test_the_room_for_traces_is_bounded(tmp_path: Path) -> None:
 
 def test_a_disk_with_little_room_is_left_to_the_training(tmp_path: Path) -> None:
     guard = Guard()
-    assert traces(guard, least_free=1 << 62).write(recorded(), tmp_path) is None
+    assert traces(guard, min_free=1 << 62).write(recorded(), tmp_path) is None
     assert list(tmp_path.iterdir()) == []
     assert codes(guard) == ["dropped"]

@@ -1,4 +1,4 @@
-"""Calibrations are kept per device and driver, and only what is sound is given back."""
+"""Calibrations are stored per device and driver, and only valid ones are returned."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which control groups' limits hold for this process: its own and every parent's, and none that lies outside."""
+"""The control groups of this process: its own and every parent, and none outside."""
 
 from pathlib import Path
 

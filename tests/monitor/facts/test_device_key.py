@@ -1,4 +1,4 @@
-"""What a calibration is of, and how a run finds the one of its device."""
+"""The key of a calibration, and how a run finds the calibration of its device."""
 
 import sys
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Facts about the training's loader: settings and counts, and never those of a loader that is only looked through."""
+"""Facts about the training's loader: settings and counts, and not those of other loaders."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from monitor.training import Numbers
 from torch.utils.data import DataLoader
 
 from tb_bottleneck.monitor.facts import loader as module
-from tb_bottleneck.monitor.facts.loader import MOST_KEPT, LoaderFacts, loader_facts
+from tb_bottleneck.monitor.facts.loader import MAX_LOADERS, LoaderFacts, loader_facts
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -23,11 +23,11 @@ def test_a_loader() -> None:
         "worker_start": "spawn",
     }
     loaders = LoaderFacts()
-    loaders.look(loader, 1)
+    loaders.add_iterator(loader, 1)
     assert loaders.fetched_ahead == 12
 
 
-def test_a_loader_whose_batches_somebody_else_makes() -> None:
+def test_a_loader_with_a_batch_sampler() -> None:
     sampler = torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler(Numbers()), 7, drop_last=False)
     assert loader_facts(DataLoader(Numbers(), batch_sampler=sampler))["batch_size"] == 7
     assert "batch_size" not in loader_facts(DataLoader(Numbers(), batch_size=None))
@@ -49,23 +49,23 @@ def of(size: int) -> DataLoader[object]:
     return DataLoader(Numbers(), batch_size=size)
 
 
-def test_the_loader_that_was_trained_on_is_told_and_no_other() -> None:
-    """An evaluation without `no_grad` took the place of the training's loader: its batch size, its workers."""
+def test_only_facts_of_the_loader_that_was_trained_on() -> None:
+    """An evaluation without `no_grad` replaced the training's loader: its batch size, its workers."""
     loaders, training, evaluation = LoaderFacts(), of(32), of(8)
-    loaders.look(training, 1)
+    loaders.add_iterator(training, 1)
     assert loaders.facts([])["batch_size"] == 32, "the only one that is known"
-    loaders.look(evaluation, 2)
+    loaders.add_iterator(evaluation, 2)
     assert loaders.facts([1])["batch_size"] == 32
-    loaders.look(of(64), 3)
+    loaders.add_iterator(of(64), 3)
     assert loaders.facts([1, 3])["batch_size"] == 64, "the last one that was trained on"
 
 
 def test_the_number_of_one_that_was_trained_on_goes_to_an_evaluation() -> None:
     loaders = LoaderFacts()
-    loaders.look(of(32), 1)
-    loaders.look(of(8), 1, takes_over=True)
+    loaders.add_iterator(of(32), 1)
+    loaders.add_iterator(of(8), 1, replaces_trained=True)
     assert loaders.facts([])["batch_size"] == 32
-    loaders.look(of(64), 2)
+    loaders.add_iterator(of(64), 2)
     assert loaders.facts([2])["batch_size"] == 64
 
 
@@ -73,17 +73,17 @@ def test_a_number_that_is_given_again_is_another_loaders() -> None:
     loaders = LoaderFacts()
     sizes = [4, 5, 6, 7, 8, 9]
     for size in sizes:
-        loaders.look(of(size), 1)  # gone at once, so that the next one may lie where it lay
+        loaders.add_iterator(of(size), 1)  # gone at once, so that the next one may lie where it lay
         assert loaders.facts([1])["batch_size"] == size
 
 
 def test_one_loader_is_looked_at_once_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`next(iter(loader))` in each step makes an iterator each time."""
+    """`next(iter(loader))` in each step creates an iterator each time."""
     looks = []
     monkeypatch.setattr(module, "loader_facts", lambda loader: looks.append(1) or {"batch_size": 1})
     loaders, loader = LoaderFacts(), of(1)
     for iterator in range(100):
-        loaders.look(loader, iterator)
+        loaders.add_iterator(loader, iterator)
     assert len(looks) == 1
-    assert len(loaders._of_iterator) == MOST_KEPT
+    assert len(loaders._by_iterator) == MAX_LOADERS
     assert loaders.facts(range(100)) == {"batch_size": 1}

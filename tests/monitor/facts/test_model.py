@@ -1,9 +1,9 @@
-"""Facts about the training's own objects: settings and counts, no names of its own."""
+"""Facts about the training's own objects: settings and counts, but no names of user classes."""
 
 import torch
 from monitor.training import Model, Training
 
-from tb_bottleneck.monitor.facts.model import MOST_LOOKED_AT, ModelFacts, model_facts, optimizer_facts
+from tb_bottleneck.monitor.facts.model import MAX_OBJECTS, ModelFacts, model_facts, optimizer_facts
 
 
 class SecretProjectOptimizer(torch.optim.AdamW):
@@ -34,7 +34,7 @@ def test_a_model_tells_its_wrappers_only() -> None:
 
 def test_each_is_looked_at_once_and_few_are() -> None:
     seen, training = ModelFacts(), Training()
-    assert [seen.look("optimizer", training.optimizer) for _ in range(3)] == [True, False, False]
+    assert [seen.add("optimizer", training.optimizer) for _ in range(3)] == [True, False, False]
     optimizers = [Training().optimizer for _ in range(20)]
-    assert sum(seen.look("optimizer", one) for one in optimizers) == MOST_LOOKED_AT - 1
-    assert seen.look("model", training.model), "many optimizers leave room for the model"
+    assert sum(seen.add("optimizer", one) for one in optimizers) == MAX_OBJECTS - 1
+    assert seen.add("model", training.model), "many optimizers leave room for the model"

@@ -1,4 +1,4 @@
-"""The link as facts, from recorded answers of the driver: what it runs at counts under load only."""
+"""Facts about the PCIe link from recorded driver results: only readings under load count."""
 
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,13 @@ WIDE = {"link_generation": 5, "link_width": 16, "link_generation_max": 5, "link_
 def heard(*moments: dict[str, float]) -> dict[str, Any]:
     link = PcieLinkFacts()
     for moment in moments:
-        link.hear([Reading(name, value, GPU) for name, value in moment.items()])
+        link.add_readings([Reading(name, value, GPU) for name, value in moment.items()])
     return dict(link.facts())
 
 
 def test_a_loaded_h200_tells_its_link() -> None:
     link = PcieLinkFacts()
-    link.hear(list(sampler(Replay("h200.json"), Clock()).read()))
+    link.add_readings(list(sampler(Replay("h200.json"), Clock()).read()))
     assert link.facts() == WIDE
     assert all(type(value) is int for value in link.facts().values()), "a comparison takes whole numbers"
 
@@ -42,15 +42,15 @@ def test_without_utilisation_it_is_not_known_whether_there_was_load() -> None:
     assert heard({"pcie_generation": 4.0, "pcie_width": 16.0}) == {}
 
 
-def test_of_several_gpus_no_link_is_told() -> None:
+def test_several_gpus_have_no_link_facts() -> None:
     link = PcieLinkFacts()
     for gpu, width in (("GPU-a", 16.0), ("GPU-b", 8.0)):
-        link.hear([Reading("gpu_utilisation", 1.0, gpu), Reading("pcie_width", width, gpu)])
+        link.add_readings([Reading("gpu_utilisation", 1.0, gpu), Reading("pcie_width", width, gpu)])
     assert link.facts() == {}
 
 
 def test_a_run_writes_it_into_its_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And into its traces, where a comparison reads `link_generation` and `link_width`."""
+    """The same facts are in its traces, where a comparison reads `link_generation` and `link_width`."""
     monkeypatch.setattr("tb_bottleneck.monitor.session._samplers", lambda: [sampler(Replay("h200.json"), Clock())])
     with quick(tmp_path) as monitor:
         Training().run()

@@ -1,4 +1,4 @@
-"""How torch is set up, read without making torch begin anything."""
+"""Facts about torch's configuration, read without initialising a device."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Copies between host and device, and calls that wait for it. The device is torch's `meta`, which holds no data."""
+"""Copies between host and device, and calls that wait for the device. The device is torch's `meta`, without data."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ def session(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     monkeypatch.setattr(tensor_transfers, "on_device", lambda tensor: tensor.is_meta)
     session = Session(MonitorOptions(tmp_path))
     before = dict(vars(torch.Tensor))
-    tensor_transfers.install_transfer(session._at)
-    tensor_transfers.install_syncs(session._at)
-    session.patches.live = True
+    tensor_transfers.install_transfer(session._context)
+    tensor_transfers.install_syncs(session._context)
+    session.patches.activate()
     yield session
     session.patches.restore()
     assert dict(vars(torch.Tensor)) == before
@@ -50,11 +50,11 @@ HOST, DEVICE = torch.ones(3), torch.ones(3, device="meta")
         (lambda: torch.cuda.Event.__mro__, False, 0),
     ],
 )
-def test_moves_and_waits_are_told_apart(session: Session, call, moved: bool, syncs: int) -> None:
+def test_moves_and_waits_are_distinguished(session: Session, call, moved: bool, syncs: int) -> None:
     call()
-    told = figures(session)
-    assert ("transfer" in told) == moved
-    assert told["syncs"] == syncs
+    step = figures(session)
+    assert ("transfer" in step) == moved
+    assert step["syncs"] == syncs
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,38 @@ def test_reading_a_value_is_a_wait_also_where_it_fails(session: Session, call) -
 
 
 class Own(torch.Tensor):
-    """A subclass that answers no questions."""
+    """A subclass that raises on attribute access."""
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         if "__get__" in getattr(func, "__name__", ""):
-            raise AssertionError("it was asked")
+            raise AssertionError("an attribute was read")
         return super().__torch_function__(func, types, args, kwargs or {})
 
 
-def test_a_subclass_is_not_asked(session: Session) -> None:
+def test_attributes_of_a_subclass_are_not_read(session: Session) -> None:
     HOST.as_subclass(Own).to(torch.float64)
     assert "transfer" not in figures(session)
+
+
+def test_attributes_of_a_result_of_a_subclass_are_not_read(session: Session) -> None:
+    """`tensor.to(other)` of a plain tensor returns what the class of `other` decides."""
+    assert type(HOST.to(HOST.as_subclass(Own))) is Own
+    assert "transfer" not in figures(session)
+    assert session.guard.is_on("transfer")
+
+
+def test_a_result_that_fails_disables_the_signal_and_not_the_training(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_tensor: torch.Tensor) -> bool:
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(tensor_transfers, "on_device", fails)
+    assert HOST.to(torch.float64).dtype == torch.float64
+    assert HOST.to(torch.float16).dtype == torch.float16
+    assert not session.guard.is_on("transfer")
+    assert [note.code for note in session.guard.take_notes()] == ["signal_off"]
 
 
 def test_results_and_errors_are_torchs_own(session: Session) -> None:

@@ -1,4 +1,4 @@
-"""A dataset whose items cost processor time."""
+"""A data set with items that cost CPU time."""
 
 import time
 
@@ -6,7 +6,7 @@ import torch
 
 
 class Busy(torch.utils.data.Dataset):
-    """Forty items of some 20 ms of a core each."""
+    """Forty items, each about 20 ms of a core."""
 
     def __len__(self) -> int:
         return 40

@@ -1,4 +1,4 @@
-"""A made-up machine for each test."""
+"""A fake machine for each test."""
 
 from pathlib import Path
 

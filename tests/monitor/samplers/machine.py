@@ -1,4 +1,4 @@
-"""A made-up machine: files under a scratch root that stand for /proc and /sys, and a clock that is moved by hand."""
+"""A fake machine: files under a temporary root in place of /proc and /sys, and a manual clock."""
 
 from pathlib import Path
 

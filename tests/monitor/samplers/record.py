@@ -1,9 +1,9 @@
-"""Records what NVML answers on this machine, in the form that `replay.py` gives back, and how long each call takes.
+"""Records NVML's results on this machine in the format of `replay.py`, and measures the time of each call.
 
     python tests/monitor/samplers/record.py nvml/NAME.json [--seconds 10]
 
-Best while something keeps the GPU busy. UUIDs are made up and process ids numbered anew, so nothing in the file tells
-whose machine it was.
+Run it while the GPU is busy. UUIDs are replaced and process ids renumbered, so nothing in the file identifies the
+machine.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tb_bottleneck.monitor.samplers.nvml.queries import queries
 
 
 class Recorder:
-    """A driver that passes every question on and keeps the answer."""
+    """A driver that forwards every query and stores the result."""
 
     def __init__(self, driver: Any, clock: Callable[[], float] = time.perf_counter) -> None:
         self._driver = driver
@@ -42,7 +42,7 @@ class Recorder:
         return self._listed
 
     def begin_moment(self) -> None:
-        """What is answered from now on is a moment of its own."""
+        """Begins a new moment: later results belong to it."""
         self._moments.append({})
 
     def call(self, function: str, uuid: str, *arguments: int) -> Any:
@@ -57,7 +57,7 @@ class Recorder:
         return self._kept(gpu.uuid, "performance", lambda: self._driver.performance(gpu, metrics))
 
     def recording(self, about: str) -> dict[str, Any]:
-        """The file's content, with nothing in it that names this machine or a process of it."""
+        """Returns the file's content, without anything that identifies this machine or its processes."""
         gpus = [{"uuid": one.uuid, "board": one.board, "name": one.name, "bus": one.bus} for one in self._listed]
         found = _without_ids({"about": about, "gpus": gpus, "moments": self._moments}, {})
         text = json.dumps(found, indent=2)
@@ -80,7 +80,7 @@ class Recorder:
 
 
 def _without_ids(value: Any, pids: dict[int, int]) -> Any:
-    """A copy in which each process id is another number, the same one wherever it stands."""
+    """Returns a copy with every process id replaced consistently."""
     if isinstance(value, Mapping):
         return {
             str(name): pids.setdefault(part, 1000 + len(pids)) if name == "pid" else _without_ids(part, pids)

@@ -1,10 +1,10 @@
-"""NVML readings from a file, given as the driver would give them: the tests need no GPU.
+"""Replays NVML results from a file, so that tests need no GPU.
 
     {"about": "...", "gpus": [{"uuid", "board", "name", "bus"}], "moments": [{UUID: {CALL: ANSWER}}]}
 
 CALL is a function and its arguments ("nvmlDeviceGetClockInfo 1"), "field ID SCOPE" or "performance"; ANSWER is what
-NVML answers, or {"refused": "...", "lasting": false, "lost": false}. Each moment holds what changed since the one
-before. A call that no moment names was refused for good.
+NVML's result, or {"refused": "...", "lasting": false, "lost": false}. Each moment contains the changes since the last
+one. A call that is in no moment was permanently refused.
 """
 
 import json
@@ -18,7 +18,7 @@ RECORDINGS = Path(__file__).parent / "nvml"
 
 
 class Replay:
-    """A driver whose answers are known. `moment` is the one that is given now."""
+    """A driver with recorded results. `moment` is the current one."""
 
     def __init__(self, name: str) -> None:
         self.recording = json.loads((RECORDINGS / name).read_text())

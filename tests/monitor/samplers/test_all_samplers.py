@@ -1,4 +1,4 @@
-"""The samplers together, on the machine that the tests run on."""
+"""All samplers together, on the machine of the tests."""
 
 import sys
 import time
@@ -55,7 +55,7 @@ def test_shares_lie_between_nothing_and_all(samplers: list[Sampler]) -> None:
 
 
 def test_a_system_without_proc_and_sys_gives_what_psutil_gives(tmp_path: Path) -> None:
-    """As macOS and Windows are, as far as these samplers can see."""
+    """Like macOS and Windows, as far as these samplers are concerned."""
     made = [
         Cores(),
         UsableCores(tmp_path),

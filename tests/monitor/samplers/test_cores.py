@@ -1,4 +1,4 @@
-"""Busy cores from what each core did since the reading before."""
+"""Busy cores from each core's times since the last reading."""
 
 from collections import namedtuple
 

@@ -1,4 +1,4 @@
-"""Throttling by the CPU quota, of both versions of control groups, with the parents' added."""
+"""Throttling by the CPU quota, with both versions of control groups, including parents."""
 
 import pytest
 from monitor.samplers.machine import Machine, values

@@ -1,4 +1,4 @@
-"""Memory in use is what programs could not get."""
+"""Memory in use is the memory that is not available to programs."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""The loader's workers: told from other children, and their cores added up although they come and go."""
+"""Loader workers are distinguished from other children, and their cores are added up although they start and end."""
 
 import pytest
 from monitor.samplers.machine import Machine, values
@@ -25,7 +25,7 @@ class Children:
         self.there[pid] = Descendant(pid, parent, float(pid), name, cpu_s)
         self.commands[pid] = command
 
-    def relatives(self) -> list[Descendant]:
+    def descendants(self) -> list[Descendant]:
         return list(self.there.values())
 
     def command(self, pid: int) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def test_a_fork_that_becomes_another_program_is_none_any_more(children: Children
 
 
 def test_a_worker_that_is_just_starting_is_looked_at_again(children: Children, workers: Workers) -> None:
-    """Between its fork and its program a process has no command line; one was once taken for no worker for good."""
+    """Between fork and exec a process has no command line; once, such a worker was permanently ignored."""
     children.set(2, 0.0, ())
     assert values(workers)["worker_count"] == 0
     children.set(2, 0.0, SPAWNED)

@@ -1,4 +1,4 @@
-"""Traffic of the network, each byte once."""
+"""Network traffic counts each byte once."""
 
 from collections import namedtuple
 

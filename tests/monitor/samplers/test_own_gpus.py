@@ -1,4 +1,4 @@
-"""The GPUs of this process are found by what torch says of them, whatever the order that either side counts in."""
+"""The GPUs of this process are found by torch's identifiers, independent of the order of either side."""
 
 import sys
 from types import SimpleNamespace
@@ -47,7 +47,7 @@ def test_an_instance_of_a_partitioned_gpu_is_found_by_its_own_uuid() -> None:
 
 
 def test_before_torch_begins_an_index_in_the_environment_tells_nothing() -> None:
-    with pytest.raises(UnknownGpus, match="torch has not begun"):
+    with pytest.raises(UnknownGpus, match="torch has not used any"):
         by_uuid([A, B], lambda: None, {"CUDA_VISIBLE_DEVICES": "1"})
 
 
@@ -68,7 +68,7 @@ def test_a_hidden_gpu_is_not_ours(hidden: str) -> None:
 
 def test_a_gpu_that_the_driver_does_not_list_is_said() -> None:
     seen = torch((C, True))
-    with pytest.raises(UnknownGpus, match="lists no GPU under"):
+    with pytest.raises(UnknownGpus, match="lists no GPU with"):
         by_uuid([A], lambda: seen, {})
 
 
@@ -96,7 +96,7 @@ def test_what_torch_tells_of_its_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_older_torch_tells_neither_uuid_nor_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", pretended())
     assert torch_gpus() == [TorchGpu("", "", True)]
-    with pytest.raises(UnknownGpus, match="does not tell which"):
+    with pytest.raises(UnknownGpus, match="does not give their UUIDs"):
         by_uuid([A, B], torch_gpus, {})
 
 

@@ -1,4 +1,4 @@
-"""What this process takes."""
+"""The resources of this process."""
 
 import pytest
 from monitor.samplers.machine import Machine, values

@@ -1,4 +1,4 @@
-"""Pressure from the kernel's own totals, and the run queue without the thread that asks."""
+"""Pressure from the kernel's totals, and the run queue without the reading thread."""
 
 import pytest
 from monitor.samplers.machine import Machine, values

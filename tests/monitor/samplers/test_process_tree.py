@@ -1,4 +1,4 @@
-"""The processes under one: read from a made-up /proc, and in earnest, the same by either way."""
+"""Descendants from a fake /proc, and real ones, with equal results of both implementations."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def test_children_and_their_children(machine: Machine) -> None:
     process(machine, 2, "4 ")
     process(machine, 3, name="a) (b", ticks=50)
     process(machine, 4)
-    found = {one.pid: one for one in LinuxProcessTree(machine.root, 1).relatives()}
+    found = {one.pid: one for one in LinuxProcessTree(machine.root, 1).descendants()}
     assert {pid: one.parent for pid, one in found.items()} == {2: 1, 3: 1, 4: 2}
     assert found[3].name == "a) (b"
     assert found[3].cpu_s == pytest.approx(100 / os.sysconf("SC_CLK_TCK"))
@@ -33,7 +33,7 @@ def test_children_and_their_children(machine: Machine) -> None:
 def test_a_child_that_has_just_ended_is_left_out(machine: Machine) -> None:
     process(machine, 1, "2 3 ")
     process(machine, 3)
-    assert [one.pid for one in LinuxProcessTree(machine.root, 1).relatives()] == [3]
+    assert [one.pid for one in LinuxProcessTree(machine.root, 1).descendants()] == [3]
 
 
 def test_a_command_line_in_words(machine: Machine) -> None:
@@ -44,17 +44,17 @@ def test_a_command_line_in_words(machine: Machine) -> None:
 
 def test_a_kernel_that_lists_no_children_is_known(machine: Machine) -> None:
     machine.write("proc/1/stat", "1 (init) S")
-    assert not LinuxProcessTree(machine.root, 1).can_tell()
+    assert not LinuxProcessTree(machine.root, 1).is_available()
 
 
-@pytest.mark.skipif(not LinuxProcessTree().can_tell(), reason="this system lists no children")
+@pytest.mark.skipif(not LinuxProcessTree().is_available(), reason="this system lists no children")
 def test_both_ways_see_the_same_child() -> None:
     code = "print(); input()"
     with subprocess.Popen([sys.executable, "-uc", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         child.stdout.readline()  # before that it may not have become another program yet
         try:
             for way in (LinuxProcessTree(), PsutilProcessTree()):
-                assert [one.parent for one in way.relatives() if one.pid == child.pid] == [os.getpid()]
+                assert [one.parent for one in way.descendants() if one.pid == child.pid] == [os.getpid()]
                 assert way.command(child.pid)[-1] == code
         finally:
             child.communicate(b"\n")

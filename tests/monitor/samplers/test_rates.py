@@ -1,4 +1,4 @@
-"""Counters become rates; what cannot be compared gives nothing."""
+"""Counters become rates; a counter without a comparable last value has none."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from tb_bottleneck.monitor.samplers.rates import Rates
 
 
 class Hand:
-    """A clock that is set by hand."""
+    """A manual clock."""
 
     now = 0.0
 

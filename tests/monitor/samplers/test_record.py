@@ -1,4 +1,4 @@
-"""What is recorded replays as it was, without the ids of the machine it was recorded on."""
+"""A recording replays the same results, without ids of the recording machine."""
 
 import json
 from pathlib import Path

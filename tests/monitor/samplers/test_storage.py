@@ -1,4 +1,4 @@
-"""Block devices: what has hardware behind it is counted, and once."""
+"""Hardware block devices are counted, each once."""
 
 from collections import namedtuple
 
@@ -56,7 +56,7 @@ def test_elsewhere_psutil_counts(machine: Machine, monkeypatch: pytest.MonkeyPat
     values(sampler)
     machine.now += 2.0
     assert values(sampler) == {"disk_read": 300.0, "disk_written": 30.0}
-    assert sampler.missing() == {"disk_busy": "the system does not count how long its disks are busy"}
+    assert sampler.missing() == {"disk_busy": "the system does not count the busy time of its disks"}
 
 
 def test_no_disk_at_all_elsewhere(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

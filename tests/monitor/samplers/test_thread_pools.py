@@ -1,4 +1,4 @@
-"""Thread pools as facts: no path of a library among them."""
+"""Facts about thread pools contain no path of a library."""
 
 import json
 

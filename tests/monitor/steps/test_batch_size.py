@@ -1,4 +1,4 @@
-"""How many samples a batch holds."""
+"""The number of samples in a batch."""
 
 from collections import UserDict, namedtuple
 from types import SimpleNamespace

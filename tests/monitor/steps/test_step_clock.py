@@ -1,11 +1,11 @@
-"""Where steps end and what lies in them. Runs are drawn, one character for each millisecond:
+"""The ends and contents of steps. Runs are drawn, one character per millisecond:
 
     L M    a batch is fetched from a loader       B      backward pass
     V      the same, with gradients off           O D G  an optimizer steps
     W      another loader's, gradients on         .      anything else
     l v w  that loader has no batch left          |      the training calls step()
 
-Neighbours of one letter are one event; a blank, which takes no time, parts two.
+Equal adjacent letters are one event; a blank, which takes no time, separates two.
 """
 
 import threading
@@ -13,14 +13,14 @@ from itertools import groupby
 
 import pytest
 
-from tb_bottleneck.monitor.steps.step_clock import StepClock
+from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 MS = 1_000_000
 
 
 class Played:
-    """A run of a drawing; `rows` is what the clock told."""
+    """A run of a drawing; `rows` are the clock's rows."""
 
     def __init__(self, drawing: str) -> None:
         self.now = 0
@@ -97,7 +97,7 @@ def test_several_batches_fetched_before_their_backward_passes_are_all_trained_on
 
 
 def test_a_batch_fetched_ahead_is_counted_once() -> None:
-    """accelerate fetches the next batch before it gives the one at hand."""
+    """accelerate fetches the next batch before it returns the current one."""
     run = Played("L L.BOL.BOL.BOl.BOl")
     assert [row.figures.get("samples") for row in run.rows] == [16, 8, 8, None], "each in the step that waited for it"
     assert run.ms("evaluation") == [0, 0, 0, 0]
@@ -132,7 +132,7 @@ def test_one_batch_trained_on_for_ever_still_has_steps() -> None:
     assert run.walls[-1] == 3
 
 
-def test_evaluation_without_gradients_is_told_apart() -> None:
+def test_evaluation_without_gradients_is_separate() -> None:
     run = Played("L.BOVV..VV..vL.BOL")
     assert run.walls == [4, 13]
     assert run.ms("evaluation") == [0, 9]
@@ -140,14 +140,14 @@ def test_evaluation_without_gradients_is_told_apart() -> None:
     assert run.ms("samples") == [8, 8]
 
 
-def test_evaluation_with_gradients_on_is_told_when_its_loader_runs_out() -> None:
+def test_evaluation_with_gradients_on_is_detected_when_its_loader_runs_out() -> None:
     run = Played("L.BOWW..WW..wL.BOL")
     assert run.ms("evaluation") == [0, 9]
     assert run.ms("loader_wait") == [1, 1]
     assert run.ms("samples") == [8, 8]
 
 
-def test_evaluation_that_is_broken_off_is_told_by_the_next_update() -> None:
+def test_evaluation_that_is_broken_off_is_detected_by_the_next_update() -> None:
     run = Played("L.BOWW..WW..L.BOL")
     assert run.ms("evaluation") == [0, 8]
     assert run.ms("samples") == [8, 8]
@@ -170,7 +170,7 @@ def test_steps_by_hand_end_where_the_training_says_and_nowhere_else() -> None:
     assert run.ms("samples") == [8, 8]
 
 
-def test_samples_told_by_hand_take_the_place_of_counted_ones() -> None:
+def test_samples_given_by_the_training_replace_counted_ones() -> None:
     run = Played("|L.BO")
     run.clock.step(samples=100)
     assert run.ms("samples") == [100]
@@ -234,26 +234,25 @@ def test_a_batch_without_a_known_size_has_no_samples(samples: float | None) -> N
 
 def test_the_training_thread_is_the_one_that_runs_backward() -> None:
     run = Played("")
-    assert run.clock.is_mine()
+    assert run.clock.is_training_thread()
     told: list[bool] = []
 
     def training() -> None:
         run._happens("B", MS)
-        told.append(run.clock.is_mine())
+        told.append(run.clock.is_training_thread())
 
     thread = threading.Thread(target=training)
     thread.start()
     thread.join()
     assert told == [True]
-    assert not run.clock.is_mine()
+    assert not run.clock.is_training_thread()
 
 
 def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -> None:
-    """Python gives the number of an iterator that has gone to the next: an evaluation with gradients on was taken for
-    batches that were trained on.
+    """Python reuses the id of a deleted iterator: an evaluation with gradients on counted as training batches.
 
-        training     LBO LBO l           LBO LBO l
-        evaluation             L L L l
+    training     LBO LBO l           LBO LBO l
+    evaluation             L L L l
     """
     run = Played("LBO LBO l")
     run.clock.iterator_begins(ord("L"))
@@ -265,10 +264,10 @@ def test_an_iterator_that_has_the_number_of_one_that_has_gone_is_another_one() -
     run.over()
     assert run.ms("samples") == [8, 8, 8, 8]
     assert run.ms("evaluation") == [0, 0, 4, 0]
-    assert run.clock.trained_on() == [ord("L")]
+    assert run.clock.trained_iterators() == [ord("L")]
 
 
-def test_an_evaluation_that_was_broken_off_and_left_its_number_is_told() -> None:
+def test_an_evaluation_that_was_broken_off_and_left_its_id_is_detected() -> None:
     run = Played("MBO MBO LL..")
     run.clock.fetch_begins(99)  # the loader makes it
     run.clock.fetch_fails(99, True)
@@ -281,8 +280,8 @@ def test_an_evaluation_that_was_broken_off_and_left_its_number_is_told() -> None
 
 
 def test_batches_that_another_thread_fetches_are_nobodys_wait() -> None:
-    """A loader that fetched on a thread of its own, into a queue, made every step wait 0 for data: the rule called that
-    clear, while the training starved.
+    """With a loader that fetched on its own thread into a queue, every step waited 0 for data: the rule was clear,
+    while the training waited for data.
 
         loader      LL LL LL LL
         training       ....BBBO...BBBO
@@ -325,6 +324,10 @@ def test_without_a_backward_pass_the_training_thread_is_the_one_that_updates() -
         ("..|BBBO|", [4]),  # the training says where steps end
     ],
 )
-def test_the_last_step_is_told_at_the_end(drawing: str, walls: list[float]) -> None:
+def test_the_last_step_is_closed_at_the_end(drawing: str, walls: list[float]) -> None:
     assert Played(drawing).over().walls == walls
     assert Played(drawing).over().over().walls == walls
+
+
+def test_the_clock_measures_its_own_cost() -> None:
+    assert 100 < clock_cost_ns() < 10_000_000

@@ -1,4 +1,4 @@
-"""Rows on their way to the file: none is waited for, and a fast loop does not fill the disk."""
+"""Rows on their way to the file: no thread waits for one, and a fast loop does not fill the disk."""
 
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
 
@@ -23,23 +23,23 @@ def test_where_nobody_takes_them_the_oldest_are_lost() -> None:
 
 
 def test_every_step_of_a_slow_loop_is_kept() -> None:
-    thinner = RowRateLimiter()
-    assert len(thinner.keep(rows(5000, 50))) == 5000
-    assert thinner.left_out == 0
+    limiter = RowRateLimiter()
+    assert len(limiter.filter(rows(5000, 50))) == 5000
+    assert limiter.left_out == 0
 
 
 def test_a_fast_loop_keeps_its_first_steps_then_25_a_second() -> None:
-    thinner = RowRateLimiter()
-    assert len(thinner.keep(rows(1000, 1))) == 1000
-    kept = thinner.keep(rows(10_000, 1, first=1000))
+    limiter = RowRateLimiter()
+    assert len(limiter.filter(rows(1000, 1))) == 1000
+    kept = limiter.filter(rows(10_000, 1, first=1000))
     assert 240 <= len(kept) <= 300, "10 s of them"
-    assert thinner.left_out == 10_000 - len(kept)
+    assert limiter.left_out == 10_000 - len(kept)
 
 
 def test_a_long_step_is_always_kept() -> None:
-    thinner = RowRateLimiter()
-    thinner.keep(rows(3000, 1))
-    kept = thinner.keep([*rows(10, 1, 3000), StepRow(3010, 0, 9_000_000), *rows(10, 1, 3011)])
+    limiter = RowRateLimiter()
+    limiter.filter(rows(3000, 1))
+    kept = limiter.filter([*rows(10, 1, 3000), StepRow(3010, 0, 9_000_000), *rows(10, 1, 3011)])
     assert 3010 in [row.number for row in kept]
 
 

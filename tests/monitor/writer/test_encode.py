@@ -49,7 +49,7 @@ def test_a_fact_that_is_no_json_value_is_missing_and_the_others_stay() -> None:
     assert dict(told.facts)["cores"] == 8
     assert "odd" not in dict(told.facts)
     assert {one.name: one.because for one in told.unsupported} == {
-        "odd": "what was found is not a JSON value",
+        "odd": "its value is not a JSON value",
         "power": "no driver",
     }
 

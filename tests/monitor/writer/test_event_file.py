@@ -1,4 +1,4 @@
-"""An event file holds whole events only, whatever the disk does."""
+"""An event file contains only whole events, even if the disk fails."""
 
 import errno
 import os

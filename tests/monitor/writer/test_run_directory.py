@@ -1,4 +1,4 @@
-"""Where monitors write, who lives there, and how a trace is asked for."""
+"""Run directories: their names, the live ones, and requests for traces."""
 
 import os
 import re
@@ -45,8 +45,8 @@ def test_the_name_tells_start_rank_and_process_and_nobodys_name(tmp_path: Path) 
 
 
 def test_two_processes_of_one_name_get_a_directory_each(tmp_path: Path) -> None:
-    """Containers on two machines: both are process 7 and begin in the same second, on one shared disk. The second one
-    was not monitored, because its event file was there already."""
+    """Containers on two machines with a shared disk: both are process 7 and start in the same second. The second one
+    was not monitored, because its event file existed."""
     directories = [new_directory(tmp_path, ProcessRank(0, 1, ""), now=1_790_000_000.0) for _ in range(3)]
     assert len(set(directories)) == 3
     assert [path.name for path in directories] == sorted(path.name for path in directories)
@@ -56,7 +56,7 @@ def test_two_processes_of_one_name_get_a_directory_each(tmp_path: Path) -> None:
 
 
 def test_it_stays_where_it_is_when_the_training_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hydra, for one, changes the directory after the monitor began; traces were then lost."""
+    """Hydra, for example, changes the directory after the monitor's start; traces were lost."""
     monkeypatch.chdir(tmp_path)
     assert new_directory(Path("runs"), ProcessRank(0, 1, "")).is_absolute()
 
@@ -93,7 +93,7 @@ def test_a_request_is_taken_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["huge", "link", "dangling", "directory", "fifo", "unreadable"])
 def test_only_that_the_request_is_there_counts(tmp_path: Path, kind: str) -> None:
-    """Whoever may write there could put anything there: it is not opened, not followed, and asks once."""
+    """Any user with write access could create it: it is not opened, not followed, and counts once."""
     path, elsewhere = tmp_path / "capture.request", tmp_path / "precious"
     elsewhere.write_text("precious")
     if kind == "huge":

@@ -112,7 +112,7 @@ def test_an_unchanged_answer_is_a_304_without_a_body(tenant: Tenant) -> None:
 
 
 def test_an_unchanged_answer_leaves_no_line_in_the_log(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
-    """TensorBoard's own check warned of a 304 without a media type, two lines each time that a tab asked."""
+    """TensorBoard warned about each 304 without a media type, with two lines per request."""
     tenant.done(TRACE)
     caplog.clear()
     for route, media_type in (("runs", "application/json"), ("static/index.js", "text/javascript")):
@@ -125,7 +125,7 @@ def test_the_tag_changes_with_the_answer(tenant: Tenant, tmp_path: Path) -> None
     tenant.done(TRACE)
     tag = tenant.get("runs").headers["ETag"]
     record(tmp_path / "second.pt.trace.json")
-    tenant.plugin._runs._due = 0.0  # the next look is due
+    tenant.plugin._runs._due = 0.0  # the next scan is due
     until(lambda: len(tenant.runs()["runs"]), lambda count: count == 2)
     assert tenant.get("runs", headers={"If-None-Match": tag}).status_code == 200
 

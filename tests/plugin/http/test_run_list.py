@@ -1,4 +1,4 @@
-"""The list of recordings: made anew only as far as it changed."""
+"""Tests of the list of recordings: only changed parts are built again."""
 
 import json
 from types import SimpleNamespace
@@ -20,49 +20,49 @@ def digest(share: float) -> Digest:
 
 
 class Progress(dict[Recording, tuple[AnalysisState, Digest | None]]):
-    """How far each recording is, as the test says."""
+    """The progress of each recording, as the test sets it."""
 
     def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
         return self[recording]
 
 
-def look(*recordings: Recording, problems: tuple[str, ...] = ()) -> LogdirScan:
+def scan(*recordings: Recording, problems: tuple[str, ...] = ()) -> LogdirScan:
     return LogdirScan(Listing(recordings, problems), {})
 
 
-def told(lists: RunListBuilder, at: LogdirScan | None) -> SimpleNamespace:
+def run_list(lists: RunListBuilder, at: LogdirScan | None) -> SimpleNamespace:
     return json.loads(lists.text(at), object_hook=lambda values: SimpleNamespace(**values))
 
 
-def test_before_the_first_look_is_over_the_list_is_scanning() -> None:
-    answer = told(RunListBuilder("/logs", Progress()), None)  # type: ignore[arg-type]
+def test_before_the_first_scan_has_ended_the_list_is_scanning() -> None:
+    answer = run_list(RunListBuilder("/logs", Progress()), None)  # type: ignore[arg-type]
     assert (answer.state, answer.logdir, answer.runs, answer.problems) == ("scanning", "/logs", [], [])
 
 
 def test_each_answer_tells_what_is_true_now() -> None:
     progress = Progress({A: (WAITING, None), B: (WAITING, None)})
-    lists, first = RunListBuilder("/logs", progress), look(A, B, problems=("a",))  # type: ignore[arg-type]
-    assert [run.state for run in told(lists, first).runs] == ["waiting", "waiting"]
+    lists, first = RunListBuilder("/logs", progress), scan(A, B, problems=("a",))  # type: ignore[arg-type]
+    assert [run.state for run in run_list(lists, first).runs] == ["waiting", "waiting"]
     progress[A] = (HALF, None)
-    assert [(run.state, run.progress) for run in told(lists, first).runs] == [("analysing", 0.5), ("waiting", 0.0)]
+    assert [(run.state, run.progress) for run in run_list(lists, first).runs] == [("analysing", 0.5), ("waiting", 0.0)]
     progress[A] = (DONE, digest(0.4))
-    assert told(lists, first).runs[0].verdict.share == 0.4
+    assert run_list(lists, first).runs[0].verdict.share == 0.4
     progress[A] = (DONE, digest(0.3))
-    answer = told(lists, first)
+    answer = run_list(lists, first)
     assert (answer.runs[0].verdict.share, answer.problems) == (0.3, ["a"])
-    assert [run.source for run in told(lists, look(B)).runs] == ["b.json"]
-    assert told(lists, look(B, problems=("b",))).problems == ["b"]
-    assert told(lists, None).state == "scanning"
+    assert [run.source for run in run_list(lists, scan(B)).runs] == ["b.json"]
+    assert run_list(lists, scan(B, problems=("b",))).problems == ["b"]
+    assert run_list(lists, None).state == "scanning"
 
 
 def test_what_did_not_change_is_not_made_again() -> None:
     progress = Progress({A: (DONE, digest(0.4)), B: (WAITING, None)})
-    lists, first = RunListBuilder("/logs", progress), look(A, B)  # type: ignore[arg-type]
+    lists, first = RunListBuilder("/logs", progress), scan(A, B)  # type: ignore[arg-type]
     text = lists.text(first)
     assert lists.text(first) is text
     rows = lists._last.rows
     progress[B] = (DONE, digest(0.1))
-    lists.text(look(A, B))
+    lists.text(scan(A, B))
     assert lists._last.rows[A] is rows[A]
     assert lists._last.rows[B] is not rows[B]
 
@@ -70,4 +70,4 @@ def test_what_did_not_change_is_not_made_again() -> None:
 def test_a_number_that_is_none_is_refused() -> None:
     progress = Progress({A: (DONE, digest(float("nan")))})
     with pytest.raises(ValueError, match="share"):
-        RunListBuilder("/logs", progress).text(look(A))  # type: ignore[arg-type]
+        RunListBuilder("/logs", progress).text(scan(A))  # type: ignore[arg-type]

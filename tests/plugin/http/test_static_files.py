@@ -36,9 +36,9 @@ def test_a_type_that_is_not_ours_is_not_served(tmp_path: Path) -> None:
 
 
 def test_without_a_build_the_entry_module_says_how_to_build(tmp_path: Path) -> None:
-    found = static_files.read("index.js", tmp_path / "static")
-    assert found is not None
-    module = found[0].decode()
+    file = static_files.read("index.js", tmp_path / "static")
+    assert file is not None
+    module = file[0].decode()
     assert "export function render()" in module
     assert "pip install ." in module
     assert "textContent" in module

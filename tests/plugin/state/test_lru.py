@@ -1,4 +1,4 @@
-"""The bounded map."""
+"""Tests of the bounded map."""
 
 from tb_bottleneck.plugin.state.lru import LruCache
 

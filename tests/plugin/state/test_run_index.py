@@ -1,4 +1,4 @@
-"""The background look at the logdir: one at a time, only while somebody asks, with a rest after a long one."""
+"""Tests of the background scans: one at a time, only on request, with a pause after a long one."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,17 +14,17 @@ ONE = Recording("/logs/a/t.json", "a", "t.json", 7, 1)
 
 
 class Disk:
-    """A scan that the test holds back and counts."""
+    """A scan that the test delays and counts."""
 
     def __init__(self) -> None:
-        self.found: tuple[Recording, ...] = (ONE,)
-        self.looks = 0
+        self.recordings: tuple[Recording, ...] = (ONE,)
+        self.scans = 0
         self.free = threading.Event()
 
     def __call__(self, roots: Sequence[Root]) -> Listing:
-        self.looks += 1
+        self.scans += 1
         self.free.wait()
-        return Listing(self.found, ())
+        return Listing(self.recordings, ())
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def looked(disk: Disk) -> Iterator[RunIndex]:
 
 
 def test_nobody_asks_so_nobody_looks(disk: Disk, looked: RunIndex) -> None:
-    assert disk.looks == 0
+    assert disk.scans == 0
 
 
 def test_one_look_at_a_time_whoever_asks(disk: Disk, looked: RunIndex) -> None:
     assert [looked.latest() for _ in range(9)] == [None] * 9
-    assert disk.looks == 1
+    assert disk.scans == 1
 
 
 def test_recordings_are_found_by_their_id(disk: Disk, looked: RunIndex) -> None:
@@ -59,12 +59,12 @@ def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: R
     disk.free.set()
     until(looked.latest, lambda look: look is not None)
     looked.close()
-    disk.found = ()
+    disk.recordings = ()
     looked.latest()
-    assert disk.looks == 1
+    assert disk.scans == 1
     looked._due = 0.0
     until(looked.latest, lambda look: look is not None and not look.by_id)
-    assert disk.looks == 2
+    assert disk.scans == 2
 
 
 def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: RunIndex, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Telemetry through TensorBoard's own WSGI application: listed, judged, followed while it grows, answered as asked."""
+"""Tests of telemetry through TensorBoard's own WSGI application: list, verdict, updates, and the route `telemetry`."""
 
 import json
 import time
@@ -36,8 +36,8 @@ def telemetry(tenant: Tenant, query: str = "") -> dict[str, Any]:
 
 
 def series_of(answer: dict[str, Any], name: str) -> dict[str, Any]:
-    (found,) = [series for series in answer["series"] if series["name"] == name]
-    return dict(found)
+    (match,) = [series for series in answer["series"] if series["name"] == name]
+    return dict(match)
 
 
 def test_a_run_with_telemetry_is_listed_with_its_verdict(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
@@ -138,7 +138,7 @@ def test_an_unchanged_answer_is_sent_once(move_in: MoveIn, tmp_path: Path, messa
 
 
 def moved_to_end_now(messages: list[RunContext | Packet], seconds: int) -> None:
-    """As if the run had begun so many seconds ago."""
+    """Shifts all times so that the run began this many seconds ago."""
     shift = time.time_ns() - BEGIN - seconds * S
     for packet in messages[1:]:
         assert isinstance(packet, Packet)

@@ -70,7 +70,7 @@ def test_several_recordings_are_a_series(tenant: Tenant) -> None:
     answer = answer_of(tenant, "series?" + "&".join(f"id={one}" for one in requested))
     series = answer["series"]
     assert answer["ids"] == requested
-    assert (series["kind"], series["varies"]) == ("settings", "who makes the batches")
+    assert (series["kind"], series["varies"]) == ("settings", "data loading")
     assert [len(point["runs"]) for point in series["points"]] == [2, 1]
 
 
@@ -84,7 +84,7 @@ def test_a_recording_under_other_conditions(tenant: Tenant) -> None:
 def test_a_device_that_nobody_knows_is_a_problem_with_near_names(tenant: Tenant) -> None:
     answer = tenant.ready(f"what_if?id={ids(tenant)['slow']}&device=RTX%2040900")
     assert (answer.status_code, answer.mimetype) == (422, "text/plain")
-    assert answer.text.startswith("No device is known as")
+    assert answer.text.startswith("No device is listed as")
     assert "did you mean" in answer.text
 
 

@@ -1,4 +1,4 @@
-"""Messages over a pipe."""
+"""Tests of the frames on a pipe."""
 
 import io
 

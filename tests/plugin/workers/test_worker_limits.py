@@ -1,4 +1,4 @@
-"""The bounds on the worker processes and the environment variables that change them."""
+"""Tests of the limits on the worker processes and of the environment variables that change them."""
 
 import os
 import threading
@@ -42,7 +42,7 @@ def test_the_contract_names_the_defaults() -> None:
 
 
 def test_as_good_as_no_bound_is_one_that_the_system_takes() -> None:
-    """With a bound beyond any machine each process ended before it read anything, and a timer raised in its thread."""
+    """With a limit beyond any machine, each process ended before it read anything, and a timer raised an exception."""
     limits = WorkerLimits.from_environment(
         {"TB_BOTTLENECK_MEMORY_GIB": "1e300", "TB_BOTTLENECK_SECONDS_PER_FILE": "1e300"}
     )

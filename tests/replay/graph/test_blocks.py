@@ -28,7 +28,7 @@ def test_blocks_are_items(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_blocks_are_items_after_a_cure_too(seed):
+def test_blocks_equal_items_after_a_fix_too(seed):
     """Waits gone, kernels and host at other speeds: the blocks are cut once, for all of these."""
     graph = graph_of(simulated_recording(seed))
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Which calls take part, and whom each follows, on drawn and simulated recordings."""
+"""The calls that get a row, and the row that each follows, on drawn and simulated recordings."""
 
 import numpy as np
 from drawn_graphs import drawn_recording

@@ -1,4 +1,4 @@
-"""What calls wait for, on drawn timelines."""
+"""The targets of waits, on drawn timelines."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_a_launch_waits_for_nothing():
 
 
 def test_a_wait_for_nothing_that_was_recorded_is_unknown():
-    """No work ends inside it, and none was launched before: it takes its time whatever is cured."""
+    """No work ends inside it, and none was launched before: it takes its time with any fix."""
     found, names = waits("""
         step    aaaaaaaaaaaaaaaa
         sync    .#####..........
@@ -60,7 +60,7 @@ def test_a_wait_for_nothing_that_was_recorded_is_unknown():
     assert found.cost[row] == 500_000
 
 
-def test_a_full_queue_is_told_from_a_slow_launch(tmp_path):
+def test_a_full_queue_is_distinguished_from_a_slow_launch(tmp_path):
     """Seven hundred kernels lie ahead of the last launches, which take 50 us each until a kernel ends."""
     facts = RecordedGraph(_far_ahead(tmp_path / "ahead.pt.trace.json"))
     launches = facts.graph.items

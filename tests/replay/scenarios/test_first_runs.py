@@ -17,7 +17,7 @@ LOADING = """
 
 @pytest.fixture
 def module_loading(monkeypatch):
-    """What is drawn as cudaMalloc loads a module."""
+    """The drawn cudaMalloc loads a module."""
     monkeypatch.setitem(draw._HOST_ROWS, "malloc", ("cuda_driver", "cuModuleLoadData"))
 
 

@@ -27,7 +27,7 @@ def test_at_worst_dispatching_is_halved():
 
 
 def test_a_busy_device_is_the_limit():
-    """Of twenty columns it works eighteen."""
+    """The device works in eighteen of twenty columns."""
     graph = drawn_graph("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  |||.......|||.......

@@ -36,7 +36,7 @@ def test_workers_that_are_slower_than_the_step_are_the_limit():
 
 
 def test_steps_that_the_cpu_computes_share_it_with_the_workers():
-    """Of each six columns one stays, with the four of its operator: 10. At worst a step takes 1.3 times that."""
+    """One of each six columns stays, with the four of its operator: 10. The worst case is 1.3 times that."""
     graph = drawn_graph("""
         step    aaaaaaaaaabbbbbbbbbb
         loader  ######....######....
@@ -47,7 +47,7 @@ def test_steps_that_the_cpu_computes_share_it_with_the_workers():
 
 
 def test_a_loader_of_another_kind_is_not_predicted():
-    """Whether workers would help is not known."""
+    """It is unknown if workers would help."""
     graph = drawn_graph(IN_MAIN.replace("loader ", "op     "))
     assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
 

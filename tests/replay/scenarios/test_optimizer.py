@@ -1,4 +1,4 @@
-"""An optimizer that loops, fused; on a simulated training whose optimizer launches many kernels."""
+"""A looping optimizer, fused, on a simulated training with many optimizer kernels."""
 
 from drawn_graphs import after_fix, columns, drawn_graph
 from simulate.workload import launch_bound

@@ -1,4 +1,4 @@
-"""Batches made beside the training, on drawn timelines worked out by hand; times in columns."""
+"""Batches made next to the training, on drawn timelines worked out by hand; times in columns."""
 
 import draw
 import pytest
@@ -23,7 +23,7 @@ def of_unknown_kind(monkeypatch):
 
 @pytest.fixture
 def in_the_loop(monkeypatch):
-    """What is drawn as a loader is a library's frame in the loop."""
+    """The drawn loader is a library's frame in the loop."""
     frame = ("python_function", "transformers/tokenization_utils_base.py(2828): __call__")
     monkeypatch.setitem(draw._HOST_ROWS, "loader", frame)
 
@@ -48,7 +48,7 @@ def test_one_maker_is_the_limit(of_unknown_kind):
     assert after_fix(graph, LOADER, Estimate.HIGH) < 16
 
 
-def test_a_loop_that_makes_its_own_batches_is_cured_alike(in_the_loop):
+def test_a_loop_that_makes_its_own_batches_is_fixed_alike(in_the_loop):
     graph = drawn_graph(STARVED, with_stack=1)
     assert after_fix(graph, LOOP) == 14
     assert (

@@ -1,4 +1,4 @@
-"""The table of scenarios holds together: every scenario has words, and every cause is one that a regime names."""
+"""The table of scenarios is consistent: every scenario has texts, and every cause belongs to a regime."""
 
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regimes.judge import RULES

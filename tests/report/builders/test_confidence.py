@@ -1,4 +1,4 @@
-"""How sure an answer is: a pause that came once in a recording tells little of how often it comes in the run."""
+"""The confidence in a conclusion: a single pause does not show how often it occurs in the run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the replay predicts, as the report tells it: gains, plan, and why there is none."""
+"""The predictions of the replay in the report: gains, plan, and the reason if there is none."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_a_simulated_gain_takes_the_place_of_the_bound(report):
     assert found.findings[0].cause == "loader_in_main_process"
     assert speedup.basis == "replay"
     assert speedup.low <= speedup.expected <= speedup.high
-    assert speedup.assumes.startswith("workers make batches")
+    assert speedup.assumes.startswith("workers create batches")
 
 
 def test_the_plan_repeats_the_gain_of_its_first_cure(report):
@@ -75,7 +75,7 @@ def test_the_check_of_the_replay_is_reported(report):
 
 def test_a_gain_that_was_not_simulated_says_why(report):
     assert why_not_simulated("oversubscribed_threads", on_cpu=True).startswith(
-        "Not simulated: how fast the operators run"
+        "Not simulated: a recording with too many threads"
     )
     assert "healthy link" in why_not_simulated("degraded_link", on_cpu=False)
     assert "on the CPU" in why_not_simulated("small_kernels", on_cpu=True)
@@ -102,7 +102,7 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
     monkeypatch.setattr("tb_bottleneck.diagnosis.trace.predict", fails)
     found = report(STARVED)
     assert found.verdict.regime == "input"
-    assert "our fault" in found.replay.because
+    assert "an error in tb_bottleneck" in found.replay.because
     assert found.findings[0].speedup.basis == "bound"
     assert "planted" in caplog.text
 
@@ -110,9 +110,9 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
 def test_the_text_shows_the_plan_with_its_bounds_and_assumptions(report):
     text = render(report(STARVED))
     assert "What to change first" in text
-    assert "1. Let worker processes make the batches" in text
-    assert "this assumes that workers make batches as fast as now" in " ".join(text.split())
-    assert "with nothing changed, the simulation is" in " ".join(text.split())
+    assert "1. Let worker processes create the batches" in text
+    assert "this assumes that workers create batches as fast as now" in " ".join(text.split())
+    assert "without any change, the simulated time differs by" in " ".join(text.split())
 
 
 def test_the_text_says_why_there_is_no_plan(report):

@@ -1,4 +1,4 @@
-"""A recording that does not show where the work ran makes up no CPU."""
+"""A report does not claim a CPU run if the recording does not show where the work ran."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The stretches of a run: drawn, one letter for ten seconds."""
+"""The phases of a run, drawn with one letter for ten seconds."""
 
 import pytest
 
@@ -15,7 +15,7 @@ LETTERS = {"input": "i", "launch": "l", "compute": "c", "gpu_unused": "g", "memo
 
 
 def drawn(*stretches: Stretch, seed: int = 0) -> str:
-    """A letter for each ten seconds: the regime's first, in capitals where it is worth a warning or more."""
+    """One letter for ten seconds: the first of the regime, a capital for a warning or more."""
     telemetry = Telemetry()
     telemetry.add(simulate(stretches, seed))
     line = ""
@@ -35,10 +35,10 @@ def drawn(*stretches: Stretch, seed: int = 0) -> str:
         ([stretch("healthy"), stretch("hot")], "ccccccccccccCCCCCCCCCCCC"),
         ([stretch("memory"), stretch("launches", 60.0)], "mmmmmmmmmmmmLLLLLL"),
         ([stretch("on_cpu")], "GGGGGGGGGGGG"),
-        # Twelve seconds are no stretch: a validation, a slow file.
+        # Twelve seconds are not a phase: a validation, a slow file.
         ([stretch("healthy"), stretch("starved", 9.0), stretch("healthy")], "ccccccccccccccccccccccccc"),
     ],
-    ids=["healthy", "starved for a while", "hot", "two illnesses", "on the CPU", "a moment is no stretch"],
+    ids=["healthy", "starved for a while", "hot", "two illnesses", "on the CPU", "a moment is no phase"],
 )
 def test_when_it_became_slow_and_why(stretches, expected):
     found = drawn(*stretches)
@@ -50,7 +50,7 @@ def test_when_it_became_slow_and_why(stretches, expected):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_regime_at_the_threshold_does_not_flicker(seed):
-    """Waits of 10 % of the step, a little more or less from window to window."""
+    """Waits of about 10 % of the step, varying from window to window."""
     wavering = [stretch("starved", 20.0, severity=0.09 + 0.02 * (at % 2)) for at in range(12)]
     assert len(_runs(drawn(*wavering, seed=seed))) <= 2
 
@@ -63,7 +63,7 @@ def test_a_regime_at_the_threshold_does_not_flicker(seed):
         ("aaabccc", "aaaaccc"),
         ("aaab", "aaaa"),  # not sure yet
         ("aaabb", "aaabb"),
-        ("aaa.baa", "aaa.baa"),  # behind a gap everything begins anew
+        ("aaa.baa", "aaa.baa"),  # after a gap everything starts again
     ],
 )
 def test_a_change_is_one_once_two_windows_bear_it_out(windows, told):
@@ -72,7 +72,7 @@ def test_a_change_is_one_once_two_windows_bear_it_out(windows, told):
 
 
 def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str]]:
-    """A minute of steps of 50 ms on two cores, of which every tenth takes ten times as long in this phase."""
+    """A minute of steps of 50 ms on two cores; every tenth step takes ten times as long in this phase."""
     packet = Packet(schema=1)
     names = ("loader_wait", "forward", "backward", "optimizer")
     columns: dict[str, list[float]] = {name: [] for name in names}
@@ -99,13 +99,13 @@ def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str
 
 
 def test_a_cpu_that_is_shared_is_crowded_and_its_long_steps_are_no_interruptions():
-    """Beside other processes every step may lose its core, in the middle of the forward or the backward pass; that was
-    told as interruptions, as if the training saved something there."""
+    """Next to other processes a step may lose its core during the forward or the backward pass. This was reported as
+    interruptions, as if the training saved something there."""
     assert on_cpu("backward", pressure=0.6, threads=2.5) == [("compute", "critical")]
     assert on_cpu("forward", pressure=0.01, threads=0.5) == [("unexplained", "none")]
     assert on_cpu("somewhere else", pressure=0.01, threads=0.5) == [("interruption", "critical")]
 
 
 def _runs(line: str) -> str:
-    """The line with runs of one letter as one."""
+    """Replaces repeated letters of the line by one."""
     return "".join(letter for at, letter in enumerate(line) if at == 0 or line[at - 1] != letter)

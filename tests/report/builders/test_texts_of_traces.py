@@ -16,8 +16,8 @@ CONTEXT = Context("cuda", "NVIDIA H200", Window(6, "profiler_step", 0, 6, (1, 1,
 @pytest.mark.parametrize(
     ("model", "optimizer", "headline"),
     [
-        (0.25, 0.35, "The optimizer updates the parameters one by one, "),
-        (0.35, 0.25, "The GPU is at work: its memory bandwidth bounds 60 % of each step."),
+        (0.25, 0.35, "The optimizer updates the parameters one by one in several passes, "),
+        (0.35, 0.25, "The GPU is busy: memory bandwidth limits 60 % of each step."),
     ],
 )
 def test_the_costliest_cause_gives_the_headline(model, optimizer, headline):

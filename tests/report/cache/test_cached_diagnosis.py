@@ -1,18 +1,18 @@
-"""A recording is judged once, and again only when that could give another report."""
+"""A recording is diagnosed once, and again only if the report could be different."""
 
 import os
 
 import pytest
 
 from tb_bottleneck.report.cache import sidecar
-from tb_bottleneck.report.cache.cached_diagnosis import is_worth_keeping, remembered
+from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached, is_repeatable
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.schema.bottleneck_pb2 import Health, RegimeVerdict, Report
 
 
 class Judge:
-    """Counts how often it is asked, and answers with the report that it is given."""
+    """Counts its calls, and returns the given report."""
 
     def __init__(self, **facts):
         self.asked = 0
@@ -40,9 +40,9 @@ def store(cache_directory):
 
 def test_the_same_file_is_judged_once_and_the_report_bears_the_names_that_were_asked_for(trace, store, tmp_path):
     judge = Judge()
-    first = remembered(judge, store, trace, run="a")
+    first = diagnose_cached(judge, store, trace, run="a")
     (tmp_path / "other.json").symlink_to(trace)
-    again = remembered(judge, store, str(tmp_path / "other.json"), run="b")
+    again = diagnose_cached(judge, store, str(tmp_path / "other.json"), run="b")
     assert judge.asked == 1
     assert (first.run, first.source) == ("a", "t.pt.trace.json")
     assert (again.run, again.source) == ("b", "other.json")
@@ -51,21 +51,21 @@ def test_the_same_file_is_judged_once_and_the_report_bears_the_names_that_were_a
 def test_a_name_that_is_not_unicode_is_shown_all_the_same(trace, store, tmp_path):
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json")
     os.symlink(trace, odd)
-    remembered(Judge(), store, trace)
-    assert remembered(Judge(), store, odd).source == "\N{REPLACEMENT CHARACTER}.json"
+    diagnose_cached(Judge(), store, trace)
+    assert diagnose_cached(Judge(), store, odd).source == "\N{REPLACEMENT CHARACTER}.json"
 
 
 def test_without_a_store_nothing_is_kept(trace):
     judge = Judge()
     for _ in range(2):
-        remembered(judge, None, trace)
+        diagnose_cached(judge, None, trace)
     assert judge.asked == 2
 
 
 def test_a_report_beside_the_trace_spares_the_reading(trace, store):
     sidecar.write(trace, identity_of(trace), Report(schema=1, source="x", health=Health(status="ok")))
     judge = Judge()
-    assert remembered(judge, store, trace, run="r").run == "r"
+    assert diagnose_cached(judge, store, trace, run="r").run == "r"
     assert judge.asked == 0
 
 
@@ -81,7 +81,7 @@ def test_a_report_beside_the_trace_spares_the_reading(trace, store):
 def test_what_may_come_out_otherwise_is_judged_again(trace, store, facts):
     judge = Judge(**facts)
     for _ in range(2):
-        assert not is_worth_keeping(remembered(judge, store, trace))
+        assert not is_repeatable(diagnose_cached(judge, store, trace))
     assert judge.asked == 2
 
 
@@ -89,10 +89,10 @@ def test_a_file_that_changed_while_it_was_read_is_judged_again(trace, store):
     judge = Judge()
     judge.meanwhile = lambda: os.utime(trace, ns=(0, judge.asked))
     for _ in range(2):
-        remembered(judge, store, trace)
+        diagnose_cached(judge, store, trace)
     assert judge.asked == 2
 
 
 def test_a_path_that_leads_nowhere_is_for_the_analysis_to_tell(store):
     judge = Judge(health=Health(status="unreadable"))
-    assert remembered(judge, store, "/no/such/file").health.status == "unreadable"
+    assert diagnose_cached(judge, store, "/no/such/file").health.status == "unreadable"

@@ -1,4 +1,4 @@
-"""Reports kept on disk: found again for the same file and code only, bounded, and never anybody's trouble."""
+"""Reports on disk: reused only for the same file and code, limited in size, and without errors for the user."""
 
 import os
 import subprocess
@@ -54,7 +54,7 @@ def test_a_damaged_entry_is_removed(tmp_path, damage):
 
 
 def test_the_least_recently_used_one_goes_first(tmp_path):
-    store = Store(tmp_path, "1", bytes_kept=2000)
+    store = Store(tmp_path, "1", max_bytes=2000)
     traces = [Identity(f"/logs/{number}", 1, 1) for number in range(40)]
     for age, trace in enumerate(traces[:10]):
         store.put(trace, REPORT)
@@ -68,20 +68,20 @@ def test_the_least_recently_used_one_goes_first(tmp_path):
 
 
 def test_only_files_of_ours_are_ever_removed(tmp_path):
-    """Somebody names a directory that holds other things."""
+    """A user may name a directory with other files."""
     for name in ("thesis.tex", "0" * 32, "x.report", "f" * 32 + ".report.bak"):
         (tmp_path / name).write_bytes(b"x" * 5000)
     abandoned, young = (tmp_path / f"{'0' * 32}.report.{name}.tmp" for name in ("old", "young"))
     young.write_bytes(b"")
     abandoned.write_bytes(b"")
     os.utime(abandoned, (0, 0))
-    Store(tmp_path, "1", bytes_kept=10).put(TRACE, REPORT)
+    Store(tmp_path, "1", max_bytes=10).put(TRACE, REPORT)
     assert entries(tmp_path) == sorted(["thesis.tex", "0" * 32, "x.report", "f" * 32 + ".report.bak", young.name])
 
 
 def test_a_report_that_is_too_large_is_not_kept(tmp_path):
     store = Store(tmp_path, "1")
-    store.put(TRACE, Report(source="x" * report_store.LARGEST))
+    store.put(TRACE, Report(source="x" * report_store.MAX_REPORT_BYTES))
     assert entries(tmp_path) == []
 
 
@@ -135,7 +135,7 @@ from pathlib import Path
 from tb_bottleneck.report.cache.file_identity import Identity
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.schema.bottleneck_pb2 import Report
-store = Store(Path(sys.argv[1]), "1", bytes_kept=20_000)
+store = Store(Path(sys.argv[1]), "1", max_bytes=20_000)
 for turn in range(300):
     trace = Identity(f"/logs/{turn % 40}", 1, 1)
     found = store.get(trace)
@@ -145,7 +145,7 @@ for turn in range(300):
 
 
 def test_several_processes_share_one_directory(tmp_path):
-    """Each replaces, reads and removes the others' entries; nobody ever sees half a report or fails."""
+    """Each process replaces, reads and removes the entries of the others; none reads half a report or fails."""
     processes = [subprocess.Popen([sys.executable, "-c", MANY, str(tmp_path)]) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     assert not [name for name in entries(tmp_path) if name.endswith(".tmp")]

@@ -1,4 +1,4 @@
-"""A report beside its trace comes from strangers: what is not exactly ours is not used."""
+"""A report next to its trace is untrusted: it is used only if tb_bottleneck could have written it."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def taken(trace):
 
 
 def change(trace, edit):
-    """Writes the sidecar anew after `edit` had a go at its content."""
+    """Applies `edit` to the content of the sidecar."""
     path = sidecar.beside(trace)
     content = json.loads(path.read_text())
     edit(content)
@@ -162,7 +162,7 @@ values = st.one_of(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_is_taken_can_be_shown(trace, data):
-    """One value anywhere in a good sidecar is replaced: it is refused, or can be told in every form."""
+    """One value anywhere in a valid sidecar is replaced: it is refused, or can be rendered in every form."""
     written(trace)
 
     def edit(content):

@@ -1,4 +1,4 @@
-"""Figures have no more digits than they are good for."""
+"""Numbers have no more digits than their accuracy supports."""
 
 import pytest
 

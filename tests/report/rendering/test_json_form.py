@@ -1,4 +1,4 @@
-"""JSON has no NaN: what is none is refused before it becomes a string."""
+"""JSON has no NaN: such values are refused before they become strings."""
 
 import pytest
 

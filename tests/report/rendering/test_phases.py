@@ -1,6 +1,6 @@
-"""The stretches as lines for a terminal."""
+"""The phases as lines for a terminal."""
 
-from tb_bottleneck.report.rendering.phases import MOST_LINES, lines_of
+from tb_bottleneck.report.rendering.phases import MAX_LINES, lines_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 S = 1_000_000_000
@@ -25,5 +25,5 @@ def test_one_line_tells_when_what_and_how_much():
 
 def test_one_stretch_is_no_news_and_many_are_cut_short():
     assert list(lines_of(run_of((60, "Compute", 0.9, "none")))) == []
-    many = run_of(*[(60, "Compute", 0.9, "none")] * (MOST_LINES + 5))
+    many = run_of(*[(60, "Compute", 0.9, "none")] * (MAX_LINES + 5))
     assert list(lines_of(many))[-1] == "  and 5 more"

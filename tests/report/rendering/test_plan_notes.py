@@ -1,4 +1,4 @@
-"""A gain alone does not tell how cures go together: the report says so where it matters."""
+"""A single gain does not show how fixes interact: the report adds a note."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_faster_kernels_gain_little_while_the_host_is_late_and_much_behind_its_c
     report = report_of([("small_kernels", 1.24), ("fp32_matmul", 2.24)], fp32_matmul=1.02, small_kernels=1.24)
     first, second = notes(report)
     assert first == (
-        'By itself this gains little: other things hold the device up. After "cure small_kernels" it gains 1.81x.'
+        'Alone this gains little, because other causes delay the device. After "cure small_kernels" it gains 1.81x.'
     )
     assert second == ""
 
@@ -35,7 +35,7 @@ def test_a_cure_that_saves_the_same_time_in_a_shorter_step_is_no_news():
 def test_a_cure_whose_time_another_one_frees_too_says_so():
     report = report_of([("small_kernels", 2.0)], loader_in_main_process=1.33, optimizer_for_loop=1.01, no_graph=1.99)
     assert notes(report) == [
-        '"cure small_kernels" frees this time too: once that is done, this gains nothing more.',
+        '"cure small_kernels" saves this time as well: after that, this fix gains nothing more.',
         "",  # it would gain nothing anyway
         "",  # it has the plan's own cure
     ]

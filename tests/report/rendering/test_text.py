@@ -1,4 +1,4 @@
-"""The text is what a person reads in a terminal: the answer first, then why, then what to do."""
+"""The text in a terminal: first the verdict, then the reason, then the fix."""
 
 import json
 
@@ -27,7 +27,7 @@ def test_the_answer_comes_first_and_the_cure_is_code(tmp_path):
     assert lines[0] == "run.pt.trace.json"
     assert lines[2] == "The GPU waits for the next batch during 40 % of each step."
     assert "       DataLoader(dataset, batch_size=..., num_workers=1" in text
-    assert "at stake: 40 % of the time; 1.64x the speed (" in text
+    assert "cost: 40 % of the time; 1.64x as fast (" in text
     assert "What to change first" in text
     assert "  Waiting for data    40 %    4.00 ms  ████████████" in text
 
@@ -42,7 +42,7 @@ def test_a_recording_that_was_not_cut_is_not_told_per_step(tmp_path):
     )
     assert "Kernels in all: 8" in text
     assert "per step" not in text.partition("1. ")[2].partition("To confirm")[0]
-    assert "      mend: for batch in loader:\n                train_step(batch)\n" in text
+    assert "      fix: for batch in loader:\n               train_step(batch)\n" in text
 
 
 def test_an_answer_from_kernel_names_alone_says_what_would_tell_more(tmp_path):
@@ -55,19 +55,19 @@ def test_an_answer_from_kernel_names_alone_says_what_would_tell_more(tmp_path):
         deviceProperties=[],
     )
     said = " ".join(text.split())
-    assert "confidence. Told from kernel names; record_shapes=True would tell it" in said
-    assert "Device: an NVIDIA device whose name was not recorded" in text
+    assert "confidence. This is known from kernel names only; with record_shapes=True" in said
+    assert "Device: an NVIDIA device (name not recorded)" in text
 
 
 def test_what_cannot_be_told_says_why_and_what_mends_it(tmp_path):
     text = text_of(tmp_path, "step aaaa\nop ####")
-    assert "Cannot tell, because the recording does not allow a verdict." in text
+    assert "There is no verdict, because the recording is not sufficient." in text
     assert "[insufficient_data]" in text
-    assert "mend:" in text
+    assert "fix:" in text
 
 
 def test_where_much_is_unexplained_the_headline_does_not_say_that_nothing_else_matters(tmp_path):
-    """Kernels that were launched in time begin late, and nothing tells why: the device's own share is small."""
+    """Kernels that were launched in time begin late for an unknown reason: the share of the device is small."""
     text = text_of(
         tmp_path,
         """

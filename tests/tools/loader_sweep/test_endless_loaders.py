@@ -1,4 +1,4 @@
-"""Loaders for a sweep: endless, over one stream, with all that the user's own loader has."""
+"""Loaders for a sweep are endless, share one stream, and keep the configuration of the user's own loader."""
 
 from itertools import islice
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A sweep finds what a dataset needs: workers where it waits, cores where it computes; a failure is told."""
+"""A sweep finds the best setting for datasets that wait and that compute, and reports failures."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def measured(workers: int, rate: float, noise: float = 0.01, pinned: bool = Fals
 
 
 class Drawn:
-    """A feed whose batches come when a drawing says so, on a clock that it moves.
+    """Loaders with batches at drawn times, and a clock that they advance.
 
     One letter is a tenth of a second, `#` a batch of one sample.
     """
@@ -67,7 +67,7 @@ def test_the_warm_up_is_not_measured() -> None:
 
 
 def test_workers_that_take_long_to_start_still_get_their_warm_up() -> None:
-    """A worker that is started anew takes seconds; its queue, filled meanwhile, was once measured as its rate."""
+    """Starting a worker takes seconds. Batches queued meanwhile must not count as its rate."""
     found = Drawn("." * 50 + "####" + "...##" * 12).under(TWO)
     assert isinstance(found, SweepResult)
     assert found.samples_per_s == pytest.approx(4)
@@ -86,7 +86,7 @@ def test_workers_that_deliver_together_are_measured_in_whole_rounds() -> None:
 def test_a_dataset_that_ends_too_soon_is_no_figure() -> None:
     assert isinstance(Drawn("#").under(ONE), SweepFailure)
     assert isinstance(Drawn("##").under(ONE), SweepFailure)
-    assert Drawn("").under(ONE) == SweepFailure(ONE, "the dataset gave no batch")
+    assert Drawn("").under(ONE) == SweepFailure(ONE, "the dataset yields no batch")
 
 
 def test_settings_up_to_the_cores_and_the_cores_themselves() -> None:
@@ -167,14 +167,14 @@ def rates(given: object, tried: list[LoaderSetting], seconds: float) -> list[flo
 
 @pytest.mark.slow
 def test_four_workers_that_wait_give_more_samples_than_one_can_however_few_the_cores() -> None:
-    """Four times as many where nothing else runs; where much does, a good deal more at least."""
+    """Four times the rate on an idle machine, and a clear gain on a busy one."""
     (four,) = rates({"dataset": Waits(), "batch_size": 4}, [LoaderSetting(4, False, 2)], 0.8)
     assert 1.5 / SAMPLE_S < four < 5 / SAMPLE_S
 
 
 @pytest.mark.slow
 def test_workers_that_compute_are_no_faster_than_their_cores() -> None:
-    """Processor time is what a sample takes, so a core gives so many of them a second at the most."""
+    """A sample takes CPU time, which limits the rate per core."""
     _, eight = rates({"dataset": Computes(), "batch_size": 2}, [ONE, LoaderSetting(8, False, 2)], 0.8)
     assert eight <= 1.15 * max(1, usable_cores()) / SAMPLE_S
 
@@ -202,7 +202,7 @@ def test_what_cannot_be_sent_to_a_worker_is_said_and_works_without_one() -> None
 
 def test_an_empty_dataset_does_not_go_on_for_ever() -> None:
     assert Sweep(SweepLoaders({"dataset": Empty()}, torch), 0.1).measure(ALONE) == SweepFailure(
-        ALONE, "the dataset gave no batch"
+        ALONE, "the dataset yields no batch"
     )
 
 

@@ -1,4 +1,4 @@
-"""The user's function is found by name; what is wrong with the name, or with the user's code, is said in one line."""
+"""The user's function is found by name. Errors in the name or in the user's code are reported in one line."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from tb_bottleneck.tools.loader_sweep.user_factory import call_factory, one_line
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory; whatever is imported from it is forgotten afterwards."""
+    """A temporary current directory; modules imported from it are removed afterwards."""
     before = set(sys.modules)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -55,7 +55,7 @@ def test_a_file_that_is_not_there(here: Path) -> None:
 
 
 def test_a_module_that_is_not_there(here: Path) -> None:
-    with pytest.raises(NotFound, match="no module named 'nowhere'; looked in"):
+    with pytest.raises(NotFound, match="no module named 'nowhere' in"):
         call_factory("nowhere.data:make")
 
 
@@ -67,7 +67,7 @@ def test_a_module_that_lacks_one_of_its_own_is_not_taken_for_absent(here: Path) 
 
 def test_a_file_named_as_a_module_that_is_loaded(here: Path) -> None:
     write(here / "json.py", "def make(): ...\n")
-    with pytest.raises(NotFound, match="give the file another"):
+    with pytest.raises(NotFound, match="rename the file"):
         call_factory("json.py:make")
 
 

@@ -1,42 +1,40 @@
-// The recordings that the chosen one can be compared with.
-import { groups, keyOf, type Group, type Key } from "../../app/state";
+// The recordings that can be compared with the chosen one.
 import type { RunEntry } from "../../shared/report";
+import { groups, isTrace, type Group } from "../../shared/run/groups";
+import { keyOf, type Key } from "../../shared/run/keys";
 
-/** More are not listed at once; the filter finds the others. */
-export const LISTED = 40;
+/** The number of candidates that are listed. The filter finds the others. */
+export const MAX_CANDIDATES = 40;
 
 export interface Candidates {
   readonly shown: readonly Group[];
-  readonly left: number; // that match the filter and are not shown
-  readonly all: number; // whatever the filter says
+  readonly hidden: number; // match the filter and are not shown
+  readonly total: number; // without the filter
 }
 
-/** Traces other than the chosen one that contain every word of the filter: those of its own run and of its siblings first. */
+/** The other traces that contain every word of the filter, those of the same and of neighbouring runs first. */
 export function candidates(runs: readonly RunEntry[], chosen: RunEntry, filter: string): Candidates {
-  const others = runs.filter((entry) => comparable(entry) && keyOf(entry) !== keyOf(chosen));
+  const others = runs.filter((entry) => isTrace(entry) && keyOf(entry) !== keyOf(chosen));
   const nearest = [...others].sort((one, other) => distance(one, chosen) - distance(other, chosen)); // stable
-  const found = groups(nearest, filter);
-  const count = found.reduce((sum, { entries }) => sum + entries.length, 0);
+  const matches = groups(nearest, filter);
+  const count = matches.reduce((sum, { entries }) => sum + entries.length, 0);
   const shown: Group[] = [];
-  let room = LISTED;
-  for (const { run, entries } of found) {
+  let room = MAX_CANDIDATES;
+  for (const { run, entries } of matches) {
     if (room > 0) shown.push({ run, entries: entries.slice(0, room) });
     room -= entries.length;
   }
-  return { shown, left: Math.max(0, count - LISTED), all: others.length };
+  return { shown, hidden: Math.max(0, count - MAX_CANDIDATES), total: others.length };
 }
 
-/** What a comparison reads is traces. */
-export const comparable = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry";
-
-/** How many folders of the chosen run's path are not on the other's. */
+/** The number of folders of the chosen run's path that the other path does not share. */
 function distance({ run }: RunEntry, chosen: RunEntry): number {
-  const [mine, theirs] = [chosen.run.split("/"), run.split("/")];
-  const shared = mine.findIndex((folder, depth) => folder !== theirs[depth]);
-  return shared < 0 ? 0 : mine.length - shared;
+  const [path, otherPath] = [chosen.run.split("/"), run.split("/")];
+  const shared = path.findIndex((folder, depth) => folder !== otherPath[depth]);
+  return shared < 0 ? 0 : path.length - shared;
 }
 
-/** The recording that is named, where the list has it and it can be compared with the chosen one. */
-export function counterpart(runs: readonly RunEntry[], against: Key | undefined, chosen: RunEntry): RunEntry | undefined {
-  return runs.find((entry) => keyOf(entry) === against && comparable(entry) && keyOf(entry) !== keyOf(chosen));
+/** The recording with this key, if it is in the list and can be compared with the chosen one. */
+export function baselineOf(runs: readonly RunEntry[], key: Key | undefined, chosen: RunEntry): RunEntry | undefined {
+  return runs.find((entry) => keyOf(entry) === key && isTrace(entry) && keyOf(entry) !== keyOf(chosen));
 }

@@ -1,46 +1,46 @@
-// Causes that one side has and the other has not; each leads to its card in that side's diagnosis.
+// Causes found in only one of the two runs. Each links to its card in the diagnosis of that run.
 import { colourOf } from "../../shared/colours";
-import { causeTitle, findingOf } from "./summary";
-import { share } from "../../shared/text/format";
 import type { CausesChanged, Report } from "../../shared/report";
+import { causeTitle, findingOf } from "../../shared/text/causes";
+import { share } from "../../shared/text/format";
 
 interface Props {
   readonly changed: CausesChanged | undefined;
-  readonly before: Report | undefined;
-  readonly after: Report;
-  readonly show: (side: "a" | "b", cause: string) => void;
+  readonly reportA: Report | undefined;
+  readonly reportB: Report;
+  readonly show: (run: "a" | "b", cause: string) => void;
 }
 
-export function Causes({ changed, before, after, show }: Props) {
+export function Causes({ changed, reportA, reportB, show }: Props) {
   const [lost, gained] = [changed?.lost ?? [], changed?.gained ?? []];
   return (
     <section class="changed-causes">
-      <h2>Causes that came and went</h2>
+      <h2>Changed causes</h2>
       {lost.length + gained.length === 0 ? (
-        <p class="muted">No cause was found on one side only.</p>
+        <p class="muted">Both runs have the same causes.</p>
       ) : (
         <div class="pair">
-          <Some name="In A, gone in B" nothing="None of A’s causes is gone in B." causes={lost} report={before} show={(cause) => show("a", cause)} />
-          <Some name="New in B" nothing="B has no cause that A has not." causes={gained} report={after} show={(cause) => show("b", cause)} />
+          <CauseList name="Only in A" empty="All causes of A are also in B." causes={lost} report={reportA} show={(cause) => show("a", cause)} />
+          <CauseList name="Only in B" empty="All causes of B are also in A." causes={gained} report={reportB} show={(cause) => show("b", cause)} />
         </div>
       )}
     </section>
   );
 }
 
-interface SomeProps {
+interface CauseListProps {
   readonly name: string;
-  readonly nothing: string;
+  readonly empty: string;
   readonly causes: readonly string[];
   readonly report: Report | undefined;
   readonly show: (cause: string) => void;
 }
 
-function Some({ name, nothing, causes, report, show }: SomeProps) {
+function CauseList({ name, empty, causes, report, show }: CauseListProps) {
   return (
     <div>
       <h3>{name}</h3>
-      {causes.length === 0 && <p class="muted">{nothing}</p>}
+      {causes.length === 0 && <p class="muted">{empty}</p>}
       <ul>
         {causes.map((cause) => {
           const finding = findingOf(report, cause);
@@ -49,12 +49,12 @@ function Some({ name, nothing, causes, report, show }: SomeProps) {
               {finding ? (
                 <button type="button" class="link" onClick={() => show(cause)}>
                   {causeTitle(cause, report)}
-                  <span class="spoken">: show it in that diagnosis</span>
+                  <span class="visually-hidden">: show it in the diagnosis</span>
                 </button>
               ) : (
                 causeTitle(cause)
               )}
-              {finding && <small>costs {share(finding.cost_share)} of the time judged there</small>}
+              {finding && <small>costs {share(finding.cost_share)} of the judged time</small>}
             </li>
           );
         })}

@@ -1,28 +1,31 @@
-// The chosen recording, B, against another one, A: which one, what is said of the two, and what shows it. Or in a row with several.
+// The comparison of the chosen recording B with another one, A, or of a series of recordings.
 import { useMemo, useState } from "preact/hooks";
-import { settled } from "../../shared/server/polling";
-import { counterpart } from "./candidates";
-import { seekCause } from "../../shared/page/scroll_to_cause";
-import { runName, sourceName } from "../../shared/text/names";
-import type { Comparison, Report, RunEntry } from "../../shared/report";
-import { membersOf } from "../series/members";
-import { FEWEST } from "../series/series_keys";
-import type { Session } from "../../app/session";
+import { scrollToCause } from "../../shared/page/scroll_to_cause";
 import { addStyle } from "../../shared/page/style_sheet";
-import { keyOf, type Key } from "../../app/state";
+import type { Comparison, Report, RunEntry } from "../../shared/report";
+import { keyOf, type Key } from "../../shared/run/keys";
+import type { Session } from "../../shared/run/session";
+import { poll } from "../../shared/server/polling";
 import charts from "../../shared/style/charts.css";
-import closer from "../../shared/style/view.css";
-import sheet from "./compare.css";
-import { Awaited } from "../../shared/widgets/request";
+import comparisonStyle from "../../shared/style/comparison.css";
+import viewStyle from "../../shared/style/view.css";
+import { runName, sourceName } from "../../shared/text/names";
+import { Notes } from "../../shared/widgets/notes";
+import { Request } from "../../shared/widgets/request";
+import { WaterfallTable } from "../../shared/widgets/waterfall_table";
+import { membersOf } from "../series/members";
+import { Series } from "../series/series";
+import { MIN_RUNS } from "../series/series_keys";
+import { baselineOf } from "./candidates";
 import { Causes } from "./causes";
 import { Chooser } from "./chooser";
-import { Context, Notes, Outcome, Refused, Sides, type BothProps } from "./outcome";
-import { Promised } from "./expected";
-import { WaterfallTable } from "../../shared/widgets/waterfall_table";
-import { Series } from "../series/series";
+import sheet from "./compare.css";
+import { ExpectedTime } from "./expected";
+import { ComparedRuns, Environment, NotComparable, Outcome, type PairProps } from "./outcome";
 
 addStyle(charts);
-addStyle(closer);
+addStyle(viewStyle);
+addStyle(comparisonStyle);
 addStyle(sheet);
 
 interface Props {
@@ -30,36 +33,36 @@ interface Props {
   readonly entry: RunEntry; // B
   readonly report: Report; // of B
   readonly runs: readonly RunEntry[];
-  readonly against: Key | undefined; // A
-  readonly row: readonly Key[] | undefined; // instead of the two
+  readonly baseline: Key | undefined; // A
+  readonly series: readonly Key[] | undefined; // instead of A and B
 }
 
-interface Told {
-  readonly told: Comparison;
-  readonly before: Report | undefined; // A's report, for what it calls its causes
+interface Pair {
+  readonly comparison: Comparison;
+  readonly reportA: Report | undefined; // for the titles of its causes
 }
 
-export function CompareView({ session, entry, report, runs, against, row }: Props) {
-  const [taken, setTaken] = useState<readonly Key[]>([]); // what the chooser begins with
-  const other = counterpart(runs, against, entry);
-  // The list is another one at each round: what is asked again rests on what of A can change.
-  const members = membersOf(runs, row, entry);
-  const changing = members ? members.entries.map(({ state, step_ns }) => `${state} ${step_ns}`).join() : `${other?.state} ${other?.step_ns}`;
-  const since = useMemo(() => ({}), [report, changing]);
+export function CompareView({ session, entry, report, runs, baseline, series }: Props) {
+  const [selection, setSelection] = useState<readonly Key[]>([]); // the initial selection of the chooser
+  const other = baselineOf(runs, baseline, entry);
+  // The list is a new object in each round. The comparison is requested again only if its recordings have changed.
+  const members = membersOf(runs, series, entry);
+  const versions = members ? members.entries.map(({ state, step_ns }) => `${state} ${step_ns}`).join() : `${other?.state} ${other?.step_ns}`;
+  const version = useMemo(() => ({}), [report, versions]);
   const chooseAgain = (keys: readonly Key[]) => {
-    setTaken(keys);
+    setSelection(keys);
     session.compare(undefined);
   };
-  if (members && members.entries.length >= FEWEST) {
-    return <Series session={session} members={members} chosen={entry} since={since} chooseOthers={() => chooseAgain(members.entries.map(keyOf))} />;
+  if (members && members.entries.length >= MIN_RUNS) {
+    return <Series session={session} members={members} chosen={entry} version={version} chooseOthers={() => chooseAgain(members.entries.map(keyOf))} />;
   }
   if (!other) {
-    const missing = members?.missing[0] ?? (against === keyOf(entry) ? undefined : against);
-    return <Chooser key={taken.join()} runs={runs} chosen={entry} missing={missing} taken={taken} session={session} />;
+    const missing = members?.missing[0] ?? (baseline === keyOf(entry) ? undefined : baseline);
+    return <Chooser key={selection.join()} runs={runs} chosen={entry} missing={missing} initialSelection={selection} session={session} />;
   }
   return (
     <div class="comparison">
-      <div class="doings">
+      <div class="actions">
         <button type="button" onClick={() => session.choose(keyOf(other))}>
           Swap A and B
         </button>
@@ -70,52 +73,52 @@ export function CompareView({ session, entry, report, runs, against, row }: Prop
           Add a third
         </button>
       </div>
-      <Awaited
-        about={`${other.id} ${entry.id} compare`}
-        since={since}
-        waiting={`Comparing with ${runName(other.run)} › ${sourceName(other.source)}: both recordings are read…`}
-        ask={(signal, tell) => asked(session, other.id, entry.id, signal, tell)}
+      <Request
+        subject={`${other.id} ${entry.id} compare`}
+        version={version}
+        waiting={`Reading both recordings to compare with ${runName(other.run)} › ${sourceName(other.source)}…`}
+        send={(signal, onProgress) => requestPair(session, other.id, entry.id, signal, onProgress)}
       >
-        {({ told, before }) => <Both session={session} a={other} b={entry} told={told} before={before} after={report} />}
-      </Awaited>
+        {({ comparison, reportA }) => <PairPage session={session} a={other} b={entry} comparison={comparison} reportA={reportA} reportB={report} />}
+      </Request>
     </div>
   );
 }
 
-async function asked(session: Session, a: string, b: string, signal: AbortSignal, tell: (progress: number) => void) {
-  const answer = await settled(() => session.client.compare(a, b, signal), signal, tell);
-  if (answer.kind !== "ok") return answer;
-  const told = answer.value.comparison;
-  if (!told) return { kind: "failed", message: "The server’s answer holds no comparison. Reload the page: it may be older than the server." } as const;
-  const report = await session.client.report(a, signal); // without it causes go by their names
-  const value: Told = { told, before: report.kind === "ok" ? report.value.report : undefined };
+async function requestPair({ client }: Session, a: string, b: string, signal: AbortSignal, onProgress: (progress: number) => void) {
+  const result = await poll(() => client.compare(a, b, signal), signal, onProgress);
+  if (result.kind !== "ok") return result;
+  const { comparison } = result.value;
+  if (!comparison) return { kind: "failed", message: "The server’s response contains no comparison. Reload the page: it may be older than the server." } as const;
+  const report = await client.report(a, signal); // without it causes are shown by their identifiers
+  const value: Pair = { comparison, reportA: report.kind === "ok" ? report.value.report : undefined };
   return { kind: "ok", value } as const;
 }
 
-function Both({ session, ...both }: Omit<BothProps, "show"> & { readonly session: Session }) {
-  const { told, a, before, after } = both;
-  const show = (side: "a" | "b", cause: string | undefined) => {
-    if (side === "a") session.choose(keyOf(a));
+function PairPage({ session, ...pair }: Omit<PairProps, "show"> & { readonly session: Session }) {
+  const { comparison, a, reportA, reportB } = pair;
+  const show = (run: "a" | "b", cause: string | undefined) => {
+    if (run === "a") session.choose(keyOf(a));
     session.open("diagnosis");
-    if (cause !== undefined) seekCause(cause);
+    if (cause !== undefined) scrollToCause(cause);
   };
-  if (!told.comparable) {
+  if (!comparison.comparable) {
     return (
       <>
-        <Sides {...both} show={show} />
-        <Refused {...both} show={show} />
+        <ComparedRuns {...pair} show={show} />
+        <NotComparable {...pair} show={show} />
       </>
     );
   }
   return (
     <>
-      <Sides {...both} show={show} />
-      <Outcome {...both} show={show} />
-      <WaterfallTable told={told} />
-      {told.expected && <Promised told={told} expected={told.expected} before={before} after={after} />}
-      <Causes changed={told.causes} before={before} after={after} show={show} />
-      <Context rows={told.context} />
-      <Notes told={told} />
+      <ComparedRuns {...pair} show={show} />
+      <Outcome {...pair} show={show} />
+      <WaterfallTable times={comparison} />
+      {comparison.expected && <ExpectedTime comparison={comparison} expected={comparison.expected} reportA={reportA} reportB={reportB} />}
+      <Causes changed={comparison.causes} reportA={reportA} reportB={reportB} show={show} />
+      <Environment rows={comparison.context} />
+      <Notes lines={comparison.notes} title="Notes" />
     </>
   );
 }

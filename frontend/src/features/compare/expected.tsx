@@ -1,41 +1,42 @@
-// Another device: what it promises for A's work, what was measured, and what lies between.
+// Runs on different devices: the expected time of A's work on B's device, the measured time, and the shortfall.
 import { colourOf, isLost } from "../../shared/colours";
-import { promisedRows } from "./expected_rows";
-import { causeTitle, promiseBasis } from "./summary";
+import type { Comparison, Expected, Report, Shortfall as ShortfallPart } from "../../shared/report";
+import { causeTitle } from "../../shared/text/causes";
 import { duration, factor, share, signedShare } from "../../shared/text/format";
-import type { Comparison, Expected, Shortfall, Report } from "../../shared/report";
-import { Stack } from "../../shared/widgets/waterfall_table";
 import { Fact } from "../../shared/widgets/fact";
 import { Swatch } from "../../shared/widgets/swatch";
+import { StackedBar } from "../../shared/widgets/waterfall_table";
+import { expectedRows } from "./expected_rows";
+import { predictionBasis } from "./summary";
 
 interface Props {
-  readonly told: Comparison;
+  readonly comparison: Comparison;
   readonly expected: Expected;
-  readonly before: Report | undefined;
-  readonly after: Report;
+  readonly reportA: Report | undefined;
+  readonly reportB: Report;
 }
 
-export function Promised({ told, expected, before, after }: Props) {
-  const rows = promisedRows(told, expected);
+export function ExpectedTime({ comparison, expected, reportA, reportB }: Props) {
+  const rows = expectedRows(comparison, expected);
   return (
-    <section class="promised">
-      <h2>What B’s device promises for the work of A</h2>
+    <section class="expected">
+      <h2>Expected on B’s device</h2>
       <dl class="facts">
-        <Fact name="The kernels alone" value={factor(expected.kernels_speedup)} note="on B’s device" />
-        <Fact name={`The whole ${told.per}, expected`} value={factor(expected.speedup)} note={`between ${factor(expected.low)} and ${factor(expected.high)}`} />
-        <Fact name={`The whole ${told.per}, measured`} value={factor(told.speedup)} note={told.noise > 0 ? `± ${share(told.noise)}` : ""} />
+        <Fact name="Kernels only" value={factor(expected.kernels_speedup)} note="on B’s device" />
+        <Fact name={`Whole ${comparison.per}, expected`} value={factor(expected.speedup)} note={`between ${factor(expected.low)} and ${factor(expected.high)}`} />
+        <Fact name={`Whole ${comparison.per}, measured`} value={factor(comparison.speedup)} note={comparison.noise > 0 ? `± ${share(comparison.noise)}` : ""} />
       </dl>
-      <Three told={told} expected={expected} />
-      <table class="by-regime" aria-label="Promised and measured, by regime">
+      <ThreeTimes comparison={comparison} expected={expected} />
+      <table class="by-regime" aria-label="Expected and measured, by regime">
         <thead>
           <tr>
             <th scope="col">Regime</th>
             <th scope="col" class="figure">In A</th>
-            <th scope="col" class="figure">Promised</th>
-            <th scope="col" class="figure">Got</th>
+            <th scope="col" class="figure">Expected speedup</th>
+            <th scope="col" class="figure">Measured speedup</th>
             <th scope="col" class="figure">Expected</th>
             <th scope="col" class="figure">Measured</th>
-            <th scope="col">Why so much</th>
+            <th scope="col">Reason</th>
           </tr>
         </thead>
         <tbody>
@@ -46,8 +47,8 @@ export function Promised({ told, expected, before, after }: Props) {
                 {row.title || row.regime}
               </th>
               <td class="figure" data-name="in A">{duration(row.a_ns)}</td>
-              <td class="figure" data-name="promised">{row.a_ns > 0 ? factor(ratio) : ""}</td>
-              <td class="figure" data-name="got">{measured > 0 ? factor(measured) : ""}</td>
+              <td class="figure" data-name="expected speedup">{row.a_ns > 0 ? factor(ratio) : ""}</td>
+              <td class="figure" data-name="measured speedup">{measured > 0 ? factor(measured) : ""}</td>
               <td class="figure" data-name="expected">{duration(expected_ns)}</td>
               <td class="figure" data-name="measured">{duration(row.b_ns)}</td>
               <td class="against">{because}</td>
@@ -55,10 +56,10 @@ export function Promised({ told, expected, before, after }: Props) {
           ))}
         </tbody>
       </table>
-      <Between remainder={expected.shortfall} before={before} after={after} />
-      <details class="assumed">
-        <summary>How that was foretold</summary>
-        <p>By {promiseBasis(expected.basis)}.</p>
+      <Shortfall parts={expected.shortfall} reportA={reportA} reportB={reportB} />
+      <details class="assumptions">
+        <summary>How it was predicted</summary>
+        <p>Predicted from {predictionBasis(expected.basis)}.</p>
         <ul>
           {expected.assumptions.map((assumption, index) => (
             <li key={index}>{assumption}</li>
@@ -69,25 +70,25 @@ export function Promised({ told, expected, before, after }: Props) {
   );
 }
 
-/** A, B as expected and B as measured, to one scale. */
-function Three({ told, expected }: { told: Comparison; expected: Expected }) {
-  const longest = Math.max(told.a_ns, told.b_ns, expected.b_ns) || 1;
-  const titles = new Map(told.by_regime.map(({ regime, title }) => [regime, title || regime]));
-  const measured = (of: "a_ns" | "b_ns") => told.by_regime.map((row) => ({ regime: row.regime, title: row.title, ns: row[of] }));
-  const foretold = expected.by_regime.map(({ regime, expected_ns }) => ({ regime, title: titles.get(regime) ?? regime, ns: expected_ns }));
+/** The times of A, of B as expected and of B as measured, to the same scale. */
+function ThreeTimes({ comparison, expected }: { comparison: Comparison; expected: Expected }) {
+  const longest = Math.max(comparison.a_ns, comparison.b_ns, expected.b_ns) || 1;
+  const titles = new Map(comparison.by_regime.map(({ regime, title }) => [regime, title || regime]));
+  const measured = (of: "a_ns" | "b_ns") => comparison.by_regime.map((row) => ({ regime: row.regime, title: row.title, ns: row[of] }));
+  const predicted = expected.by_regime.map(({ regime, expected_ns }) => ({ regime, title: titles.get(regime) ?? regime, ns: expected_ns }));
   const lines = [
-    { name: "A, measured", ns: told.a_ns, parts: measured("a_ns") },
-    { name: "B, expected", ns: expected.b_ns, parts: foretold },
-    { name: "B, measured", ns: told.b_ns, parts: measured("b_ns") },
+    { name: "A, measured", ns: comparison.a_ns, parts: measured("a_ns") },
+    { name: "B, expected", ns: expected.b_ns, parts: predicted },
+    { name: "B, measured", ns: comparison.b_ns, parts: measured("b_ns") },
   ];
   return (
-    <dl class="three">
+    <dl class="three-times">
       {lines.map(({ name, ns, parts }) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
             <span class="drawn" aria-hidden="true">
-              <Stack parts={parts} longest={longest} />
+              <StackedBar parts={parts} longest={longest} />
             </span>
             <span class="figure">{duration(ns)}</span>
           </dd>
@@ -97,15 +98,15 @@ function Three({ told, expected }: { told: Comparison; expected: Expected }) {
   );
 }
 
-/** The parts of what was measured beyond the promise, or short of it. */
-function Between({ remainder, before, after }: { remainder: readonly Shortfall[]; before: Report | undefined; after: Report }) {
-  if (remainder.length === 0) return null;
-  const largest = Math.max(...remainder.map((part) => Math.abs(part.share))) || 1;
+/** What explains the difference between the expected and the measured time of B. */
+function Shortfall({ parts, reportA, reportB }: { parts: readonly ShortfallPart[]; reportA: Report | undefined; reportB: Report }) {
+  if (parts.length === 0) return null;
+  const largest = Math.max(...parts.map((part) => Math.abs(part.share))) || 1;
   return (
     <>
-      <h3>What lies between the promise and what was measured</h3>
-      <ul class="between">
-        {remainder.map(({ cause, share: part, because, regime }, index) => (
+      <h3>Shortfall: expected against measured</h3>
+      <ul class="shortfall">
+        {parts.map(({ cause, share: part, because, regime }, index) => (
           <li key={index}>
             <span class="figure">{signedShare(part)}</span>
             <span class="drawn" aria-hidden="true">
@@ -115,12 +116,12 @@ function Between({ remainder, before, after }: { remainder: readonly Shortfall[]
               />
             </span>
             <span>
-              <b>{causeTitle(cause, after, before)}</b> <span class="muted">{because}</span>
+              <b>{causeTitle(cause, reportB, reportA)}</b> <span class="muted">{because}</span>
             </span>
           </li>
         ))}
       </ul>
-      <p class="muted footnote">Of B’s time. A plus is time that the promise does not hold, a minus is time that B spares beyond it.</p>
+      <p class="muted footnote">Share of B’s step time. Positive: not covered by the prediction; negative: faster than predicted.</p>
     </>
   );
 }

@@ -1,60 +1,58 @@
-// A comparison as Markdown, for an issue or a chat: the same words and numbers as on the page.
-import { change, duration, factor, share, signedShare } from "../../shared/text/format";
+// A comparison as Markdown, with the same texts and numbers as on the page.
 import type { Comparison, Expected, Report } from "../../shared/report";
-import { escaped } from "../diagnosis/markdown";
-import { promisedRows } from "./expected_rows";
-import { waterfall } from "../../shared/widgets/waterfall";
-import { causeTitle, outcome, promiseBasis, testBeside } from "./summary";
+import { causeTitle } from "../../shared/text/causes";
+import { duration, factor, share, signedShare } from "../../shared/text/format";
+import { bulletList, escaped, joinParts, tableRow } from "../../shared/text/markdown";
+import { waterfallMarkdown } from "../../shared/widgets/waterfall_markdown";
+import { expectedRows } from "./expected_rows";
+import { outcome, predictionBasis, testNote } from "./summary";
 
-const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-const listed = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join("\n");
-
-/** `before` and `after` are the reports of A and B, for what they call their causes. */
-export function comparisonMarkdown(told: Comparison, before: Report | undefined, after: Report | undefined): string {
+/** The reports are used for the titles of causes. */
+export function comparisonMarkdown(comparison: Comparison, reportA: Report | undefined, reportB: Report | undefined): string {
   const parts = [
-    `## ${escaped(told.headline)}`,
-    `A: ${escaped(told.a)}  \nB: ${escaped(told.b)}`,
-    ...(told.comparable ? [noise(told), bars(told), told.expected ? promise(told, told.expected) : "", causes(told, before, after), context(told)] : []),
-    told.notes.length > 0 ? `### To keep in mind\n\n${listed(told.notes.map(escaped))}` : "",
+    `## ${escaped(comparison.headline)}`,
+    `A: ${escaped(comparison.a)}  \nB: ${escaped(comparison.b)}`,
+    ...(comparison.comparable
+      ? [
+          noise(comparison),
+          waterfallMarkdown(comparison.by_regime, comparison.a_ns, comparison.b_ns, comparison.per, ["A", "B"]),
+          comparison.expected ? expectedTime(comparison, comparison.expected) : "",
+          causes(comparison, reportA, reportB),
+          environment(comparison),
+        ]
+      : []),
+    comparison.notes.length > 0 ? `### Notes\n\n${bulletList(comparison.notes.map(escaped))}` : "",
   ];
-  return `${parts.filter(Boolean).join("\n\n")}\n`.replaceAll("\u00a0", " ");
+  return joinParts(parts);
 }
 
-function noise(told: Comparison): string {
-  const spread = told.noise > 0 ? ` (± ${share(told.noise)})` : "";
-  return `**${escaped(outcome(told).text)}**${spread}. ${escaped(testBeside(told))}`.trim();
+function noise(comparison: Comparison): string {
+  const spread = comparison.noise > 0 ? ` (± ${share(comparison.noise)})` : "";
+  return `**${escaped(outcome(comparison).text)}**${spread}. ${escaped(testNote(comparison))}`.trim();
 }
 
-function bars({ by_regime, a_ns, b_ns, per }: Comparison): string {
-  const rows = waterfall(by_regime, a_ns, b_ns).bars.map(({ row: one }) =>
-    row(escaped(one.title), duration(one.a_ns), duration(one.b_ns), change(one.delta_ns)),
+function expectedTime(comparison: Comparison, expected: Expected): string {
+  const rows = expectedRows(comparison, expected).map(({ row, ratio, measured, expected_ns, because }) =>
+    tableRow(escaped(row.title), factor(ratio), measured > 0 ? factor(measured) : "", duration(expected_ns), duration(row.b_ns), escaped(because)),
   );
-  const head = [row(`Time per ${escaped(per)}`, "A", "B", "Change"), row("---", "---:", "---:", "---:")];
-  return [...head, ...rows, row("**Whole**", duration(a_ns), duration(b_ns), change(b_ns - a_ns))].join("\n");
-}
-
-function promise(told: Comparison, expected: Expected): string {
-  const rows = promisedRows(told, expected).map((one) =>
-    row(escaped(one.row.title), factor(one.ratio), one.measured > 0 ? factor(one.measured) : "", duration(one.expected_ns), duration(one.row.b_ns), escaped(one.because)),
-  );
-  const head = [row("Regime", "Promised", "Got", "Expected", "Measured", "Because"), row("---", "---:", "---:", "---:", "---:", "---")];
+  const head = [tableRow("Regime", "Expected speedup", "Measured speedup", "Expected", "Measured", "Because"), tableRow("---", "---:", "---:", "---:", "---:", "---")];
   const parts = [
-    "### What B’s device promises for the work of A",
-    `Expected ${factor(expected.speedup)} (${factor(expected.low)} to ${factor(expected.high)}), measured ${factor(told.speedup)}; the kernels alone ${factor(expected.kernels_speedup)}. By ${promiseBasis(expected.basis)}.`,
+    "### Expected on B’s device",
+    `Expected ${factor(expected.speedup)} (${factor(expected.low)} to ${factor(expected.high)}), measured ${factor(comparison.speedup)}; kernels only ${factor(expected.kernels_speedup)}. Predicted from ${predictionBasis(expected.basis)}.`,
     [...head, ...rows].join("\n"),
-    expected.shortfall.length > 0 ? `What lies between, of B’s time:\n\n${listed(expected.shortfall.map((part) => `${signedShare(part.share)} ${escaped(causeTitle(part.cause))}: ${escaped(part.because)}`))}` : "",
+    expected.shortfall.length > 0 ? `Shortfall, as a share of B’s time:\n\n${bulletList(expected.shortfall.map((part) => `${signedShare(part.share)} ${escaped(causeTitle(part.cause))}: ${escaped(part.because)}`))}` : "",
   ];
   return parts.filter(Boolean).join("\n\n");
 }
 
-function causes({ causes: changed }: Comparison, before: Report | undefined, after: Report | undefined): string {
-  const gained = (changed?.gained ?? []).map((cause) => `B has and A has not: ${escaped(causeTitle(cause, after))}`);
-  const lost = (changed?.lost ?? []).map((cause) => `A has and B has not: ${escaped(causeTitle(cause, before))}`);
-  return gained.length + lost.length > 0 ? `### Causes\n\n${listed([...gained, ...lost])}` : "";
+function causes({ causes: changed }: Comparison, reportA: Report | undefined, reportB: Report | undefined): string {
+  const gained = (changed?.gained ?? []).map((cause) => `Only in B: ${escaped(causeTitle(cause, reportB))}`);
+  const lost = (changed?.lost ?? []).map((cause) => `Only in A: ${escaped(causeTitle(cause, reportA))}`);
+  return gained.length + lost.length > 0 ? `### Changed causes\n\n${bulletList([...gained, ...lost])}` : "";
 }
 
-function context({ context: rows }: Comparison): string {
+function environment({ context: rows }: Comparison): string {
   if (rows.length === 0) return "";
-  const head = [row("What differs", "A", "B"), row("---", "---", "---")];
-  return ["### Around them", [...head, ...rows.map((one) => row(escaped(one.title || one.key), escaped(one.a), escaped(one.b)))].join("\n")].join("\n\n");
+  const head = [tableRow("Setting", "A", "B"), tableRow("---", "---", "---")];
+  return ["### Environment differences", [...head, ...rows.map(({ key, title, a, b }) => tableRow(escaped(title || key), escaped(a), escaped(b)))].join("\n")].join("\n\n");
 }

@@ -1,24 +1,24 @@
-// Where each step's time goes: one bar, and the same rows as a table.
+// The account: where the step time goes, as a bar and as a table.
 import { useState } from "preact/hooks";
-import { folded } from "./account_rows";
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
-import { duration, share, shortShare } from "../../shared/text/format";
 import type { AccountRow } from "../../shared/report";
+import { duration, share, shortShare } from "../../shared/text/format";
 import { Swatch } from "../../shared/widgets/swatch";
+import { accountRows } from "./account_rows";
 
 interface AccountProps {
   readonly account: readonly AccountRow[];
-  /** Whether the window was cut into steps; else its time is told as a whole. */
+  /** True if the window is divided into steps. Otherwise its times are totals. */
   readonly inSteps: boolean;
 }
 
 export function Account({ account, inSteps }: AccountProps) {
-  const [pointed, point] = useState<string>();
-  const { shown, empty } = folded(account);
+  const [hovered, setHovered] = useState<string>();
+  const { timed, empty } = accountRows(account);
   return (
     <section class="account">
       <h2>{inSteps ? "Where each step’s time goes" : "Where the recorded time goes"}</h2>
-      <Bar rows={shown} pointed={pointed} point={point} />
+      <Bar rows={timed} hovered={hovered} setHovered={setHovered} />
       <table aria-label="Where the time goes, by regime">
         <thead>
           <tr>
@@ -29,12 +29,12 @@ export function Account({ account, inSteps }: AccountProps) {
           </tr>
         </thead>
         <tbody>
-          {shown.map((row) => (
+          {timed.map((row) => (
             <tr
               key={row.regime}
-              class={pointed === row.regime ? "pointed" : undefined}
-              onPointerEnter={() => point(row.regime)}
-              onPointerLeave={() => point(undefined)}
+              class={hovered === row.regime ? "hovered" : undefined}
+              onPointerEnter={() => setHovered(row.regime)}
+              onPointerLeave={() => setHovered(undefined)}
             >
               <th scope="row">
                 <Swatch regime={row.regime} />
@@ -47,8 +47,8 @@ export function Account({ account, inSteps }: AccountProps) {
           ))}
         </tbody>
       </table>
-      {shown.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which the device is kept from working.</p>}
-      <Empty rows={empty} />
+      {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which the device does no useful work.</p>}
+      <RegimesWithoutTime rows={empty} />
     </section>
   );
 }
@@ -57,22 +57,22 @@ const nameOf = (row: AccountRow) => row.title || row.regime;
 
 interface BarProps {
   readonly rows: readonly AccountRow[];
-  readonly pointed: string | undefined;
-  readonly point: (regime: string | undefined) => void;
+  readonly hovered: string | undefined;
+  readonly setHovered: (regime: string | undefined) => void;
 }
 
-function Bar({ rows, pointed, point }: BarProps) {
-  const spoken = rows.map((row) => `${nameOf(row)} ${shortShare(row.share)}`).join(", ");
+function Bar({ rows, hovered, setHovered }: BarProps) {
+  const description = rows.map((row) => `${nameOf(row)} ${shortShare(row.share)}`).join(", ");
   return (
-    <div class={pointed === undefined ? "bar" : "bar pointing"} role="img" aria-label={`Of the time: ${spoken}`}>
+    <div class={hovered === undefined ? "bar" : "bar hovering"} role="img" aria-label={`Shares of the time: ${description}`}>
       {rows.map((row) => (
         <div
           key={row.regime}
-          class={`segment ${isLost(row.regime) ? "hatched" : ""} ${pointed === row.regime ? "pointed" : ""}`}
+          class={`segment ${isLost(row.regime) ? "hatched" : ""} ${hovered === row.regime ? "hovered" : ""}`}
           style={{ flexGrow: row.share, backgroundColor: colourOf(row.regime), color: LABEL_COLOUR }}
           title={`${nameOf(row)}: ${share(row.share)}, ${duration(row.ns_per_step)}`}
-          onPointerEnter={() => point(row.regime)}
-          onPointerLeave={() => point(undefined)}
+          onPointerEnter={() => setHovered(row.regime)}
+          onPointerLeave={() => setHovered(undefined)}
         >
           <span class="label">
             <b>{nameOf(row)}</b>
@@ -84,11 +84,11 @@ function Bar({ rows, pointed, point }: BarProps) {
   );
 }
 
-function Empty({ rows }: { rows: readonly AccountRow[] }) {
+function RegimesWithoutTime({ rows }: { rows: readonly AccountRow[] }) {
   if (rows.length === 0) return null;
   return (
     <details class="none">
-      <summary>{rows.length === 1 ? "1 regime with no time" : `${rows.length} regimes with no time`}</summary>
+      <summary>{rows.length === 1 ? "1 regime without time" : `${rows.length} regimes without time`}</summary>
       <dl>
         {rows.map((row) => (
           <div key={row.regime}>

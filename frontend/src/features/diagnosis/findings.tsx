@@ -1,25 +1,25 @@
-// The causes, dearest first: what each costs, what its fix would bring, the evidence, the fix.
+// The findings, costliest first: the cost, the gain of the fix, the fix itself and the evidence.
 import { colourOf } from "../../shared/colours";
-import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
-import { title } from "../../shared/text/names";
 import type { Evidence, Finding } from "../../shared/report";
-import type { Focus } from "../../app/state";
-import { Code } from "../../shared/widgets/code_block";
+import type { Focus } from "../../shared/run/focus";
+import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
+import { title } from "../../shared/text/identifier";
+import { CodeBlock } from "../../shared/widgets/code_block";
 
 interface Props {
   readonly findings: readonly Finding[];
-  readonly begin: number | undefined; // where the window begins on the recording's clock, ns
+  readonly begin: number | undefined; // start of the window on the recording's clock, ns
   readonly judged: boolean;
-  /** Shows where evidence can be seen; absent where nothing can be. */
-  readonly look: ((focus: Focus) => void) | undefined;
+  /** Shows the range of a piece of evidence. Undefined if that is not possible. */
+  readonly showFocus: ((focus: Focus) => void) | undefined;
 }
 
-export function Findings({ findings, begin, judged, look }: Props) {
+export function Findings({ findings, begin, judged, showFocus }: Props) {
   if (findings.length === 0) {
     return judged ? (
       <section>
         <h2>What to change</h2>
-        <p class="muted">None of the causes that are looked for shows in this recording.</p>
+        <p class="muted">No known cause was found in this recording.</p>
       </section>
     ) : null;
   }
@@ -27,26 +27,26 @@ export function Findings({ findings, begin, judged, look }: Props) {
     <section>
       <h2>What to change</h2>
       {findings.map((finding, index) => (
-        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} look={look} />
+        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} />
       ))}
     </section>
   );
 }
 
-type Shown = Pick<Props, "begin" | "look">;
+type Context = Pick<Props, "begin" | "showFocus">;
 
-function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
+function FindingCard({ finding, begin, showFocus }: Context & { finding: Finding }) {
   const { fix } = finding;
   const { gain, basis } = speedup(finding.speedup);
   return (
     <section class="card finding" data-cause={finding.cause} style={{ borderInlineStartColor: colourOf(finding.regime) }}>
       <header>
         <h3>{finding.title || title(finding.cause)}</h3>
-        <dl class="stakes">
+        <dl class="cost-and-gain">
           <div>
             <dt>Costs</dt>
             <dd>
-              {share(finding.cost_share)} <small>of the time judged</small>
+              {share(finding.cost_share)} <small>of the judged time</small>
             </dd>
           </div>
           <div>
@@ -60,7 +60,7 @@ function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
       {fix && (
         <>
           <p class="summary">{fix.summary}</p>
-          {fix.code && <Code text={fix.code} label={`the change for “${finding.title || title(finding.cause)}”`} />}
+          {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${finding.title || title(finding.cause)}”`} />}
           {fix.confirm && (
             <p class="confirm">
               <strong>To confirm:</strong> {fix.confirm}
@@ -69,22 +69,22 @@ function FindingCard({ finding, begin, look }: Shown & { finding: Finding }) {
         </>
       )}
       {finding.speedup?.basis === "replay" && finding.speedup.assumes && (
-        <p class="muted footnote">The simulation takes it that {finding.speedup.assumes}.</p>
+        <p class="muted footnote">The simulation assumes that {finding.speedup.assumes}.</p>
       )}
       {finding.speedup?.because && <p class="muted footnote">{finding.speedup.because}</p>}
-      {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} look={look} />}
+      {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} showFocus={showFocus} />}
     </section>
   );
 }
 
-function EvidenceTable({ evidence, begin, look }: Shown & { evidence: readonly Evidence[] }) {
+function EvidenceTable({ evidence, begin, showFocus }: Context & { evidence: readonly Evidence[] }) {
   return (
     <table class="evidence" aria-label="Evidence">
       <thead>
         <tr>
           <th scope="col">Evidence</th>
           <th scope="col" class="figure">Measured</th>
-          <th scope="col">Held against</th>
+          <th scope="col">Compared with</th>
         </tr>
       </thead>
       <tbody>
@@ -92,15 +92,15 @@ function EvidenceTable({ evidence, begin, look }: Shown & { evidence: readonly E
           <tr key={index}>
             <th scope="row">
               {item.label}
-              <Where item={item} begin={begin} look={look} />
+              <Occurrence item={item} begin={begin} showFocus={showFocus} />
             </th>
             {item.unit === "text" && !item.compared_with ? (
-              <td class="words" colSpan={2}>
+              <td class="text" colSpan={2}>
                 {valueOf(item)}
               </td>
             ) : (
               <>
-                <td class={item.unit === "text" ? "words" : "figure"}>{valueOf(item)}</td>
+                <td class={item.unit === "text" ? "text" : "figure"}>{valueOf(item)}</td>
                 <td class="against">{item.compared_with}</td>
               </>
             )}
@@ -111,16 +111,16 @@ function EvidenceTable({ evidence, begin, look }: Shown & { evidence: readonly E
   );
 }
 
-function Where({ item, begin, look }: Shown & { item: Evidence }) {
+function Occurrence({ item, begin, showFocus }: Context & { item: Evidence }) {
   const where = occurrence(item, begin);
   if (!where) return null;
-  if (!look || item.begin_ns === undefined || item.end_ns === undefined) return <small>for example {where}</small>;
+  if (!showFocus || item.begin_ns === undefined || item.end_ns === undefined) return <small>for example {where}</small>;
   const focus = { begin: item.begin_ns, end: item.end_ns, label: item.label };
   return (
     <small>
-      <button type="button" class="link" onClick={() => look(focus)}>
+      <button type="button" class="link" onClick={() => showFocus(focus)}>
         for example {where}
-        <span class="spoken">: show it on the timeline</span>
+        <span class="visually-hidden">: show it on the timeline</span>
       </button>
     </small>
   );

@@ -1,30 +1,17 @@
-// A report as Markdown, for an issue or a chat: the same words and numbers as on the page. Names are kept from being markup.
-import { folded } from "./account_rows";
-import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
-import { fileStem, runName, title } from "../../shared/text/names";
+// A report as Markdown, with the same texts and numbers as on the page.
 import type { Finding, Report, Window } from "../../shared/report";
-import { listed } from "./phase_band";
+import { causeTitle } from "../../shared/text/causes";
+import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
+import { title } from "../../shared/text/identifier";
+import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
+import { fileStem, runName } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { accountRows } from "./account_rows";
+import { costliest } from "./phase_band";
 
-const plain = (text: string): string => text.replaceAll("\u00a0", " ");
-
-/** Text that Markdown leaves as it is. */
-export function escaped(text: string): string {
-  return text.replace(/[\\`*_{}[\]<>#|~!&]/g, (character) => `\\${character}`).replace(/\s+/g, " ");
-}
-
-/** A fence that the code itself does not hold. */
-function fenced(code: string): string {
-  const longest = Math.max(2, ...[...code.matchAll(/`+/g)].map(([ticks]) => ticks.length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}python\n${code}\n${fence}`;
-}
-
-const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-
-export function markdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(finding), plan(report), untold(report)];
-  return plain(`${parts.filter(Boolean).join("\n\n")}\n`);
+export function reportMarkdown(report: Report): string {
+  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
+  return joinParts(parts);
 }
 
 function heading({ verdict, health: state }: Report): string {
@@ -32,74 +19,73 @@ function heading({ verdict, health: state }: Report): string {
 }
 
 function about({ run, source, verdict, window, device }: Report): string {
-  const said = [
+  const facts = [
     `${escaped(runName(run))} › ${escaped(fileStem(source))}`,
     verdict && `${severity(verdict.severity).text}, ${confidence(verdict.confidence).toLowerCase()}`,
     device && escaped(device.name || device.kind),
     window && steps(window),
   ];
-  return said.filter(Boolean).join(" · ");
+  return facts.filter(Boolean).join(" · ");
 }
 
-function steps({ steps: many, basis: told, step_ns, begin_ns, end_ns }: Window): string {
-  if (told === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(told)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(told)})`;
-  return `${count(many)} steps (${basis(told)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
+function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
+  if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
+  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(stepBasis)})`;
+  return `${count(many)} steps (${basis(stepBasis)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {
-  return (state?.reasons ?? []).map(({ detail, fix }) => `> ${escaped(detail)}${fix ? `\n\nTo mend it:\n\n${fenced(fix)}` : ""}`);
+  return (state?.reasons ?? []).map(({ detail, fix }) => `> ${escaped(detail)}${fix ? `\n\nTo fix it:\n\n${codeBlock(fix)}` : ""}`);
 }
 
 function account({ account: rows, window }: Report): string {
   if (rows.length === 0) return "";
-  const head = [row("Regime", "Share", window?.basis === "whole" ? "Time" : "Per step"), row("---", "---:", "---:")];
-  return [...head, ...folded(rows).shown.map((one) => row(escaped(one.title), share(one.share), duration(one.ns_per_step)))].join("\n");
+  const head = [tableRow("Regime", "Share", window?.basis === "whole" ? "Time" : "Per step"), tableRow("---", "---:", "---:")];
+  return [...head, ...accountRows(rows).timed.map(({ title: name, share: part, ns_per_step }) => tableRow(escaped(name), share(part), duration(ns_per_step)))].join("\n");
 }
 
-const LISTED = 8;
+const MAX_LISTED = 8;
 
-function overTime({ phases: stretches }: Report): string {
-  const first = stretches[0];
-  if (!first || stretches.length < 2) return "";
-  const head = [row("From", "For", "Regime", "Share", "Severity"), row("---:", "---:", "---", "---:", "---")];
-  const rows = listed(stretches, LISTED).map((one) =>
-    row(elapsed(one.begin_ns - first.begin_ns), duration(one.end_ns - one.begin_ns), escaped(one.title), share(one.share), severity(one.severity).text),
+function overTime({ phases: phases }: Report): string {
+  const first = phases[0];
+  if (!first || phases.length < 2) return "";
+  const head = [tableRow("From", "For", "Regime", "Share", "Severity"), tableRow("---:", "---:", "---", "---:", "---")];
+  const rows = costliest(phases, MAX_LISTED).map((phase) =>
+    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase.severity).text),
   );
   return [...head, ...rows].join("\n");
 }
 
-function finding(found: Finding): string {
-  const { gain, basis: rests } = speedup(found.speedup);
-  const facts = found.evidence.map((item) => `- ${escaped(item.label)}: ${escaped(evidence(item))}${item.compared_with ? ` (${escaped(item.compared_with)})` : ""}`);
+function findingSection(finding: Finding): string {
+  const { gain, basis: gainBasis } = speedup(finding.speedup);
+  const facts = finding.evidence.map((item) => `${escaped(item.label)}: ${escaped(evidence(item))}${item.compared_with ? ` (${escaped(item.compared_with)})` : ""}`);
   const parts = [
-    `### ${escaped(found.title || title(found.cause))}`,
-    `Costs ${share(found.cost_share)} of the time judged. Speedup: ${gain} (${rests}).`,
-    found.fix?.summary && escaped(found.fix.summary),
-    found.fix?.code && fenced(found.fix.code),
-    found.fix?.confirm && `To confirm: ${escaped(found.fix.confirm)}`,
-    found.speedup?.because && escaped(found.speedup.because),
-    facts.join("\n"),
+    `### ${escaped(finding.title || title(finding.cause))}`,
+    `Costs ${share(finding.cost_share)} of the judged time. Speedup: ${gain} (${gainBasis}).`,
+    finding.fix?.summary && escaped(finding.fix.summary),
+    finding.fix?.code && codeBlock(finding.fix.code),
+    finding.fix?.confirm && `To confirm: ${escaped(finding.fix.confirm)}`,
+    finding.speedup?.because && escaped(finding.speedup.because),
+    bulletList(facts),
   ];
   return parts.filter(Boolean).join("\n\n");
 }
 
-function plan({ plan: changes, findings }: Report): string {
-  if (changes.length === 0) return "";
-  const named = (cause: string) => findings.find((one) => one.cause === cause)?.title ?? title(cause);
-  const head = [row("Change, on top of those above", "Step then takes", "Speedup in all"), row("---", "---:", "---:")];
+function plan(report: Report): string {
+  if (report.plan.length === 0) return "";
+  const head = [tableRow("Change, on top of those above", "Step time after it", "Total speedup"), tableRow("---", "---:", "---:")];
   return [
-    "### In which order",
-    [...head, ...changes.map((step) => row(escaped(step.title || named(step.cause)), duration(step.step_ns_after), `${times(step.speedup_total)} ${between(step.low, step.high)}`.trim()))].join("\n"),
+    "### Order of changes",
+    [...head, ...report.plan.map((step) => tableRow(escaped(step.title || causeTitle(step.cause, report)), duration(step.step_ns_after), `${times(step.speedup_total)} ${between(step.low, step.high)}`.trim()))].join("\n"),
   ].join("\n\n");
 }
 
-/** What the recording does not tell, and where its two witnesses disagree: who reads on must not take silence for health. */
-function untold({ regimes, disagreements }: Report): string {
-  const silent = regimes.filter((one) => one.status === "abstains" || one.status === "broken");
-  const told = [
-    ...silent.map((one) => `- ${status(one.status).text}: ${escaped(one.title || one.regime)}. ${escaped(one.because)}`.trim()),
-    ...disagreements.map(({ sentence }) => `- ${escaped(sentence)}`),
+/** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
+function openQuestions({ regimes, disagreements }: Report): string {
+  const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
+  const lines = [
+    ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
+    ...disagreements.map(({ sentence }) => escaped(sentence)),
   ];
-  return told.length > 0 ? `### What this leaves open\n\n${told.join("\n")}` : "";
+  return lines.length > 0 ? `### Not judged\n\n${bulletList(lines)}` : "";
 }

@@ -1,31 +1,31 @@
-// The stretches of a run as a band: who owned the time when, with gaps where nothing is known. Pure.
+// The phases of a run as a band: which regime owned the time when, with gaps where there is no data. Pure.
 import type { Phase } from "../../shared/report";
 
-export interface Part {
+export interface Segment {
   readonly length: number; // ns
-  readonly stretch: Phase | undefined; // undefined: a gap
+  readonly phase: Phase | undefined; // undefined: a gap
 }
 
-/** From the first stretch's beginning to the last one's end; the server gives them in order of time. */
-export function partsOf(stretches: readonly Phase[]): readonly Part[] {
-  const parts: Part[] = [];
-  let at = stretches[0]?.begin_ns ?? 0;
-  for (const stretch of stretches) {
-    if (stretch.begin_ns > at) parts.push({ length: stretch.begin_ns - at, stretch: undefined });
-    const from = Math.max(at, stretch.begin_ns);
-    if (stretch.end_ns > from) parts.push({ length: stretch.end_ns - from, stretch });
-    at = Math.max(at, stretch.end_ns);
+/** The segments from the start of the first phase to the end of the last one. The server sends them in order of time. */
+export function segmentsOf(phases: readonly Phase[]): readonly Segment[] {
+  const segments: Segment[] = [];
+  let at = phases[0]?.begin_ns ?? 0;
+  for (const phase of phases) {
+    if (phase.begin_ns > at) segments.push({ length: phase.begin_ns - at, phase: undefined });
+    const from = Math.max(at, phase.begin_ns);
+    if (phase.end_ns > from) segments.push({ length: phase.end_ns - from, phase });
+    at = Math.max(at, phase.end_ns);
   }
-  return parts;
+  return segments;
 }
 
-/** Whether something could be had back in it. */
+/** Returns true if time was lost in the phase. */
 const isLoss = ({ severity }: Phase): boolean => severity !== "none";
 
-/** The stretches to list: all where they are few, else those that lost most, in order of time. */
-export function listed(stretches: readonly Phase[], most: number): readonly Phase[] {
-  if (stretches.length <= most) return stretches;
-  const lost = (one: Phase): number => (isLoss(one) ? one.share * (one.end_ns - one.begin_ns) : 0);
-  const dearest = new Set([...stretches].sort((a, b) => lost(b) - lost(a)).slice(0, most));
-  return stretches.filter((one) => dearest.has(one));
+/** At most `limit` phases, in order of time: those with the most lost time. */
+export function costliest(phases: readonly Phase[], limit: number): readonly Phase[] {
+  if (phases.length <= limit) return phases;
+  const lostTime = (phase: Phase): number => (isLoss(phase) ? phase.share * (phase.end_ns - phase.begin_ns) : 0);
+  const listed = new Set([...phases].sort((a, b) => lostTime(b) - lostTime(a)).slice(0, limit));
+  return phases.filter((phase) => listed.has(phase));
 }

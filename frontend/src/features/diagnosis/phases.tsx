@@ -1,39 +1,39 @@
-// How it went over time: the run from its first judged step on as a band of stretches, and the same as a table.
+// The run over time: its phases from the first judged step on, as a band and as a table.
 import { useState } from "preact/hooks";
 import { colourOf, LABEL_COLOUR } from "../../shared/colours";
-import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../../shared/text/format";
 import type { Phase } from "../../shared/report";
-import type { Focus } from "../../app/state";
-import { listed, partsOf } from "./phase_band";
+import type { Focus } from "../../shared/run/focus";
+import { count, duration, elapsed, epochMs, moment, share, shortShare } from "../../shared/text/format";
 import { severity } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { Swatch } from "../../shared/widgets/swatch";
+import { costliest, segmentsOf } from "./phase_band";
 
-const LISTED = 8;
+const MAX_LISTED = 8;
 
 interface Props {
-  readonly stretches: readonly Phase[];
-  /** Shows a stretch among the readings; absent where nothing can be shown. */
-  readonly look: ((focus: Focus) => void) | undefined;
+  readonly phases: readonly Phase[];
+  /** Shows a phase in the telemetry. Undefined if that is not possible. */
+  readonly showFocus: ((focus: Focus) => void) | undefined;
 }
 
-/** Nothing where one stretch is all there is: the account says as much. */
-export function Stretches({ stretches, look }: Props) {
-  const [all, setAll] = useState(false);
-  const first = stretches[0];
-  const last = stretches[stretches.length - 1];
-  if (!first || !last || stretches.length < 2) return null;
-  const rows = all ? stretches : listed(stretches, LISTED);
-  const left = stretches.length - rows.length;
+/** Nothing if there is only one phase: the account contains the same. */
+export function Phases({ phases, showFocus }: Props) {
+  const [showsAll, setShowsAll] = useState(false);
+  const first = phases[0];
+  const last = phases[phases.length - 1];
+  if (!first || !last || phases.length < 2) return null;
+  const rows = showsAll ? phases : costliest(phases, MAX_LISTED);
+  const hidden = phases.length - rows.length;
   return (
-    <section class="stretches">
-      <h2>How it went over time</h2>
-      <Band stretches={stretches} look={look} />
+    <section class="phases">
+      <h2>The run over time</h2>
+      <Band phases={phases} showFocus={showFocus} />
       <div class="ends muted" aria-hidden="true">
         <span>{moment(epochMs(first.begin_ns))}</span>
         <span>{moment(epochMs(last.end_ns))}</span>
       </div>
-      <table aria-label="How it went over time">
+      <table aria-label="Phases of the run">
         <thead>
           <tr>
             <th scope="col">From</th>
@@ -44,37 +44,37 @@ export function Stretches({ stretches, look }: Props) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((one) => (
-            <tr key={one.begin_ns}>
-              <th scope="row" title={moment(epochMs(one.begin_ns))}>
-                {elapsed(one.begin_ns - first.begin_ns)}
+          {rows.map((phase) => (
+            <tr key={phase.begin_ns}>
+              <th scope="row" title={moment(epochMs(phase.begin_ns))}>
+                {elapsed(phase.begin_ns - first.begin_ns)}
               </th>
-              <td class="figure">{duration(one.end_ns - one.begin_ns)}</td>
+              <td class="figure">{duration(phase.end_ns - phase.begin_ns)}</td>
               <td class="owner">
-                <Swatch regime={one.regime} lost={isHatched(one)} />
-                {look ? (
-                  <button type="button" class="link" onClick={() => look(focusOn(one))}>
-                    {nameOf(one)}
-                    <span class="spoken">, from {elapsed(one.begin_ns - first.begin_ns)}: show the readings</span>
+                <Swatch regime={phase.regime} lost={isHatched(phase)} />
+                {showFocus ? (
+                  <button type="button" class="link" onClick={() => showFocus(focusOn(phase))}>
+                    {nameOf(phase)}
+                    <span class="visually-hidden">, from {elapsed(phase.begin_ns - first.begin_ns)}: show the telemetry</span>
                   </button>
                 ) : (
-                  nameOf(one)
+                  nameOf(phase)
                 )}
               </td>
-              <td class="figure">{share(one.share)}</td>
-              <td class={`tone-${severity(one.severity).tone}`}>
-                <Icon name={severity(one.severity).icon} /> {severity(one.severity).text}
+              <td class="figure">{share(phase.share)}</td>
+              <td class={`tone-${severity(phase.severity).tone}`}>
+                <Icon name={severity(phase.severity).icon} /> {severity(phase.severity).text}
               </td>
             </tr>
           ))}
         </tbody>
       </table>
-      {left > 0 && (
+      {hidden > 0 && (
         <p>
-          <button type="button" onClick={() => setAll(true)}>
-            Show {count(left)} more
+          <button type="button" onClick={() => setShowsAll(true)}>
+            Show {count(hidden)} more
           </button>{" "}
-          <span class="muted">The ones that lost most are listed, in order of time.</span>
+          <span class="muted">The phases with the most lost time are listed, in order of time.</span>
         </p>
       )}
     </section>
@@ -83,31 +83,31 @@ export function Stretches({ stretches, look }: Props) {
 
 const nameOf = ({ title, regime }: Phase): string => title || regime;
 
-const focusOn = (one: Phase): Focus => ({ begin: one.begin_ns, end: one.end_ns, label: nameOf(one) });
+const focusOn = (phase: Phase): Focus => ({ begin: phase.begin_ns, end: phase.end_ns, label: nameOf(phase) });
 
-/** Something keeps the device from its work there. */
+/** Returns true if time was lost in the phase. */
 const isHatched = ({ severity }: Phase): boolean => severity !== "none";
 
-/** A click leads to the readings; the table does the same for the keyboard and says it in words. */
-function Band({ stretches, look }: Props) {
+/** A click shows the telemetry of a phase. The table offers the same to the keyboard and to screen readers. */
+function Band({ phases, showFocus }: Props) {
   return (
-    <div class={look ? "bar in-time leads" : "bar in-time"} aria-hidden="true">
-      {partsOf(stretches).map(({ length, stretch }, place) =>
-        stretch ? (
+    <div class={showFocus ? "bar in-time clickable" : "bar in-time"} aria-hidden="true">
+      {segmentsOf(phases).map(({ length, phase }, index) =>
+        phase ? (
           <div
-            key={place}
-            class={isHatched(stretch) ? "segment hatched" : "segment"}
-            style={{ flexGrow: length, backgroundColor: colourOf(stretch.regime), color: LABEL_COLOUR }}
-            title={`${nameOf(stretch)}: ${share(stretch.share)}, for ${duration(length)}`}
-            onClick={() => look?.(focusOn(stretch))}
+            key={index}
+            class={isHatched(phase) ? "segment hatched" : "segment"}
+            style={{ flexGrow: length, backgroundColor: colourOf(phase.regime), color: LABEL_COLOUR }}
+            title={`${nameOf(phase)}: ${share(phase.share)}, for ${duration(length)}`}
+            onClick={() => showFocus?.(focusOn(phase))}
           >
             <span class="label">
-              <b>{nameOf(stretch)}</b>
-              <span>{shortShare(stretch.share)}</span>
+              <b>{nameOf(phase)}</b>
+              <span>{shortShare(phase.share)}</span>
             </span>
           </div>
         ) : (
-          <div key={place} class="segment gap" style={{ flexGrow: length }} title={`Nothing is known, for ${duration(length)}`} />
+          <div key={index} class="segment gap" style={{ flexGrow: length }} title={`No data, for ${duration(length)}`} />
         ),
       )}
     </div>

@@ -1,7 +1,7 @@
-// The fixes in the order in which they pay, each on top of those before it: as steps that grow shorter.
-import { between, duration, shortShare, times } from "../../shared/text/format";
-import { title } from "../../shared/text/names";
+// The plan: the fixes in the best order, each simulated on top of the previous ones.
 import type { Finding, PlanStep } from "../../shared/report";
+import { causeTitle } from "../../shared/text/causes";
+import { between, duration, shortShare, times } from "../../shared/text/format";
 
 interface Props {
   readonly plan: readonly PlanStep[];
@@ -14,11 +14,11 @@ export function Plan({ plan, findings, now }: Props) {
   const longest = now ?? (first ? first.step_ns_after * first.speedup_total : 0);
   return (
     <section>
-      <h2>In which order, and how far each change takes you</h2>
+      <h2>Order of changes and total gain</h2>
       <ol class="plan">
         <li class="today">
           <span class="change">Today</span>
-          <Length part={1} />
+          <StepBar share={1} />
           <span class="figure">{duration(longest)}</span>
           <span class="figure" />
         </li>
@@ -33,30 +33,30 @@ export function Plan({ plan, findings, now }: Props) {
                 {step.assumes && <small>{step.assumes}</small>}
               </span>
             </span>
-            <Length part={longest > 0 ? step.step_ns_after / longest : 0} />
-            <span class="figure" title="A step then takes">
+            <StepBar share={longest > 0 ? step.step_ns_after / longest : 0} />
+            <span class="figure" title="Step time after this change">
               {duration(step.step_ns_after)}
             </span>
-            <span class="figure" title="Speedup in all">
+            <span class="figure" title="Total speedup">
               <b>{times(step.speedup_total)}</b>
               <small>{between(step.low, step.high)}</small>
             </span>
           </li>
         ))}
       </ol>
-      <p class="muted footnote">Each is simulated on top of those above it, on this recording’s own dependencies.</p>
+      <p class="muted footnote">Each change is simulated on top of those above it, using the dependencies in this recording.</p>
     </section>
   );
 }
 
 function nameOf(step: PlanStep, findings: readonly Finding[]): string {
-  return step.title || findings.find(({ cause }) => cause === step.cause)?.title || title(step.cause);
+  return step.title || causeTitle(step.cause, { findings });
 }
 
-function Length({ part }: { part: number }) {
-  const shown = Math.min(Math.max(part, 0), 1);
+function StepBar({ share }: { share: number }) {
+  const shown = Math.min(Math.max(share, 0), 1);
   return (
-    <span class="length" role="img" aria-label={`${shortShare(shown)} of today’s step`}>
+    <span class="length" role="img" aria-label={`${shortShare(shown)} of today’s step time`}>
       <span class="left" style={{ flexGrow: shown }} />
       <span style={{ flexGrow: 1 - shown }} />
     </span>

@@ -1,16 +1,16 @@
-// What was checked, with each regime's answer and why. What is clear is folded away.
-import { share } from "../../shared/text/format";
+// The verdict on each regime and its reason. Clear regimes are collapsed.
 import type { RegimeVerdict } from "../../shared/report";
+import { share } from "../../shared/text/format";
 import { status } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 
 export function Regimes({ regimes }: { regimes: readonly RegimeVerdict[] }) {
   const clear = regimes.filter((regime) => regime.status === "clear");
-  const rest = regimes.filter((regime) => regime.status !== "clear").sort((a, b) => order(a) - order(b));
+  const others = regimes.filter((regime) => regime.status !== "clear").sort((a, b) => order(a) - order(b));
   return (
     <section class="regimes">
       <h2>What was checked</h2>
-      <Rows regimes={rest} />
+      <Rows regimes={others} />
       {clear.length > 0 && (
         <details>
           <summary>
@@ -28,10 +28,10 @@ export function Regimes({ regimes }: { regimes: readonly RegimeVerdict[] }) {
 
 const ORDER = ["fires", "broken", "abstains"];
 
-/** Known answers in this order, a word that we do not know after them. */
+/** The position of a status in the list. Unknown ones come last. */
 function order({ status: word }: RegimeVerdict): number {
-  const place = ORDER.indexOf(word);
-  return place < 0 ? ORDER.length : place;
+  const index = ORDER.indexOf(word);
+  return index < 0 ? ORDER.length : index;
 }
 
 function Rows({ regimes }: { regimes: readonly RegimeVerdict[] }) {

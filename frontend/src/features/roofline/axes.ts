@@ -17,7 +17,7 @@ const RIGHT = 8;
 const TOP = 18;
 const BOTTOM = 42;
 
-/** Whole powers of ten that hold every point, the ridges and the roofs. */
+/** Axes over whole powers of ten that include all points, ridges and roofs. */
 export function axes({ points, roofs, bandwidth }: Roofline, width: number, height: number): Axes {
   const ridges = roofs.map(({ flops_per_s }) => flops_per_s / bandwidth);
   const [x0, x1] = powers([...points.map(({ intensity }) => intensity), ...ridges.map((ridge) => ridge * 2)]);
@@ -45,11 +45,11 @@ function between(low: number, high: number): readonly number[] {
   return Array.from({ length: high - low + 1 }, (_, index) => 10 ** (low + index));
 }
 
-/** The roof: up with the bandwidth, then level at the peak. */
+/** The roof as an SVG path: it rises with the bandwidth and is flat at the peak. */
 export function path({ x, y, left, right, bottom }: Axes, bandwidth: number, peak: number): string {
   const invert = (pixel: number, from: (value: number) => number): number => {
-    const [one, ten] = [from(1), from(10)];
-    return 10 ** ((pixel - one) / (ten - one));
+    const [atOne, atTen] = [from(1), from(10)];
+    return 10 ** ((pixel - atOne) / (atTen - atOne));
   };
   const lowest = Math.max(invert(left, x), invert(bottom, y) / bandwidth);
   return `M${x(lowest)} ${y(lowest * bandwidth)}L${x(peak / bandwidth)} ${y(peak)}H${right}`;

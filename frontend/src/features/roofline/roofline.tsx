@@ -1,47 +1,49 @@
-// The roofline: what operators reach, against what the device can do with so much arithmetic for each byte.
+// The roofline: the throughput of operators against the limit of the device at their arithmetic intensity.
 import { useRef, useState } from "preact/hooks";
-import { settled } from "../../shared/server/polling";
 import { colourOf } from "../../shared/colours";
-import { count, duration, flops, intensity, rate, roundFlops, share } from "../../shared/text/format";
-import { words } from "../../shared/text/names";
 import { useWidth } from "../../shared/page/media";
-import type { Roofline as Message, RoofPoint } from "../../shared/report";
 import { addStyle } from "../../shared/page/style_sheet";
-import { axes, path, type Axes } from "./axes";
+import type { Roofline as RooflineMessage, RoofPoint } from "../../shared/report";
+import type { ViewProps } from "../../shared/run/view_props";
+import { poll } from "../../shared/server/polling";
 import charts from "../../shared/style/charts.css";
-import sheet from "../../shared/style/view.css";
-import { Awaited } from "../../shared/widgets/request";
-import { Code } from "../../shared/widgets/code_block";
-import type { EvidenceProps } from "../../shared/run/view_props";
-import { Sortable, type Column } from "../../shared/widgets/sortable_table";
+import viewStyle from "../../shared/style/view.css";
+import { count, duration, flops, intensity, rate, roundFlops, share } from "../../shared/text/format";
+import { words } from "../../shared/text/identifier";
+import { CodeBlock } from "../../shared/widgets/code_block";
+import { Request } from "../../shared/widgets/request";
+import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
+import { axes, path, type Axes } from "./axes";
+import sheet from "./roofline.css";
 
 addStyle(charts);
+addStyle(viewStyle);
 addStyle(sheet);
 
-export function RooflineView({ client, entry, report }: EvidenceProps) {
+export function RooflineView({ client, entry, report }: ViewProps) {
   return (
-    <Awaited
-      about={`${entry.id} roofline`}
-      since={report}
+    <Request
+      subject={`${entry.id} roofline`}
+      version={report}
       waiting="Reading the recording…"
-      ask={(signal, tell) => settled(() => client.tables(entry.id, signal), signal, tell)}
+      send={(signal, onProgress) => poll(() => client.tables(entry.id, signal), signal, onProgress)}
     >
       {({ tables }) =>
-        tables?.roofline && !tables.roofline.problem ? <Plot roofline={tables.roofline} /> : <Without roofline={tables?.roofline} />
+        tables?.roofline && !tables.roofline.problem ? <Plot roofline={tables.roofline} /> : <NoRoofline roofline={tables?.roofline} />
       }
-    </Awaited>
+    </Request>
   );
 }
 
-function Without({ roofline }: { roofline: Message | undefined }) {
+function NoRoofline({ roofline }: { roofline: RooflineMessage | undefined }) {
   return (
     <section>
       <h2>Roofline</h2>
       <p>{roofline?.problem || "Nothing ran in this recording."}</p>
       {roofline?.fix && (
         <>
-          <p class="muted">This records them:</p>
-          <Code text={roofline.fix} label="what records shapes" />
+          <p class="muted">This code records the shapes:</p>
+          <CodeBlock text={roofline.fix} label="code that records shapes" />
         </>
       )}
     </section>
@@ -50,12 +52,12 @@ function Without({ roofline }: { roofline: Message | undefined }) {
 
 const WIDTH = 860;
 const HEIGHT = 400;
-const SHAPES = ["circle", "square", "diamond", "triangle"] as const; // of precisions, beside their colours
+const SHAPES = ["circle", "square", "diamond", "triangle"] as const; // one per precision, in addition to its colour
 const HUES = ["compute", "memory", "communication", "input"];
 
-function Plot({ roofline }: { roofline: Message }) {
-  const [pointed, point] = useState<RoofPoint>();
-  const plotted = worthPlotting(roofline.points);
+function Plot({ roofline }: { roofline: RooflineMessage }) {
+  const [hovered, setHovered] = useState<RoofPoint>();
+  const plotted = plottedPoints(roofline.points);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(drawing, WIDTH);
   const frame = axes({ ...roofline, points: plotted }, width, HEIGHT);
@@ -63,20 +65,20 @@ function Plot({ roofline }: { roofline: Message }) {
   return (
     <section class="roofline">
       <h2>Roofline</h2>
-      <svg viewBox={`0 0 ${width} ${HEIGHT}`} ref={drawing} role="img" aria-label={`Roofline of ${count(plotted.length)} operators; the table below holds the same`}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} ref={drawing} role="img" aria-label={`Roofline of ${count(plotted.length)} operators; the table below has the same content`}>
         <Grid frame={frame} />
         <path class="roof" d={path(frame, roofline.bandwidth, Math.max(...roofline.roofs.map((roof) => roof.flops_per_s)))} />
         {roofline.roofs.slice(1).map((roof) => (
           <path key={roof.precision} class="roof lower" d={path(frame, roofline.bandwidth, roof.flops_per_s)} />
         ))}
-        <g class="points" onPointerLeave={() => point(undefined)}>
-          {plotted.map((one, index) => (
+        <g class="points" onPointerLeave={() => setHovered(undefined)}>
+          {plotted.map((point, index) => (
             <path
               key={index}
-              d={symbol(SHAPES[precisions.indexOf(one.precision) % SHAPES.length]!, frame.x(one.intensity), frame.y(one.flops_per_s), size(one))}
-              fill={colourOf(HUES[precisions.indexOf(one.precision) % HUES.length]!)}
-              class={pointed === one ? "pointed" : undefined}
-              onPointerEnter={() => point(one)}
+              d={symbol(SHAPES[precisions.indexOf(point.precision) % SHAPES.length]!, frame.x(point.intensity), frame.y(point.flops_per_s), size(point))}
+              fill={colourOf(HUES[precisions.indexOf(point.precision) % HUES.length]!)}
+              class={hovered === point ? "hovered" : undefined}
+              onPointerEnter={() => setHovered(point)}
             />
           ))}
         </g>
@@ -85,56 +87,56 @@ function Plot({ roofline }: { roofline: Message }) {
             {words(roof.precision)} {flops(roof.flops_per_s)}
           </text>
         ))}
-        <text class="axis" x={width / 2} y={HEIGHT - 4} text-anchor="middle">arithmetic for each byte that must move (FLOP/B)</text>
+        <text class="axis" x={width / 2} y={HEIGHT - 4} text-anchor="middle">arithmetic intensity (FLOP/B)</text>
       </svg>
       <ul class="legend">
-        {precisions.map((precision, place) => (
+        {precisions.map((precision, index) => (
           <li key={precision}>
             <svg viewBox="-8 -8 16 16" width="14" height="14" aria-hidden="true">
-              <path d={symbol(SHAPES[place % SHAPES.length]!, 0, 0, 6)} fill={colourOf(HUES[place % HUES.length]!)} />
+              <path d={symbol(SHAPES[index % SHAPES.length]!, 0, 0, 6)} fill={colourOf(HUES[index % HUES.length]!)} />
             </svg>
             {words(precision)}
           </li>
         ))}
-        <li class="muted">memory {rate(roofline.bandwidth)}; peaks from the {roofline.basis}; areas are time</li>
+        <li class="muted">memory {rate(roofline.bandwidth)}; peaks from the {roofline.basis}; the area of a point is its time</li>
       </ul>
       <p class="reading">
-        {pointed ? (
+        {hovered ? (
           <>
-            <b>{pointed.name}</b> {pointed.shapes}: {flops(pointed.flops_per_s)}, {share(near(pointed, roofline))} of its roof, {duration(pointed.total_ns)}
+            <b>{hovered.name}</b> {hovered.shapes}: {flops(hovered.flops_per_s)}, {share(shareOfRoof(hovered, roofline))} of its roof, {duration(hovered.total_ns)}
           </>
         ) : (
           <span class="muted">
-            What lies far below its roof is not bounded by it.<span class="on-screen"> Point at an operator to read it.</span>
+            An operator far below its roof is limited by something else.<span class="on-screen"> Point at an operator for its numbers.</span>
           </span>
         )}
       </p>
-      <Sortable
-        caption="The same as a table"
+      <SortableTable
+        caption="Operators"
         rows={roofline.points}
         columns={columnsOf(roofline)}
-        first={{ by: "time", down: true }}
-        words={({ name, shapes, precision }) => `${name} ${shapes} ${precision}`}
+        initial={{ by: "time", descending: true }}
+        searchText={({ name, shapes, precision }) => `${name} ${shapes} ${precision}`}
       />
     </section>
   );
 }
 
-const LEAST_SHARE = 0.001; // of the window
+const MIN_SHARE = 0.001; // of the window
 
-/** Points that take hardly any time would stretch the axes for nothing: they stand in the table alone. */
-function worthPlotting(points: readonly RoofPoint[]): readonly RoofPoint[] {
-  const worth = points.filter(({ share: of }) => of >= LEAST_SHARE);
-  return worth.length > 0 ? worth : points;
+/** The points with enough time to be plotted. The others would only stretch the axes; they are in the table. */
+function plottedPoints(points: readonly RoofPoint[]): readonly RoofPoint[] {
+  const plotted = points.filter(({ share: part }) => part >= MIN_SHARE);
+  return plotted.length > 0 ? plotted : points;
 }
 
-/** Share of the roof over a point. */
-function near({ precision, intensity: x, flops_per_s }: RoofPoint, { roofs, bandwidth }: Message): number {
+/** The throughput of a point as a share of its roof. */
+function shareOfRoof({ precision, intensity: x, flops_per_s }: RoofPoint, { roofs, bandwidth }: RooflineMessage): number {
   const peak = roofs.find((roof) => roof.precision === precision)?.flops_per_s ?? Infinity;
   return flops_per_s / Math.min(peak, bandwidth * x);
 }
 
-const columnsOf = (roofline: Message): readonly Column<RoofPoint>[] => [
+const columnsOf = (roofline: RooflineMessage): readonly Column<RoofPoint>[] => [
   {
     key: "name",
     title: "Operator",
@@ -153,10 +155,10 @@ const columnsOf = (roofline: Message): readonly Column<RoofPoint>[] => [
   { key: "calls", title: "Calls", figure: true, value: ({ calls }) => calls, cell: ({ calls }) => count(calls) },
   { key: "intensity", title: "Intensity", figure: true, value: (row) => row.intensity, cell: (row) => intensity(row.intensity) },
   { key: "rate", title: "Reached", figure: true, value: ({ flops_per_s }) => flops_per_s, cell: ({ flops_per_s }) => flops(flops_per_s) },
-  { key: "near", title: "Of its roof", figure: true, value: (row) => near(row, roofline), cell: (row) => share(near(row, roofline)) },
+  { key: "near", title: "Of its roof", figure: true, value: (row) => shareOfRoof(row, roofline), cell: (row) => share(shareOfRoof(row, roofline)) },
 ];
 
-const size = ({ share: of }: RoofPoint): number => Math.max(3.5, Math.sqrt(Math.max(of, 0)) * 34);
+const size = ({ share: part }: RoofPoint): number => Math.max(3.5, Math.sqrt(Math.max(part, 0)) * 34);
 
 function symbol(shape: (typeof SHAPES)[number], x: number, y: number, r: number): string {
   switch (shape) {

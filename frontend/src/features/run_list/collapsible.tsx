@@ -1,4 +1,4 @@
-// The list of recordings, folded into a button where there is no room for it beside the answer.
+// The list of recordings, which collapses to a button on narrow pages.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useMedia } from "../../shared/page/media";
@@ -6,35 +6,35 @@ import type { RunEntry } from "../../shared/report";
 import { Icon } from "../../shared/widgets/icon";
 import { RecordingName } from "../../shared/widgets/recording_name";
 
-const NARROW = "(max-width: 1000px)"; // beside the list a report would have less than 700 px
+const NARROW = "(max-width: 1000px)"; // narrower, the report beside the list would have less than 700 px
 
-interface FoldingProps {
-  readonly now: RunEntry | undefined;
+interface Props {
+  readonly current: RunEntry | undefined;
   readonly status: ComponentChildren;
-  readonly children: (done: () => void) => ComponentChildren;
+  readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** Where there is room the list stands beside the answer. Where there is not, the answer comes first, and a button over it opens the list. */
-export function Folding({ now, status, children }: FoldingProps) {
+/** On a wide page the list is beside the report. On a narrow one a button above the report opens the list. */
+export function Collapsible({ current, status, children }: Props) {
   const narrow = useMedia(NARROW);
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  const done = () => {
+  const close = () => {
     setOpen(false);
     button.current?.focus();
   };
   useEffect(() => {
     if (!narrow || !open) return undefined;
     root.current?.querySelector<HTMLElement>(".listbox")?.focus();
-    const leave = (event: Event) => {
-      if (event instanceof KeyboardEvent) return event.key === "Escape" ? done() : undefined;
+    const closeIfOutside = (event: Event) => {
+      if (event instanceof KeyboardEvent) return event.key === "Escape" ? close() : undefined;
       return root.current?.contains(event.target as globalThis.Node) ? undefined : setOpen(false);
     };
     const events = ["pointerdown", "focusin", "keydown"] as const;
-    for (const event of events) document.addEventListener(event, leave);
+    for (const event of events) document.addEventListener(event, closeIfOutside);
     return () => {
-      for (const event of events) document.removeEventListener(event, leave);
+      for (const event of events) document.removeEventListener(event, closeIfOutside);
     };
   }, [narrow, open]);
   if (!narrow) {
@@ -49,17 +49,16 @@ export function Folding({ now, status, children }: FoldingProps) {
     );
   }
   return (
-    <nav class={open ? "runs folding open" : "runs folding"} aria-label="Recordings" ref={root}>
+    <nav class={open ? "runs collapsible open" : "runs collapsible"} aria-label="Recordings" ref={root}>
       <button type="button" class="chooser-button" aria-expanded={open} aria-controls="recordings" ref={button} onClick={() => setOpen(!open)}>
-        <span class="spoken">Recordings, shown: </span>
-        <span class="name">{now ? <RecordingName of={now} /> : "Choose a recording"}</span>
+        <span class="visually-hidden">Recordings, shown: </span>
+        <span class="name">{current ? <RecordingName of={current} /> : "Choose a recording"}</span>
         {status}
         <Icon name="open" />
       </button>
-      <div class="folded" id="recordings" hidden={!open}>
-        {open && children(done)}
+      <div class="collapsed-list" id="recordings" hidden={!open}>
+        {open && children(close)}
       </div>
     </nav>
   );
 }
-

@@ -1,8 +1,8 @@
-// One recording in the list: its name, its step times, its verdict or why there is none.
+// One recording in the list: its name, its step times, and its verdict or why there is none.
 import { colourOf } from "../../shared/colours";
+import type { RunEntry } from "../../shared/report";
 import { duration, shortMoment, shortShare } from "../../shared/text/format";
 import { sourceParts } from "../../shared/text/names";
-import type { RunEntry } from "../../shared/report";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 
@@ -16,7 +16,7 @@ export function Entry({ entry }: { entry: RunEntry }) {
         </span>
         {at !== undefined && <span class="figure muted">{shortMoment(at)}</span>}
         {entry.live && <span class="live-dot" title="Being written now" />}
-        <Spark each={entry.step_times_ns} />
+        <Sparkline each={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
           <span class="figure muted" title="Median step time">
             {duration(entry.step_ns)}
@@ -33,11 +33,11 @@ export function Entry({ entry }: { entry: RunEntry }) {
 const SPARK_WIDTH = 40;
 const SPARK_HEIGHT = 16;
 
-/** Step times as a small line from nothing up: whether they are even is seen at once. */
-function Spark({ each }: { each: readonly number[] }) {
+/** The step times as a small line chart that starts at zero. It shows whether they vary. */
+function Sparkline({ each }: { each: readonly number[] }) {
   if (each.length < 3) return null;
-  const most = Math.max(...each);
-  const points = each.map((ns, step) => `${(step / (each.length - 1)) * SPARK_WIDTH} ${SPARK_HEIGHT - 1 - (ns / most) * (SPARK_HEIGHT - 2)}`);
+  const longest = Math.max(...each);
+  const points = each.map((ns, step) => `${(step / (each.length - 1)) * SPARK_WIDTH} ${SPARK_HEIGHT - 1 - (ns / longest) * (SPARK_HEIGHT - 2)}`);
   return (
     <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`} aria-hidden="true">
       <path d={`M${points.join("L")}`} />
@@ -45,13 +45,13 @@ function Spark({ each }: { each: readonly number[] }) {
   );
 }
 
-/** The verdict's chip, or why there is none (yet). */
+/** The verdict, or why there is none (yet). */
 function Outcome({ entry: { state, progress, verdict, health: status, reason: code } }: { entry: RunEntry }) {
   if (state === "analysing") {
     return (
       <>
         <span class="muted">analysing</span>
-        <progress value={progress} max={1} aria-label="Analysed so far" />
+        <progress value={progress} max={1} aria-label="Progress of the analysis" />
       </>
     );
   }

@@ -1,37 +1,38 @@
-// The recordings, grouped by run directory: a listbox that is walked with the arrow keys and chosen from with Enter.
+// The list of recordings, grouped by run directory: a listbox with arrow keys, Enter to choose, Shift and Enter to compare.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RunEntry, RunList as List } from "../../shared/report";
+import { groups } from "../../shared/run/groups";
+import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, shortShare } from "../../shared/text/format";
 import { runName, shortRun, sourceName } from "../../shared/text/names";
-import { moved } from "../../shared/widgets/list_navigation";
-import type { RunEntry, RunList as List } from "../../shared/report";
-import { near, rowsOf, scrolledTo } from "./visible_rows";
-import { groups, keyOf, type Key } from "../../app/state";
 import { health, severity } from "../../shared/text/vocabulary";
-import { Folding } from "./collapsible";
+import { nextInList } from "../../shared/widgets/list_navigation";
+import { Collapsible } from "./collapsible";
 import { Entry } from "./run_entry";
+import { rowsOf, scrollTarget, visibleRows } from "./visible_rows";
 
-const FILTER_FROM = 9; // fewer can be seen at once
+const MIN_ROWS_FOR_FILTER = 9;
 
 interface Props {
   readonly list: List;
   readonly chosen: Key | undefined;
   readonly filter: string;
   readonly choose: (key: Key) => void;
-  readonly compare: (key: Key) => void; // the chosen one with this one
+  readonly compare: (key: Key) => void; // compares the chosen recording with this one
   readonly setFilter: (text: string) => void;
 }
 
 export function RunList(props: Props) {
   const { list, chosen } = props;
-  const entry = list.runs.find((one) => keyOf(one) === chosen);
+  const entry = list.runs.find((each) => keyOf(each) === chosen);
   return (
-    <Folding now={entry} status={<Status list={list} />}>
-      {(done) => <Contents {...props} choose={(key) => (props.choose(key), done())} compare={(key) => (props.compare(key), done())} />}
-    </Folding>
+    <Collapsible current={entry} status={<Status list={list} />}>
+      {(close) => <Contents {...props} choose={(key) => (props.choose(key), close())} compare={(key) => (props.compare(key), close())} />}
+    </Collapsible>
   );
 }
 
-/** How many there are, or how far they are analysed. */
+/** The number of recordings, or the progress of their analysis. */
 function Status({ list }: { list: List }) {
   const done = useMemo(() => list.runs.filter((entry) => entry.state === "done").length, [list.runs]);
   return (
@@ -42,7 +43,7 @@ function Status({ list }: { list: List }) {
 }
 
 function Contents({ list, chosen, filter, choose, compare, setFilter }: Props) {
-  const filterable = list.runs.length >= FILTER_FROM;
+  const filterable = list.runs.length >= MIN_ROWS_FOR_FILTER;
   const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
   return (
     <>
@@ -72,38 +73,38 @@ interface ListboxProps {
   readonly compare: (key: Key) => void;
 }
 
-/** Only rows near what is seen are in the page: a list of thousands costs no more than one of ten. */
+/** Only rows near the visible ones are in the page, so that a list of thousands is as fast as one of ten. */
 function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
   const root = useRef<HTMLDivElement>(null);
   const [focused, setFocused] = useState<Key>();
-  const [seen, setSeen] = useState({ from: 0, height: 800 });
+  const [viewport, setViewport] = useState({ from: 0, height: 800 });
   const all = useMemo(() => rowsOf(shown), [shown]);
-  // Exactly one row is active: where the focus was, else the chosen one, else the first.
+  // Exactly one row is active: the last focused one, else the chosen one, else the first.
   const active = [focused, chosen].find((key) => key !== undefined && all.keys.includes(key)) ?? all.keys[0];
 
   const measure = () => {
     const { scrollTop: from = 0, clientHeight: height = 0 } = root.current ?? {};
-    if (height > 0) setSeen((before) => (before.from === from && before.height === height ? before : { from, height }));
+    if (height > 0) setViewport((before) => (before.from === from && before.height === height ? before : { from, height }));
   };
   useLayoutEffect(() => {
-    const resized = new ResizeObserver(measure);
-    if (root.current) resized.observe(root.current);
-    return () => resized.disconnect();
+    const observer = new ResizeObserver(measure);
+    if (root.current) observer.observe(root.current);
+    return () => observer.disconnect();
   }, []);
-  const bring = (key: Key | undefined) => {
+  const scrollTo = (key: Key | undefined) => {
     if (!root.current || key === undefined) return;
-    root.current.scrollTop = scrolledTo(all, key, root.current.scrollTop, root.current.clientHeight);
+    root.current.scrollTop = scrollTarget(all, key, root.current.scrollTop, root.current.clientHeight);
     measure();
   };
-  // A recording that the URL names may be far down.
-  useLayoutEffect(() => bring(chosen), [chosen, all.keys.length]);
+  // The recording in the URL may be far down in the list.
+  useLayoutEffect(() => scrollTo(chosen), [chosen, all.keys.length]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const current = active === undefined ? -1 : all.keys.indexOf(active);
-    const target = moved(event.key, current, all.keys.length);
+    const target = nextInList(event.key, current, all.keys.length);
     if (target !== undefined) {
       setFocused(all.keys[target]);
-      bring(all.keys[target]);
+      scrollTo(all.keys[target]);
     } else if ((event.key === "Enter" || event.key === " ") && active !== undefined) {
       (event.shiftKey ? compare : choose)(active);
     } else {
@@ -124,21 +125,21 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
       onScroll={measure}
     >
       <div class="rows" role="presentation" style={{ height: `${all.height}px` }}>
-        {near(all, seen.from, seen.height).map((row) =>
-          row.is === "head" ? (
+        {visibleRows(all, viewport.from, viewport.height).map((row) =>
+          row.is === "header" ? (
             <div key={`run ${row.run}`} class="group-name" role="presentation" title={row.run} style={{ top: `${row.top}px` }}>
               <bdi>{shortRun(row.run)}</bdi>
             </div>
           ) : (
             <div
               key={row.key}
-              id={domId(row.place)}
+              id={domId(row.index)}
               class={row.key === active ? "option active" : "option"}
               role="option"
               aria-selected={row.key === chosen}
               aria-setsize={all.keys.length}
-              aria-posinset={row.place + 1}
-              aria-label={spoken(row.entry)}
+              aria-posinset={row.index + 1}
+              aria-label={description(row.entry)}
               style={{ top: `${row.top}px` }}
               title={row.entry.source}
               onClick={(event) => (setFocused(row.key), (event.shiftKey ? compare : choose)(row.key))}
@@ -152,12 +153,12 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
   );
 }
 
-const domId = (place: number): string => `recording-${place}`;
+const domId = (index: number): string => `recording-${index}`;
 
-/** The whole row in words. */
-function spoken({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
-  const what = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict.severity).text}` : health(status).text;
-  return [runName(run), sourceName(source), what, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
+/** The row as text, for screen readers. */
+function description({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
+  const outcome = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict.severity).text}` : health(status).text;
+  return [runName(run), sourceName(source), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 
 export function Problems({ problems }: { problems: readonly string[] }) {
@@ -165,7 +166,7 @@ export function Problems({ problems }: { problems: readonly string[] }) {
   return (
     <details class="problems">
       <summary>
-        {problems.length === 1 ? "One thing" : `${problems.length} things`} could not be looked at
+        {problems.length === 1 ? "One problem" : `${problems.length} problems`} while scanning the logdir
       </summary>
       <ul>
         {problems.map((problem, index) => (

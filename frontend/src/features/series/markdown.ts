@@ -1,34 +1,32 @@
-// A series as Markdown, for an issue or a chat: the same words and numbers as on the page.
-import { duration } from "../../shared/text/format";
+// A series as Markdown, with the same texts and numbers as on the page.
 import type { RunPoint, RunSeries } from "../../shared/report";
-import { escaped } from "../diagnosis/markdown";
+import { duration } from "../../shared/text/format";
+import { bulletList, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { regimeTitle } from "./areas";
-import { about, against, AGAINST, heading, kneeOf, range, turnOf } from "./summary";
+import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";
 
-const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-
-export function seriesMarkdown(told: RunSeries): string {
+export function seriesMarkdown(series: RunSeries): string {
   const parts = [
-    `## ${escaped(told.headline)}`,
-    told.points.length > 0 ? `${escaped(about(told))}:\n\n${table(told)}` : "",
-    told.knee ? `Knee at ${escaped(told.knee.value)}: ${escaped(told.knee.because)}.` : "",
-    told.notes.length > 0 ? `### To keep in mind\n\n${told.notes.map((note) => `- ${escaped(note)}`).join("\n")}` : "",
+    `## ${escaped(series.headline)}`,
+    series.points.length > 0 ? `${escaped(seriesTitle(series))}:\n\n${table(series)}` : "",
+    series.knee ? `Knee at ${escaped(series.knee.value)}: ${escaped(series.knee.because)}.` : "",
+    series.notes.length > 0 ? `### Notes\n\n${bulletList(series.notes.map(escaped))}` : "",
   ];
-  return `${parts.filter(Boolean).join("\n\n")}\n`.replaceAll("\u00a0", " ");
+  return joinParts(parts);
 }
 
-function table(told: RunSeries): string {
-  const apart = told.kind === "apart";
-  const head = [heading(told), `Time per ${told.per}`, "Range", ...(apart ? [] : [AGAINST]), "Most at stake"];
-  const [knee, turn] = [kneeOf(told), turnOf(told)];
-  const rows = told.points.map((point, place) => {
-    const mark = point === knee ? " (knee)" : point === turn ? " (slower since here)" : "";
-    return row(`${escaped(nameOf(told, point))}${mark}`, duration(point.ns), range(point), ...(apart ? [] : [against(point, place)]), escaped(regimeTitle(told.points, point.regime)));
+function table(series: RunSeries): string {
+  const isUnrelated = series.kind === "apart";
+  const head = [pointHeading(series), `Time per ${series.per}`, "Range", ...(isUnrelated ? [] : [SPEED_HEADING]), "Bottleneck"];
+  const [knee, regression] = [kneeOf(series), regressionPointOf(series)];
+  const rows = series.points.map((point, index) => {
+    const mark = point === knee ? " (knee)" : point === regression ? " (slower since here)" : "";
+    return tableRow(`${escaped(nameOf(series, point))}${mark}`, duration(point.ns), range(point), ...(isUnrelated ? [] : [relativeSpeed(point, index)]), escaped(regimeTitle(series.points, point.regime)));
   });
-  return [row(...head.map(escaped)), row("---", "---:", "---:", ...(apart ? [] : ["---:"]), "---"), ...rows].join("\n");
+  return [tableRow(...head.map(escaped)), tableRow("---", "---:", "---:", ...(isUnrelated ? [] : ["---:"]), "---"), ...rows].join("\n");
 }
 
-/** A setting with the runs that have it, or the run. */
+/** A setting with its runs, or the run. */
 function nameOf({ kind }: RunSeries, { value, run, runs }: RunPoint): string {
   return kind === "sweep" || kind === "settings" ? `${value}: ${(runs.length > 0 ? runs : [run]).join(", ")}` : run;
 }

@@ -1,21 +1,21 @@
-// Where the points of a sweep stand: along what varies, and up with the time. Pure.
+// The axes of a sweep's chart. Pure.
 
-/** Points nearer to one another than this share of the axis cannot be told apart. */
-const CROWDED = 0.06;
+/** The minimum distance of two points, as a share of the axis. */
+const MIN_DISTANCE = 0.06;
 const NICE = [1, 2, 5, 10];
 
-export interface Placed {
-  readonly kind: "linear" | "logarithmic" | "even"; // even: in their order, whatever lies between them
+export interface Placement {
+  readonly kind: "linear" | "logarithmic" | "even"; // even: equal distances
   readonly at: readonly number[]; // 0 to 1
 }
 
-/** Along a line of their own spacing where that can be read, else by powers, else at equal distances. */
-export function placed(values: readonly number[]): Placed {
+/** Places the values on a linear axis if they are far enough apart, else on a logarithmic one, else at equal distances. */
+export function placeValues(values: readonly number[]): Placement {
   const linear = spread(values);
-  if (told(linear)) return { kind: "linear", at: linear };
+  if (isReadable(linear)) return { kind: "linear", at: linear };
   const logarithmic = spread(values.map(Math.log));
-  if (told(logarithmic)) return { kind: "logarithmic", at: logarithmic };
-  return { kind: "even", at: spread(values.map((_, place) => place)) };
+  if (isReadable(logarithmic)) return { kind: "logarithmic", at: logarithmic };
+  return { kind: "even", at: spread(values.map((_, index) => index)) };
 }
 
 function spread(values: readonly number[]): readonly number[] {
@@ -23,16 +23,16 @@ function spread(values: readonly number[]): readonly number[] {
   return values.map((value) => (high > low ? (value - low) / (high - low) : 0.5));
 }
 
-/** Whether each stands clear of the one before it; of numbers that are none, none does. */
-function told(at: readonly number[]): boolean {
-  return at.every((here, place) => Number.isFinite(here) && (place === 0 || here - at[place - 1]! >= CROWDED));
+/** Returns true if all positions are finite and far enough from the previous one. */
+function isReadable(at: readonly number[]): boolean {
+  return at.every((here, index) => Number.isFinite(here) && (index === 0 || here - at[index - 1]! >= MIN_DISTANCE));
 }
 
-/** Round times from nothing to the highest, about as many as asked for. */
-export function ticks(highest: number, about: number): readonly number[] {
+/** Round times from 0 to the highest one, about `count` of them. */
+export function ticks(highest: number, count: number): readonly number[] {
   if (!(highest > 0) || !Number.isFinite(highest)) return [0];
-  const rough = highest / about;
+  const rough = highest / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * (NICE.find((one) => one * power >= rough) ?? 10);
+  const step = power * (NICE.find((nice) => nice * power >= rough) ?? 10);
   return Array.from({ length: Math.floor(highest / step) + 1 }, (_, index) => index * step);
 }

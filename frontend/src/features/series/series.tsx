@@ -1,21 +1,20 @@
-// Several recordings in a row: a sweep as a curve, settings and a history as bars, and in words what they tell.
-import { settled } from "../../shared/server/polling";
-import { count } from "../../shared/text/format";
+// Several recordings as a series: a sweep as a curve, settings and a history as bars, and the result as text.
+import { addStyle } from "../../shared/page/style_sheet";
 import type { RunEntry, RunSeries } from "../../shared/report";
-import { FEWEST } from "./series_keys";
+import { keyOf } from "../../shared/run/keys";
+import type { Session } from "../../shared/run/session";
+import { poll } from "../../shared/server/polling";
+import { count } from "../../shared/text/format";
+import { Answer } from "../../shared/widgets/answer";
+import { Notes } from "../../shared/widgets/notes";
+import { Request } from "../../shared/widgets/request";
+import { Curve } from "./curve";
 import { seriesMarkdown } from "./markdown";
 import type { Members } from "./members";
-import { about, kneeOf } from "./summary";
-import { parted } from "../compare/summary";
-import type { Session } from "../../app/session";
-import { addStyle } from "../../shared/page/style_sheet";
-import { keyOf } from "../../app/state";
 import sheet from "./series.css";
-import { Awaited } from "../../shared/widgets/request";
-import { Listed } from "../compare/outcome";
-import { CopyButton } from "../../shared/widgets/copy_button";
-import { Curve } from "./curve";
+import { MIN_RUNS } from "./series_keys";
 import { SeriesTable } from "./series_table";
+import { kneeOf, seriesTitle } from "./summary";
 
 addStyle(sheet);
 
@@ -23,33 +22,39 @@ interface Props {
   readonly session: Session;
   readonly members: Members;
   readonly chosen: RunEntry;
-  readonly since: unknown; // another object where a recording may have changed
+  readonly version: unknown; // another object after one of the recordings has changed
   readonly chooseOthers: () => void;
 }
 
-export function Series({ session, members: { entries, missing }, chosen, since, chooseOthers }: Props) {
+export function Series({ session, members: { entries, missing }, chosen, version, chooseOthers }: Props) {
   const ids = entries.map(({ id }) => id);
   const show = (entry: RunEntry) => {
     session.choose(keyOf(entry));
     session.open("diagnosis");
   };
-  const reverse = () => session.lineUp([...entries].reverse().map(keyOf));
+  const reverse = () => session.compareSeries([...entries].reverse().map(keyOf));
   return (
     <div class="comparison series">
-      <div class="doings">
+      <div class="actions">
         <button type="button" onClick={chooseOthers}>
           Choose others
         </button>
       </div>
       {missing.length > 0 && <Missing keys={missing} />}
-      <Awaited
-        about={`${ids.join(" ")} series`}
-        since={since}
-        waiting={`Laying ${count(ids.length)} recordings in a row: each of them is read…`}
-        ask={(signal, tell) => settled(() => session.client.series(ids, signal), signal, tell)}
+      <Request
+        subject={`${ids.join(" ")} series`}
+        version={version}
+        waiting={`Reading ${count(ids.length)} recordings…`}
+        send={(signal, onProgress) => poll(() => session.client.series(ids, signal), signal, onProgress)}
       >
-        {({ series: told }) => (told ? <Told told={told} entries={entries} chosen={chosen} show={show} reverse={reverse} /> : <p>The server’s answer holds no series. Reload the page: it may be older than the server.</p>)}
-      </Awaited>
+        {({ series }) =>
+          series ? (
+            <Content series={series} entries={entries} chosen={chosen} show={show} reverse={reverse} />
+          ) : (
+            <p>The server’s response contains no series. Reload the page: it may be older than the server.</p>
+          )
+        }
+      </Request>
     </div>
   );
 }
@@ -57,10 +62,10 @@ export function Series({ session, members: { entries, missing }, chosen, since, 
 function Missing({ keys }: { keys: readonly string[] }) {
   return (
     <p class="notice" role="status">
-      Left out, because there is no such trace under the logdir (any more):{" "}
-      {keys.map((key, place) => (
+      Left out, because they are not traces under the logdir:{" "}
+      {keys.map((key, index) => (
         <span key={key}>
-          {place > 0 && ", "}
+          {index > 0 && ", "}
           <code>{key}</code>
         </span>
       ))}
@@ -69,48 +74,39 @@ function Missing({ keys }: { keys: readonly string[] }) {
   );
 }
 
-interface ToldProps {
-  readonly told: RunSeries;
+interface ContentProps {
+  readonly series: RunSeries;
   readonly entries: readonly RunEntry[];
   readonly chosen: RunEntry;
   readonly show: (entry: RunEntry) => void;
   readonly reverse: () => void;
 }
 
-function Told({ told, entries, chosen, show, reverse }: ToldProps) {
-  const { points, knee, kind, headline } = told;
-  const [first, more] = parted(headline);
+function Content({ series, entries, chosen, show, reverse }: ContentProps) {
+  const { points, knee, kind, headline } = series;
+  const detail = kneeOf(series) && knee && (
+    <p class="measure more">
+      <b>The knee is at {knee.value}</b>: {knee.because}.
+    </p>
+  );
+  const reverseButton = kind === "history" && points.length >= MIN_RUNS && (
+    <li class="actions">
+      <button type="button" class="small" onClick={reverse}>
+        Reverse the order
+      </button>
+    </li>
+  );
   return (
     <>
-      <section class="outcome-of-both">
-        <h2 class="answer">{first}</h2>
-        {more && <p class="measure more">{more}</p>}
-        {kneeOf(told) && knee && (
-          <p class="measure more">
-            <b>The knee is at {knee.value}</b>: {knee.because}.
-          </p>
-        )}
-        <ul class="badges">
-          <li>
-            <CopyButton text={() => seriesMarkdown(told)} words="Copy as Markdown" />
-          </li>
-          {kind === "history" && points.length >= FEWEST && (
-            <li class="doings">
-              <button type="button" class="small" onClick={reverse}>
-                Reverse the order
-              </button>
-            </li>
-          )}
-        </ul>
-      </section>
+      <Answer headline={headline} markdown={() => seriesMarkdown(series)} detail={detail} buttons={reverseButton} />
       {points.length > 0 && (
-        <section class="row-of-runs">
-          <h2>{about(told)}</h2>
-          {kind === "sweep" && points.length >= FEWEST && <Curve told={told} />}
-          <SeriesTable told={told} entries={entries} chosen={chosen} show={show} />
+        <section class="series-points">
+          <h2>{seriesTitle(series)}</h2>
+          {kind === "sweep" && points.length >= MIN_RUNS && <Curve series={series} />}
+          <SeriesTable series={series} entries={entries} chosen={chosen} show={show} />
         </section>
       )}
-      <Listed lines={told.notes} title={kind === "apart" ? "Why there is no curve" : "To keep in mind"} />
+      <Notes lines={series.notes} title={kind === "apart" ? "Why there is no curve" : "Notes"} />
     </>
   );
 }

@@ -1,17 +1,17 @@
-// The recordings of a series as the address spells them.
+// The recordings of a series, as the address spells them.
 import { decoded } from "../../shared/page/hash";
-import type { Key } from "../../app/state";
+import type { Key } from "../../shared/run/keys";
 
-/** How many the server takes at once (http_api.md). */
-export const FEWEST = 2;
-export const MOST = 12;
+/** The limits of the server (http_api.md). */
+export const MIN_RUNS = 2;
+export const MAX_RUNS = 12;
 
-/** Keys may hold any character, a comma too: each is escaped. */
-export const rowText = (keys: readonly Key[]): string => keys.map(encodeURIComponent).join(",");
+/** Keys may contain any character, also commas, so each of them is escaped. */
+export const seriesText = (keys: readonly Key[]): string => keys.map(encodeURIComponent).join(",");
 
-/** The keys in this order, each once; undefined where the text names too few. */
-export function rowIn(text: string | undefined): readonly Key[] | undefined {
-  const named = (text ?? "").split(",").map(decoded);
-  const keys = [...new Set(named)].filter((key) => key !== undefined && key !== "") as Key[];
-  return keys.length >= FEWEST ? keys.slice(0, MOST) : undefined;
+/** The keys in this order without duplicates. Undefined if there are too few. */
+export function seriesKeys(text: string | undefined): readonly Key[] | undefined {
+  const parts = (text ?? "").split(",").map(decoded);
+  const keys = [...new Set(parts)].filter((key) => key !== undefined && key !== "") as Key[];
+  return keys.length >= MIN_RUNS ? keys.slice(0, MAX_RUNS) : undefined;
 }

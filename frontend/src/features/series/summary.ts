@@ -1,38 +1,40 @@
-// How a series is said in short: the same words on the page and in Markdown.
-import { count, duration, factor } from "../../shared/text/format";
+// Short texts about a series, used on the page and in Markdown.
 import type { RunPoint, RunSeries } from "../../shared/report";
+import { count, duration, factor } from "../../shared/text/format";
 
-/** What each point stands for, over its column. */
-export const heading = ({ kind, varies }: RunSeries): string =>
+/** The column header of the points. */
+export const pointHeading = ({ kind, varies }: RunSeries): string =>
   kind === "sweep" || kind === "settings" ? varies.charAt(0).toUpperCase() + varies.slice(1) : "Run";
 
-/** What the times are, over the chart and the table. */
-export function about({ kind, varies, per }: RunSeries): string {
+/** The title of the chart and the table. */
+export function seriesTitle({ kind, varies, per }: RunSeries): string {
   switch (kind) {
     case "sweep":
       return `Time per ${per} by ${varies}`;
     case "settings":
-      return `Time per ${per} by ${varies}, the longest first`;
+      return `Time per ${per} by ${varies}, longest first`;
     case "apart":
-      return `Time per ${per} of each; they cannot be held against each other`;
+      return `Time per ${per} per run; the runs are not comparable`;
     default:
-      return `Time per ${per}, run by run in the order asked for`;
+      return `Time per ${per}, run by run in the given order`;
   }
 }
 
-/** How far the time of a point is known. */
+/** The range of the time of a point. */
 export function range({ low_ns, high_ns, steps, runs }: RunPoint): string {
-  if (steps < 2) return "one step: not known";
+  if (steps < 2) return "one step: unknown";
   return `${duration(low_ns)} to ${duration(high_ns)}${runs.length > 1 ? ` over ${count(runs.length)} runs` : ""}`;
 }
 
-export const AGAINST = "Speed against the first";
+export const SPEED_HEADING = "Speed relative to the first";
 
-/** How fast it is against the first one; nothing of the first itself. */
-export const against = ({ speedup }: RunPoint, place: number): string => (place === 0 ? "" : factor(speedup));
+/** The speed relative to the first point; "" for the first point itself. */
+export const relativeSpeed = ({ speedup }: RunPoint, index: number): string => (index === 0 ? "" : factor(speedup));
 
-/** The point from which on more brings little; undefined where there is none. */
+/** The point beyond which the time improves little, if there is one. */
 export const kneeOf = ({ knee, points }: RunSeries): RunPoint | undefined => knee && points.find(({ value }) => value === knee.value);
 
-/** The first point since which the row is slower; undefined where it is not. */
-export const turnOf = ({ regression_point: turn, points }: RunSeries): RunPoint | undefined => turn && points.find(({ run, value }) => value === turn.since || run === turn.since);
+/** The regression point: the first slower run of a history, if there is one. */
+export function regressionPointOf({ regression_point: regression, points }: RunSeries): RunPoint | undefined {
+  return regression && points.find(({ run, value }) => value === regression.since || run === regression.since);
+}

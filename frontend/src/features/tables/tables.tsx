@@ -1,124 +1,126 @@
-// What ran in the judged window: the account step by step, kernels, operators, waits, copies.
-import { settled } from "../../shared/server/polling";
+// What ran in the judged window: the account of each step, kernels, operators, waits, copies.
+import { addStyle } from "../../shared/page/style_sheet";
+import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
+import type { Focus } from "../../shared/run/focus";
+import type { ViewProps } from "../../shared/run/view_props";
+import { poll } from "../../shared/server/polling";
+import charts from "../../shared/style/charts.css";
+import viewStyle from "../../shared/style/view.css";
 import { bytes, count, duration, rate, share } from "../../shared/text/format";
 import { kernelName } from "../../shared/text/names";
-import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
-import { addStyle } from "../../shared/page/style_sheet";
-import type { Focus } from "../../app/state";
-import charts from "../../shared/style/charts.css";
-import sheet from "../../shared/style/view.css";
 import { roof, wait } from "../../shared/text/vocabulary";
-import { Awaited } from "../../shared/widgets/request";
-import type { EvidenceProps } from "../../shared/run/view_props";
-import { Sortable, type Column } from "../../shared/widgets/sortable_table";
-import { StepAccount } from "./step_account";
+import { Request } from "../../shared/widgets/request";
+import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
 import { Swatch } from "../../shared/widgets/swatch";
+import { StepAccount } from "./step_account";
+import sheet from "./tables.css";
 
 addStyle(charts);
+addStyle(viewStyle);
 addStyle(sheet);
 
-export function TablesView({ client, entry, report, look }: EvidenceProps) {
+export function TablesView({ client, entry, report, showFocus }: ViewProps) {
   return (
-    <Awaited
-      about={`${entry.id} tables`}
-      since={report}
+    <Request
+      subject={`${entry.id} tables`}
+      version={report}
       waiting="Reading the recording…"
-      ask={(signal, tell) => settled(() => client.tables(entry.id, signal), signal, tell)}
+      send={(signal, onProgress) => poll(() => client.tables(entry.id, signal), signal, onProgress)}
     >
       {({ tables }) =>
         tables && tables.window_ns > 0 ? (
-          <Content tables={tables} look={look} onDevice={report.device?.kind !== "cpu" && ranOnDevice(tables)} inSteps={report.window?.basis !== "whole"} />
+          <Content tables={tables} showFocus={showFocus} onDevice={report.device?.kind !== "cpu" && ranOnDevice(tables)} inSteps={report.window?.basis !== "whole"} />
         ) : (
           <p class="muted">Nothing ran in this recording.</p>
         )
       }
-    </Awaited>
+    </Request>
   );
 }
 
-/** A device may be there and have nothing to do. */
+/** Returns true if anything ran on the device: a device may be present and unused. */
 const ranOnDevice = ({ kernels, operators, copies }: Message): boolean =>
   kernels.length > 0 || copies.length > 0 || operators.some(({ device_ns }) => device_ns > 0);
 
 interface ContentProps {
   readonly tables: Message;
-  readonly look: (focus: Focus) => void;
+  readonly showFocus: (focus: Focus) => void;
   readonly onDevice: boolean;
   readonly inSteps: boolean;
 }
 
-function Content({ tables, look, onDevice, inSteps }: ContentProps) {
-  const named = (name: string, row: Place) => <Named name={name} row={row} look={look} />;
+function Content({ tables, showFocus, onDevice, inSteps }: ContentProps) {
+  const linkTo = (name: string, row: Occurrence) => <OccurrenceLink name={name} row={row} showFocus={showFocus} />;
   return (
     <>
       {inSteps && tables.step_account && tables.step_account.steps.length > 1 && (
-        <StepAccount columns={tables.step_account} look={look} />
+        <StepAccount columns={tables.step_account} showFocus={showFocus} />
       )}
       {tables.kernels.length > 0 && (
-        <Sortable
+        <SortableTable
           caption="Kernels"
           rows={tables.kernels}
-          columns={kernelColumns(named)}
-          first={{ by: "total", down: true }}
-          words={({ name, precision, unit, regime }) => `${name} ${precision} ${unit} ${regime}`}
-          note={<Rest left={tables.kernels_left_out} window={tables.window_ns} />}
+          columns={kernelColumns(linkTo)}
+          initial={{ by: "total", descending: true }}
+          searchText={({ name, precision, unit, regime }) => `${name} ${precision} ${unit} ${regime}`}
+          note={<LeftOutNote left={tables.kernels_left_out} window={tables.window_ns} />}
         />
       )}
-      <Sortable
+      <SortableTable
         caption="Operators"
         rows={tables.operators}
-        columns={operatorColumns(named, onDevice)}
-        first={{ by: onDevice ? "device" : "host", down: true }}
-        words={({ name }) => name}
-        note={<Rest left={tables.operators_left_out} window={tables.window_ns} />}
+        columns={operatorColumns(linkTo, onDevice)}
+        initial={{ by: onDevice ? "device" : "host", descending: true }}
+        searchText={({ name }) => name}
+        note={<LeftOutNote left={tables.operators_left_out} window={tables.window_ns} />}
       />
       {onDevice &&
         (tables.syncs.length > 0 ? (
-          <Sortable
-            caption="Waits for the device that cost time, by place"
+          <SortableTable
+            caption="Waits for the device that cost time, by location"
             rows={tables.syncs}
-            columns={waitColumns(named)}
-            first={{ by: "cost", down: true }}
-            words={({ operator, line, kind }) => `${operator} ${line} ${kind}`}
+            columns={syncColumns(linkTo)}
+            initial={{ by: "cost", descending: true }}
+            searchText={({ operator, line, kind }) => `${operator} ${line} ${kind}`}
             note={
               tables.syncs.every(({ line }) => !line) && (
-                <span class="muted">with_stack=True in the profiler would name the lines of your program.</span>
+                <span class="muted">Record with with_stack=True to see the lines of your program.</span>
               )
             }
           />
         ) : (
-          <p class="muted">No wait of the host for the device cost any time.</p>
+          <p class="muted">No wait of the host for the device cost time.</p>
         ))}
       {tables.copies.length > 0 && (
-        <Sortable caption="Copies and fills" rows={tables.copies} columns={copyColumns(named)} first={{ by: "total", down: true }} />
+        <SortableTable caption="Copies and fills" rows={tables.copies} columns={copyColumns(linkTo)} initial={{ by: "total", descending: true }} />
       )}
     </>
   );
 }
 
-type Place = { readonly begin_ns: number; readonly end_ns: number };
-type Name = (name: string, row: Place) => preact.JSX.Element;
+type Occurrence = { readonly begin_ns: number; readonly end_ns: number };
+type LinkTo = (name: string, row: Occurrence) => preact.JSX.Element;
 
-/** A name that leads to its longest occurrence on the timeline. */
-function Named({ name, row, look }: { name: string; row: Place; look: (focus: Focus) => void }) {
+/** A name that links to its longest occurrence on the timeline. */
+function OccurrenceLink({ name, row, showFocus }: { name: string; row: Occurrence; showFocus: (focus: Focus) => void }) {
   return (
     <button
       type="button"
       class="link long-name"
-      title={`${name}\n(shows the longest one on the timeline)`}
-      onClick={() => look({ begin: row.begin_ns, end: row.end_ns, label: "The longest one" })}
+      title={`${name}\n(shows the longest occurrence on the timeline)`}
+      onClick={() => showFocus({ begin: row.begin_ns, end: row.end_ns, label: "Longest occurrence" })}
     >
       {kernelName(name)}
     </button>
   );
 }
 
-const NEAR = "How near it comes to what bounds it; needs record_shapes=True";
+const NEAR_ROOF = "Share of its roof that it reaches; needs record_shapes=True";
 
-const kernelColumns = (named: Name): readonly Column<KernelRow>[] => [
-  { key: "name", title: "Kernel", figure: false, value: ({ name }) => name, cell: (row) => named(row.name, row) },
+const kernelColumns = (linkTo: LinkTo): readonly Column<KernelRow>[] => [
+  { key: "name", title: "Kernel", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   figure("total", "Time", ({ total_ns }) => total_ns, duration),
-  figure("share", "Share", (row) => row.share, share, "Of the judged window; kernels that overlap count twice"),
+  figure("share", "Share", (row) => row.share, share, "Of the judged window; overlapping kernels count twice"),
   figure("calls", "Calls", ({ calls }) => calls, count),
   figure("mean", "Mean", ({ mean_ns }) => mean_ns, duration),
   {
@@ -133,34 +135,34 @@ const kernelColumns = (named: Name): readonly Column<KernelRow>[] => [
       </>
     ),
   },
-  figure("reached", "Of its roof", ({ reached }) => reached, share, NEAR),
+  figure("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF),
   {
     key: "type",
-    title: "Multiplies",
-    hint: "The type, and whether on tensor cores, as the kernel’s name tells",
+    title: "Precision",
+    hint: "The data type, and whether on tensor cores, according to the kernel’s name",
     figure: false,
     value: ({ unit, precision }) => `${unit} ${precision}`.trim() || undefined,
     cell: ({ unit, precision }) => (unit || precision ? `${precision} ${unit === "tensor" ? "on tensor cores" : unit === "vector" ? "without tensor cores" : ""}` : "–"),
   },
 ];
 
-const operatorColumns = (named: Name, onDevice: boolean): readonly Column<OperatorRow>[] => [
-  { key: "name", title: "Operator", figure: false, value: ({ name }) => name, cell: (row) => named(row.name, row) },
+const operatorColumns = (linkTo: LinkTo, onDevice: boolean): readonly Column<OperatorRow>[] => [
+  { key: "name", title: "Operator", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   ...(onDevice
-    ? [figure<OperatorRow>("device", "Device time", ({ device_ns }) => device_ns, duration, "Of the kernels that it launches itself")]
+    ? [figure<OperatorRow>("device", "Device time", ({ device_ns }) => device_ns, duration, "Time of the kernels that it launches itself")]
     : []),
   figure("host", "Host time", ({ host_ns }) => host_ns, duration, "Without the operators that it calls"),
   figure("share", "Share", (row) => row.share, share, onDevice ? "Device time, of the judged window" : "Of the judged window"),
   figure("calls", "Calls", ({ calls }) => calls, count),
   ...(onDevice
     ? [
-        figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share, NEAR),
-        { key: "roof", title: "Roof", hint: "What would bound it, by its arithmetic for each byte", figure: false, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
+        figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF),
+        { key: "roof", title: "Roof", hint: "What would limit it, by its arithmetic intensity", figure: false, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
       ]
     : []),
 ];
 
-const waitColumns = (named: Name): readonly Column<SyncRow>[] => [
+const syncColumns = (linkTo: LinkTo): readonly Column<SyncRow>[] => [
   {
     key: "line",
     title: "Where",
@@ -168,46 +170,46 @@ const waitColumns = (named: Name): readonly Column<SyncRow>[] => [
     value: ({ line, operator }) => line || operator,
     cell: (row) => (
       <>
-        {named(row.line || row.operator, row)}
+        {linkTo(row.line || row.operator, row)}
         {row.line && <small>{row.operator}</small>}
       </>
     ),
   },
   { key: "kind", title: "Waits for", figure: false, value: ({ kind }) => kind, cell: ({ kind }) => wait(kind) },
-  figure("cost", "Device idled", ({ cost_ns }) => cost_ns, duration, "What the waits cost: not the time in the calls, but the time without work"),
+  figure("cost", "Device idle", ({ cost_ns }) => cost_ns, duration, "Device time without work, not the time in the calls"),
   figure("share", "Share", (row) => row.share, share, "Of the judged window"),
   figure("waited", "Host waited", ({ waited_ns }) => waited_ns, duration),
   figure("calls", "Calls", ({ calls }) => calls, count),
 ];
 
-const copyColumns = (named: Name): readonly Column<CopyRow>[] => [
-  { key: "name", title: "Kind", figure: false, value: ({ name }) => name, cell: (row) => named(row.name, row) },
+const copyColumns = (linkTo: LinkTo): readonly Column<CopyRow>[] => [
+  { key: "name", title: "Kind", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   figure("total", "Time", ({ total_ns }) => total_ns, duration),
   figure("share", "Share", (row) => row.share, share, "Of the judged window"),
   figure("calls", "Calls", ({ calls }) => calls, count),
   figure("bytes", "Moved", (row) => row.bytes, bytes),
-  figure("rate", "Rate", ({ bytes_per_s }) => bytes_per_s, rate, "Mean over all of them"),
+  figure("rate", "Rate", ({ bytes_per_s }) => bytes_per_s, rate, "Mean over all copies"),
 ];
 
-function figure<T>(key: string, title: string, value: (row: T) => number | undefined, shown: (value: number) => string, hint = ""): Column<T> {
+function figure<T>(key: string, title: string, value: (row: T) => number | undefined, format: (value: number) => string, hint = ""): Column<T> {
   return {
     key,
     title,
     figure: true,
     value,
     cell: (row) => {
-      const found = value(row);
-      return found === undefined ? "–" : shown(found);
+      const number = value(row);
+      return number === undefined ? "–" : format(number);
     },
     ...(hint ? { hint } : {}),
   };
 }
 
-function Rest({ left, window }: { left: LeftOut | undefined; window: number }) {
+function LeftOutNote({ left, window }: { left: LeftOut | undefined; window: number }) {
   if (!left || left.rows === 0) return null;
   return (
     <span class="muted">
-      {count(left.rows)} more, together {duration(left.total_ns)} ({share(left.total_ns / window)}), are not listed.
+      {count(left.rows)} more are not listed: {duration(left.total_ns)} in total ({share(left.total_ns / window)}).
     </span>
   );
 }

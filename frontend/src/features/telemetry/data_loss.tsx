@@ -1,20 +1,20 @@
-// What the monitor could not measure, and what was lost on the way.
-import { count, epochMs, moment } from "../../shared/text/format";
-import { words } from "../../shared/text/names";
+// What the monitor could not measure, and data that was lost.
 import type { TelemetryAnswer } from "../../shared/report";
+import { count, epochMs, moment } from "../../shared/text/format";
+import { words } from "../../shared/text/identifier";
 
-export function Losses({ answer: { context, notes, lost_packets, dropped } }: { answer: TelemetryAnswer }) {
+export function DataLoss({ data: { context, notes, lost_packets, dropped } }: { data: TelemetryAnswer }) {
   const unsupported = context?.unsupported ?? [];
-  const told = [...(context?.notes ?? []), ...notes];
-  if (unsupported.length === 0 && told.length === 0 && lost_packets === 0 && dropped.length === 0) return null;
+  const events = [...(context?.notes ?? []), ...notes];
+  if (unsupported.length === 0 && events.length === 0 && lost_packets === 0 && dropped.length === 0) return null;
   return (
     <details>
-      <summary>What could not be measured, and what happened to the monitor</summary>
-      <ul class="losses">
-        {lost_packets > 0 && <li>{count(lost_packets)} packets of readings were lost.</li>}
-        {dropped.map(({ reason, count: many }) => (
+      <summary>Missing measurements and events of the monitor</summary>
+      <ul class="data-loss">
+        {lost_packets > 0 && <li>{count(lost_packets)} packets of telemetry were lost.</li>}
+        {dropped.map(({ reason, count: rows }) => (
           <li key={reason}>
-            {count(many)} could not be used: {words(reason)}.
+            {count(rows)} could not be used: {words(reason)}.
           </li>
         ))}
         {unsupported.map(({ name, because }, index) => (
@@ -22,7 +22,7 @@ export function Losses({ answer: { context, notes, lost_packets, dropped } }: { 
             <b>{words(name)}</b>: {because}
           </li>
         ))}
-        {told.map(({ unix_ns, code, detail }, index) => (
+        {events.map(({ unix_ns, code, detail }, index) => (
           <li key={index}>
             {moment(epochMs(unix_ns))} <b>{words(code)}</b>: {detail}
           </li>

@@ -1,81 +1,82 @@
-// The telemetry of one recording as it is asked for: all of it once, then only what was added, and a stretch in detail
-// where somebody looks closer than what is known.
-import type { Answer, Between } from "../../shared/server/api";
+// Loads the telemetry of one recording: all of it once, then only new samples, and a range in detail when the user
+// zooms in further than the resolution of the loaded data.
 import type { TelemetryAnswer } from "../../shared/report";
-import { ADDED, lastOf, longestOf, spliced } from "./splice";
+import type { TimeRange } from "../../shared/server/api";
+import type { Result } from "../../shared/server/result";
+import { APPENDED, lastOf, longestOf, merged } from "./merge";
 
-/** Points of each series in an answer: about twice what a chart has pixels, since each bucket is a low and a high one. */
+/** Points of each series in a response: about twice the pixels of a chart, because each bucket has a minimum and a maximum. */
 export const POINTS = 1_000;
-const MOST_ROWS = 6 * POINTS; // then all of it is asked for anew, and what was detailed is thin again
-const OVERLAP_NS = 15e9; // series are written by the packet, and one may come later than another
-const MARGIN = 0.5; // of a stretch, on either side of it: so that a step aside is there already
+const MAX_ROWS = 6 * POINTS; // beyond that everything is loaded again, without the detailed ranges
+const OVERLAP_NS = 15e9; // series are written in packets, and some arrive later than others
+const MARGIN = 0.5; // of a range, loaded on both sides of it, so that small moves need no request
 
-type Ask = (points: number, between: Between, signal: AbortSignal) => Promise<Answer<TelemetryAnswer>>;
+type Request = (points: number, range: TimeRange, signal: AbortSignal) => Promise<Result<TelemetryAnswer>>;
 
-/** A stretch that is known as densely as `step` ns between points; 0 where every row is known. */
-interface Known {
+/** A loaded range with `step` ns between points; 0 if every row was loaded. */
+interface Loaded {
   readonly from: number;
   readonly to: number;
   readonly step: number;
 }
 
 export class Feed {
-  private answer: TelemetryAnswer | undefined;
-  private known: readonly Known[] = [];
+  private data: TelemetryAnswer | undefined;
+  private loaded: readonly Loaded[] = [];
 
-  constructor(private readonly ask: Ask) {}
+  constructor(private readonly request: Request) {}
 
-  /** What there is now, once it was asked for. */
-  get now(): TelemetryAnswer | undefined {
-    return this.answer;
+  /** The loaded telemetry, after the first request. */
+  get current(): TelemetryAnswer | undefined {
+    return this.data;
   }
 
-  /** Asks for what is new. */
-  async grow(signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
-    const last = this.answer && longestOf(this.answer) < MOST_ROWS ? lastOf(this.answer) : undefined;
-    if (!this.answer || last === undefined) return this.begin(signal);
-    const found = await this.ask(POINTS, { since: last - OVERLAP_NS }, signal);
-    if (found.kind !== "ok" || signal.aborted) return found;
-    if (longestOf(found.value) >= POINTS) return this.begin(signal); // thinned: too long ago to be added row by row
-    const before = this.answer;
-    this.answer = spliced(before, found.value, ADDED);
-    const to = lastOf(this.answer) ?? last;
-    const grown = this.known.find((one) => one.step === 0 && one.to === last);
-    this.known = [...this.known.filter((one) => one !== grown), { from: grown?.from ?? last, to, step: 0 }];
-    return { kind: "ok", value: this.answer };
+  /** Loads new samples. */
+  async update(signal: AbortSignal): Promise<Result<TelemetryAnswer>> {
+    const last = this.data && longestOf(this.data) < MAX_ROWS ? lastOf(this.data) : undefined;
+    if (!this.data || last === undefined) return this.reload(signal);
+    const result = await this.request(POINTS, { since: last - OVERLAP_NS }, signal);
+    if (result.kind !== "ok" || signal.aborted) return result;
+    if (longestOf(result.value) >= POINTS) return this.reload(signal); // downsampled: too much is new to append row by row
+    const before = this.data;
+    this.data = merged(before, result.value, APPENDED);
+    const to = lastOf(this.data) ?? last;
+    const grown = this.loaded.find((range) => range.step === 0 && range.to === last);
+    this.loaded = [...this.loaded.filter((range) => range !== grown), { from: grown?.from ?? last, to, step: 0 }];
+    return { kind: "ok", value: this.data };
   }
 
-  /** Whether a stretch (ns since 1970) is known as well as a chart can show it. */
-  isFine(from: number, to: number): boolean {
-    const enough = ((to - from) / POINTS) * 1.01;
-    // Neighbours that are both fine enough make one.
+  /** Returns true if a range (ns since 1970) is loaded at the resolution of a chart. */
+  isDetailed(from: number, to: number): boolean {
+    const maxStep = ((to - from) / POINTS) * 1.01;
+    // Adjacent ranges at this resolution count as one.
     let reached = from;
-    for (const one of [...this.known].sort((a, b) => a.from - b.from)) {
-      if (one.step <= enough && one.from <= reached) reached = Math.max(reached, one.to);
+    for (const range of [...this.loaded].sort((a, b) => a.from - b.from)) {
+      if (range.step <= maxStep && range.from <= reached) reached = Math.max(reached, range.to);
     }
-    return reached >= Math.min(to, lastOf(this.answer ?? EMPTY) ?? to);
+    return reached >= Math.min(to, lastOf(this.data ?? EMPTY) ?? to);
   }
 
-  /** Asks for a stretch in detail. */
-  async detail(from: number, to: number, signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
+  /** Loads a range in detail. */
+  async loadDetail(from: number, to: number, signal: AbortSignal): Promise<Result<TelemetryAnswer>> {
     const margin = (to - from) * MARGIN;
     const [since, until] = [from - margin, to + margin];
     const points = Math.ceil(POINTS * (1 + 2 * MARGIN));
-    const found = await this.ask(points, { since, until }, signal);
-    if (found.kind !== "ok" || signal.aborted || !this.answer) return found;
-    this.answer = spliced(this.answer, found.value, { from: since, to: until });
-    this.known = [...this.known, { from: since, to: until, step: longestOf(found.value) < points ? 0 : (until - since) / points }];
-    return { kind: "ok", value: this.answer };
+    const result = await this.request(points, { since, until }, signal);
+    if (result.kind !== "ok" || signal.aborted || !this.data) return result;
+    this.data = merged(this.data, result.value, { from: since, to: until });
+    this.loaded = [...this.loaded, { from: since, to: until, step: longestOf(result.value) < points ? 0 : (until - since) / points }];
+    return { kind: "ok", value: this.data };
   }
 
-  private async begin(signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
-    const found = await this.ask(POINTS, {}, signal);
-    if (found.kind !== "ok" || signal.aborted) return found;
-    this.answer = found.value;
-    const last = lastOf(found.value) ?? 0;
-    const first = firstOf(found.value) ?? last;
-    this.known = [{ from: -Infinity, to: last, step: longestOf(found.value) < POINTS ? 0 : (last - first) / POINTS }];
-    return found;
+  private async reload(signal: AbortSignal): Promise<Result<TelemetryAnswer>> {
+    const result = await this.request(POINTS, {}, signal);
+    if (result.kind !== "ok" || signal.aborted) return result;
+    this.data = result.value;
+    const last = lastOf(result.value) ?? 0;
+    const first = firstOf(result.value) ?? last;
+    this.loaded = [{ from: -Infinity, to: last, step: longestOf(result.value) < POINTS ? 0 : (last - first) / POINTS }];
+    return result;
   }
 }
 

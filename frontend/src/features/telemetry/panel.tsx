@@ -1,7 +1,7 @@
-// One panel of telemetry: what its lines read, the chart, what its shading means.
+// One panel of telemetry: the values of its lines, the chart, and the legend of its shading.
 import { colourOf } from "../../shared/colours";
-import { duration, fromSeconds, reading } from "../../shared/text/format";
-import { words } from "../../shared/text/names";
+import { duration, fromSeconds, sample } from "../../shared/text/format";
+import { words } from "../../shared/text/identifier";
 import { Chart, DASHES, HUES, shadeColour } from "./chart";
 import { ceiling, summary, type Panel, type Shade } from "./panels";
 
@@ -11,31 +11,31 @@ interface PanelProps {
   readonly titles: ReadonlyMap<string, string>;
   readonly choose: (from: number, to: number) => void;
   readonly showsTime: boolean;
-  /** Whether the range ends with what was read last of a training that goes on. */
+  /** True if the range ends with the latest sample of a running training. */
   readonly live: boolean;
 }
 
 export function PanelView({ panel, range, titles, choose, showsTime, live }: PanelProps) {
-  const leaves = ceiling(panel.lines, range[0], range[1]).cut;
+  const { cut, top } = ceiling(panel.lines, range[0], range[1]);
   return (
     <section class="panel-view">
       <header>
         <h3>{panel.title}</h3>
         <dl>
-          {panel.lines.map((line, place) => {
-            const told = summary(line, range[0], range[1]);
+          {panel.lines.map((line, index) => {
+            const values = summary(line, range[0], range[1]);
             return (
               <div key={line.name}>
                 <dt>
                   <svg class="key" viewBox="0 0 26 4" width="26" height="4" aria-hidden="true">
-                    <path d="M0 2H26" stroke={HUES[place % HUES.length] ? colourOf(HUES[place % HUES.length]!) : "currentColor"} stroke-dasharray={DASHES[place % DASHES.length]!.join(" ")} />
+                    <path d="M0 2H26" stroke={HUES[index % HUES.length] ? colourOf(HUES[index % HUES.length]!) : "currentColor"} stroke-dasharray={DASHES[index % DASHES.length]!.join(" ")} />
                   </svg>
                   {line.title}
                 </dt>
                 <dd>
-                  {told ? reading(told.now, panel.unit) : "–"}
+                  {values ? sample(values.now, panel.unit) : "–"}
                   <small>
-                    {told && ` ${live ? "now" : "at the end"}, mean ${reading(told.mean, panel.unit)}, most ${reading(told.most, panel.unit)}`}
+                    {values && ` ${live ? "now" : "at the end"}, mean ${sample(values.mean, panel.unit)}, max ${sample(values.max, panel.unit)}`}
                   </small>
                 </dd>
               </div>
@@ -44,26 +44,26 @@ export function PanelView({ panel, range, titles, choose, showsTime, live }: Pan
         </dl>
       </header>
       <Chart panel={panel} range={range} titles={titles} choose={choose} showsTime={showsTime} />
-      {leaves && <p class="muted footnote beyond">Readings above {reading(ceiling(panel.lines, range[0], range[1]).top, panel.unit)} leave the chart: the most stands above it.</p>}
-      <Shades shades={panel.shades} range={range} titles={titles} />
+      {cut && <p class="muted footnote cut">Values above {sample(top, panel.unit)} are outside of the chart. The maximum is shown above it.</p>}
+      <ShadeLegend shades={panel.shades} range={range} titles={titles} />
     </section>
   );
 }
 
-/** What the shading means, and for how long each; also what a screen reader gets of it. */
-function Shades({ shades, range, titles }: { shades: readonly Shade[]; range: readonly [number, number]; titles: ReadonlyMap<string, string> }) {
-  const spans = new Map<string, { title: string; key: string; lost: boolean; time: number }>();
+/** The meaning of the shading and the time of each, also for screen readers. */
+function ShadeLegend({ shades, range, titles }: { shades: readonly Shade[]; range: readonly [number, number]; titles: ReadonlyMap<string, string> }) {
+  const byTitle = new Map<string, { title: string; key: string; lost: boolean; time: number }>();
   for (const { from, to, key, title, lost } of shades) {
     const time = Math.min(to, range[1]) - Math.max(from, range[0]);
     if (time <= 0) continue;
-    const known = spans.get(title);
-    if (known) known.time += time;
-    else spans.set(title, { title: titles.get(title) || words(title), key, lost, time });
+    const earlier = byTitle.get(title);
+    if (earlier) earlier.time += time;
+    else byTitle.set(title, { title: titles.get(title) || words(title), key, lost, time });
   }
-  if (spans.size === 0) return null;
+  if (byTitle.size === 0) return null;
   return (
     <ul class="legend">
-      {[...spans.values()]
+      {[...byTitle.values()]
         .sort((a, b) => b.time - a.time)
         .map(({ title, key, lost, time }) => (
           <li key={title}>

@@ -1,116 +1,117 @@
-// What the timeline shows, in words: under the pointer, selected, and all of it as a table.
+// The blocks of the timeline as text: the hovered one, the selected one, and all visible ones as a table.
 import { useMemo } from "preact/hooks";
-import { count, duration, share } from "../../shared/text/format";
-import { kernelName, title } from "../../shared/text/names";
-import { most, type Seen, type Thing } from "./hit";
-import type { Track } from "./layout";
 import { lengthOf, type Span } from "../../shared/run/viewport";
+import { count, duration, share } from "../../shared/text/format";
+import { title } from "../../shared/text/identifier";
+import { kernelName } from "../../shared/text/names";
 import { Swatch } from "../../shared/widgets/swatch";
+import { largest, type Block, type VisibleTiles } from "./hit";
+import type { Track } from "./layout";
 
-interface Words {
+interface Names {
   readonly keys: readonly string[];
   readonly titles: ReadonlyMap<string, string>;
 }
 
-const TIP_WIDTH = 320;
-const LISTED = 5; // names a track
+const TOOLTIP_WIDTH = 320;
+const ROWS_PER_TRACK = 5;
 
-function nameOf(thing: Thing, { keys, titles }: Words): string {
-  const key = keys[thing.key] ?? "";
-  return thing.name || titles.get(key) || title(key);
+function nameOf(block: Block, { keys, titles }: Names): string {
+  const key = keys[block.key] ?? "";
+  return block.name || titles.get(key) || title(key);
 }
 
-function several({ count: many, busy }: Thing): string {
-  return many > 1 ? `${count(many)} merged, busy ${share(busy)}; the longest:` : "";
+function mergedNote({ count: blocks, busy }: Block): string {
+  return blocks > 1 ? `${count(blocks)} merged, busy ${share(busy)}; longest:` : "";
 }
 
-interface TipProps extends Words {
-  readonly thing: Thing;
+interface TooltipProps extends Names {
+  readonly block: Block;
   readonly x: number;
   readonly y: number;
   readonly width: number;
 }
 
-export function Tip({ thing, x, y, width, ...words }: TipProps) {
-  const left = Math.max(0, Math.min(x + 14, width - TIP_WIDTH));
-  const key = words.keys[thing.key] ?? "";
+export function Tooltip({ block, x, y, width, ...names }: TooltipProps) {
+  const left = Math.max(0, Math.min(x + 14, width - TOOLTIP_WIDTH));
+  const key = names.keys[block.key] ?? "";
   return (
-    <div class="tip" style={{ left: `${left}px`, top: `${y + 18}px` }} aria-hidden="true">
-      {several(thing) && <small>{several(thing)}</small>}
-      <b>{nameOf(thing, words)}</b>
+    <div class="tooltip" style={{ left: `${left}px`, top: `${y + 18}px` }} aria-hidden="true">
+      {mergedNote(block) && <small>{mergedNote(block)}</small>}
+      <b>{nameOf(block, names)}</b>
       <span>
-        {duration(lengthOf(thing))}
-        {words.titles.has(key) && thing.name && <span class="muted"> · {words.titles.get(key)}</span>}
+        {duration(lengthOf(block))}
+        {names.titles.has(key) && block.name && <span class="muted"> · {names.titles.get(key)}</span>}
       </span>
     </div>
   );
 }
 
-interface AboutProps extends Words {
-  readonly thing: Thing | undefined;
+interface SelectedProps extends Names {
+  readonly block: Block | undefined;
   readonly origin: number;
-  readonly show: (thing: Thing) => void;
+  readonly show: (block: Block) => void;
 }
 
-/** One line that is always there, so that selecting moves nothing. */
-export function About({ thing, origin, show, ...words }: AboutProps) {
+/** Always one line, so that a selection does not shift the page. */
+export function SelectedBlock({ block, origin, show, ...names }: SelectedProps) {
   return (
-    <div class="about" role="status">
-      {thing ? (
+    <div class="selected-block" role="status">
+      {block ? (
         <>
-          <p class="whole-name">
-            {several(thing)} <b>{nameOf(thing, words)}</b>
+          <p class="full-name">
+            {mergedNote(block)} <b>{nameOf(block, names)}</b>
           </p>
           <p class="muted">
-            {thing.track.title}, {duration(thing.begin - origin)} into the window, for {duration(lengthOf(thing))}{" "}
-            <button type="button" class="link" onClick={() => show(thing)}>
+            {block.track.title}, {duration(block.begin - origin)} into the window, for {duration(lengthOf(block))}{" "}
+            <button type="button" class="link" onClick={() => show(block)}>
               Zoom to it
             </button>
           </p>
         </>
       ) : (
-        <p class="muted on-screen">Click a block for its whole name and times. Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a block.</p>
+        <p class="muted on-screen">Click a block for its full name and times. Drag to move, Ctrl and wheel or two fingers to zoom, double-click to zoom to a block.</p>
       )}
     </div>
   );
 }
 
-interface TableProps extends Words {
-  readonly seen: Seen;
+interface TableProps extends Names {
+  readonly tiles: VisibleTiles;
   readonly span: Span;
   readonly tracks: readonly Track[];
 }
 
-/** The same as the canvas shows, for whoever cannot see it. */
-export function SeenTable({ seen, span, tracks, ...words }: TableProps) {
+/** The content of the canvas as a table, also for screen readers. */
+export function VisibleBlocks({ tiles, span, tracks, ...names }: TableProps) {
   const rows = useMemo(
-    () => tracks.flatMap((track) => most(seen, track, span, LISTED).map((thing, place) => ({ track, thing, place }))),
-    [span, tracks, seen.map(({ tile }) => `${tile.level}/${tile.index}`).join()],
+    () => tracks.flatMap((track) => largest(tiles, track, span, ROWS_PER_TRACK).map((block, index) => ({ track, block, index }))),
+    [span, tracks, tiles.map(({ tile }) => `${tile.level}/${tile.index}`).join()],
   );
   return (
-    <details class="seen">
-      <summary>What is seen here, as a table</summary>
-      <table aria-label="What is seen here">
+    <details class="visible-blocks">
+      <summary>The visible range as a table</summary>
+      <table aria-label="The visible range">
         <thead>
           <tr>
             <th scope="col">Track</th>
-            <th scope="col">Most of it</th>
+            <th scope="col">Block</th>
             <th scope="col" class="figure">Time</th>
-            <th scope="col" class="figure">Of what is seen</th>
+            <th scope="col" class="figure">Share of the range</th>
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ track, thing, place }) => (
-            <tr key={`${track.track} ${place}`}>
-              <th scope="row">{place === 0 ? track.title : <span class="spoken">{track.title}</span>}</th>
-              <td class="words">
-                {words.titles.has(words.keys[thing.key] ?? "") && <Swatch regime={words.keys[thing.key] ?? ""} />}
-                <span class="clamped" title={nameOf(thing, words)}>
-                  {kernelName(nameOf(thing, words))}
+          {rows.map(({ track, block, index }) => (
+            <tr key={`${track.track} ${index}`}>
+              <th scope="row">{index === 0 ? track.title : <span class="visually-hidden">{track.title}</span>}</th>
+              <td class="text">
+                {names.titles.has(names.keys[block.key] ?? "") && <Swatch regime={names.keys[block.key] ?? ""} />}
+                <span class="clamped" title={nameOf(block, names)}>
+                  {kernelName(nameOf(block, names))}
                 </span>
               </td>
-              <td class="figure">{duration(thing.time)}</td>
-              <td class="figure">{share(thing.time / lengthOf(span))}</td>
+              <td class="figure">{duration(block.time)}</td>
+              <td class="figure">{share(block.time / lengthOf(span))}</td>
             </tr>
           ))}
         </tbody>

@@ -1,9 +1,9 @@
-// Where each lane of the timeline is drawn: tracks under one another, their lanes by depth.
-import { words } from "../../shared/text/names";
+// The vertical layout of the timeline: tracks below one another, their lanes by depth.
 import type { Lane } from "../../shared/report";
+import { words } from "../../shared/text/identifier";
 
 export interface Row {
-  readonly lane: number; // position among the answer's lanes
+  readonly lane: number; // index in the response's lanes
   readonly top: number; // px
   readonly height: number;
 }
@@ -28,28 +28,28 @@ const HEIGHTS: ReadonlyMap<string, number> = new Map([
 ]);
 const ORDER = ["steps", "account", "device", "host", "python"];
 const TITLES: ReadonlyMap<string, string> = new Map([
-  ["account", "Who owns the time"],
+  ["account", "Owner of the time"],
   ["steps", "Steps"],
 ]);
 
-/** The tracks from top to bottom, and the height of them all. `above` is room for each track's name over it. */
+/** The tracks from top to bottom and their total height. `above` is the space for a track's name above it. */
 export function layout(lanes: readonly Lane[], above: number): { readonly tracks: readonly Track[]; readonly height: number } {
   const byTrack = new Map<string, number[]>();
-  lanes.forEach((lane, place) => {
-    const mine = byTrack.get(lane.track);
-    if (mine) mine.push(place);
-    else byTrack.set(lane.track, [place]);
+  lanes.forEach((lane, index) => {
+    const indices = byTrack.get(lane.track);
+    if (indices) indices.push(index);
+    else byTrack.set(lane.track, [index]);
   });
   const ordered = [...byTrack.values()].sort((a, b) => rank(lanes[a[0]!]!) - rank(lanes[b[0]!]!));
   let top = RULER + 4;
-  const tracks = ordered.map((places) => {
-    const { track, group, title } = lanes[places[0]!]!;
+  const tracks = ordered.map((indices) => {
+    const { track, group, title } = lanes[indices[0]!]!;
     const height = HEIGHTS.get(group) ?? 16;
     const begin = top + above;
-    const rows = places.map((lane) => ({ lane, top: begin + lanes[lane]!.depth * height, height: height - 1 }));
-    const found = { track, group, title: titleOf(group, title), top: begin, height: places.length * height, rows };
-    top = begin + found.height + GAP;
-    return found;
+    const rows = indices.map((lane) => ({ lane, top: begin + lanes[lane]!.depth * height, height: height - 1 }));
+    const placed = { track, group, title: titleOf(group, title), top: begin, height: indices.length * height, rows };
+    top = begin + placed.height + GAP;
+    return placed;
   });
   return { tracks, height: top };
 }
@@ -60,7 +60,7 @@ function titleOf(group: string, title: string): string {
   return TITLES.get(group) ?? (group === "python" ? `Python, ${title}` : title || words(group));
 }
 
-/** The row at a height, if there is one. */
+/** The row at a vertical position, if there is one. */
 export function rowAt(tracks: readonly Track[], y: number): { readonly track: Track; readonly row: Row } | undefined {
   for (const track of tracks) {
     const row = track.rows.find(({ top, height }) => y >= top && y < top + height + 1);

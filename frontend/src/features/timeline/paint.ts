@@ -1,9 +1,9 @@
-// Draws the timeline on a canvas: everything that is seen, anew for each frame.
+// Draws the timeline on a canvas. Each frame draws everything that is visible.
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
-import { duration } from "../../shared/text/format";
-import type { Thing, Seen } from "./hit";
-import { RULER, type Row, type Track } from "./layout";
 import { lengthOf, ticks, type Span } from "../../shared/run/viewport";
+import { duration } from "../../shared/text/format";
+import type { Block, VisibleTiles } from "./hit";
+import { RULER, type Row, type Track } from "./layout";
 
 export interface Theme {
   readonly page: string;
@@ -19,22 +19,22 @@ export interface Theme {
 
 export interface Picture {
   readonly span: Span;
-  readonly origin: number; // what the ruler counts from, ns
+  readonly origin: number; // zero of the ruler, ns
   readonly width: number; // px
   readonly height: number;
   readonly ratio: number; // device pixels per px
   readonly tracks: readonly Track[];
   readonly keys: readonly string[];
   readonly titles: ReadonlyMap<string, string>; // of regimes
-  readonly seen: Seen;
+  readonly tiles: VisibleTiles;
   readonly marked: Span | undefined;
-  readonly markedAs: string;
-  readonly selected: Thing | undefined;
+  readonly markLabel: string;
+  readonly selected: Block | undefined;
   readonly namesAbove: boolean;
 }
 
-const CHARACTER = 6.2; // px of a character at 11 px
-const LEAST_LABEL = 26; // px
+const CHARACTER_WIDTH = 6.2; // px, at a font size of 11 px
+const MIN_LABEL_WIDTH = 26; // px
 
 export function paint(canvas: CanvasRenderingContext2D, picture: Picture, theme: Theme): void {
   const { width, height, ratio, span } = picture;
@@ -72,16 +72,16 @@ function ruler(canvas: CanvasRenderingContext2D, { span, origin, width, height }
 }
 
 function lane(canvas: CanvasRenderingContext2D, picture: Picture, theme: Theme, track: Track, row: Row, scale: number): void {
-  const { span, seen, keys, width } = picture;
+  const { span, tiles, keys, width } = picture;
   const labelled = row.height >= 12;
   const lost: (readonly [number, number])[] = [];
   const labels: Label[] = [];
-  for (const { tile, part } of seen) {
+  for (const { tile, part } of tiles) {
     const strip = tile.strips[row.lane];
     if (!strip) continue;
     const [from, to] = [Math.max(part.begin, span.begin), Math.min(part.end, span.end)];
     const shift = tile.origin - span.begin;
-    // Whole pixels where tiles meet: else a seam would show.
+    // Tiles meet at whole pixels. Otherwise a line would be visible between them.
     const [edge, farEdge] = [Math.round((from - span.begin) * scale), Math.round((to - span.begin) * scale)];
     for (let index = 0; index < strip.begin.length; index++) {
       const begin = strip.begin[index]! + tile.origin;
@@ -89,25 +89,25 @@ function lane(canvas: CanvasRenderingContext2D, picture: Picture, theme: Theme, 
       if (end <= from || begin >= to) continue;
       const left = Math.max((strip.begin[index]! + shift) * scale, edge);
       const right = Math.min((strip.begin[index]! + strip.length[index]! + shift) * scale, farEdge);
-      const wide = Math.max(right - left, 0.7);
+      const blockWidth = Math.max(right - left, 0.7);
       const key = keys[strip.key[index]!] ?? "";
       canvas.globalAlpha = strip.count[index]! > 1 ? 0.35 + 0.65 * strip.busy[index]! : 1;
       canvas.fillStyle = theme.keys.get(key) ?? colourOf(key);
-      // A hair of the page between neighbours, where there is room for it.
-      canvas.fillRect(left, row.top, wide > 3 && end <= to ? wide - 0.6 : wide, row.height);
+      // A thin gap between neighbours, if there is room for it.
+      canvas.fillRect(left, row.top, blockWidth > 3 && end <= to ? blockWidth - 0.6 : blockWidth, row.height);
       canvas.globalAlpha = 1;
-      if (track.group === "account" && wide > 2 && isLost(key)) lost.push([left, wide - 0.6]);
+      if (track.group === "account" && blockWidth > 2 && isLost(key)) lost.push([left, blockWidth - 0.6]);
       if (!labelled) continue;
       const start = Math.max(begin, span.begin);
-      if (start < part.begin || start >= part.end) continue; // the tile before has written it
+      if (start < part.begin || start >= part.end) continue; // the label was drawn by the previous tile
       const room = Math.min((end - span.begin) * scale, width) - left;
-      if (room < LEAST_LABEL) continue;
+      if (room < MIN_LABEL_WIDTH) continue;
       if (strip.count[index]! === 1) labels.push({ key, name: tile.names[strip.name[index]!] ?? "", left, room });
     }
   }
   hatch(canvas, lost, row, width, theme);
-  // Behind all blocks, since a block may go on in the next tile, which would cover its label.
-  for (const one of labels) label(canvas, picture, theme, track, row, one);
+  // After all blocks: a block may continue in the next tile, which would cover its label.
+  for (const text of labels) label(canvas, picture, theme, track, row, text);
 }
 
 interface Label {
@@ -118,15 +118,15 @@ interface Label {
 }
 
 const HATCH = 7; // px between strokes
-const HATCHED = 6; // px at the lower edge, where no label stands
+const HATCHED = 6; // px at the lower edge, below the labels
 
-/** Time in which the device is kept from working is told by more than its colour. One path for all: a frame is short. */
+/** Hatches lost time, so that it differs by more than its colour. A single path is fast enough for every frame. */
 function hatch(canvas: CanvasRenderingContext2D, lost: readonly (readonly [number, number])[], row: Row, width: number, theme: Theme): void {
   if (lost.length === 0) return;
   const bottom = row.top + row.height;
   canvas.save();
   canvas.beginPath();
-  for (const [left, wide] of lost) canvas.rect(left, bottom - HATCHED, wide, HATCHED);
+  for (const [left, blockWidth] of lost) canvas.rect(left, bottom - HATCHED, blockWidth, HATCHED);
   canvas.clip();
   canvas.beginPath();
   for (let x = -HATCHED; x < width; x += HATCH) {
@@ -140,17 +140,17 @@ function hatch(canvas: CanvasRenderingContext2D, lost: readonly (readonly [numbe
   canvas.restore();
 }
 
-function label(canvas: CanvasRenderingContext2D, { titles }: Picture, theme: Theme, track: Track, row: Row, one: Label): void {
-  const fits = Math.floor((one.room - 8) / CHARACTER);
-  if (fits < 3) return;
-  const text = one.name || titles.get(one.key) || one.key;
+function label(canvas: CanvasRenderingContext2D, { titles }: Picture, theme: Theme, track: Track, row: Row, { key, name, left, room }: Label): void {
+  const characters = Math.floor((room - 8) / CHARACTER_WIDTH);
+  if (characters < 3) return;
+  const text = name || titles.get(key) || key;
   canvas.font = `11px ${theme.font}`;
   canvas.textBaseline = "middle";
-  canvas.fillStyle = track.group === "steps" || one.key === "mark" ? theme.text : LABEL_COLOUR;
-  canvas.fillText(text.length <= fits ? text : `${text.slice(0, fits - 1)}…`, one.left + 4, row.top + row.height / 2 + 0.5);
+  canvas.fillStyle = track.group === "steps" || key === "mark" ? theme.text : LABEL_COLOUR;
+  canvas.fillText(text.length <= characters ? text : `${text.slice(0, characters - 1)}…`, left + 4, row.top + row.height / 2 + 0.5);
 }
 
-function mark(canvas: CanvasRenderingContext2D, { span, marked, markedAs, height, width }: Picture, theme: Theme, scale: number): void {
+function mark(canvas: CanvasRenderingContext2D, { span, marked, markLabel, height, width }: Picture, theme: Theme, scale: number): void {
   if (!marked || marked.end < span.begin || marked.begin > span.end) return;
   const left = Math.max((marked.begin - span.begin) * scale, -2);
   const right = Math.min(Math.max((marked.end - span.begin) * scale, left + 2), width + 2);
@@ -161,20 +161,20 @@ function mark(canvas: CanvasRenderingContext2D, { span, marked, markedAs, height
   canvas.fillRect(left, 0, 1.5, height);
   canvas.fillRect(right - 1.5, 0, 1.5, height);
   canvas.font = `600 11px ${theme.font}`;
-  const wide = Math.min(canvas.measureText(markedAs).width + 12, width);
-  const x = Math.min(Math.max(left, 0), width - wide);
-  canvas.fillRect(x, 3, wide, RULER - 8);
+  const labelWidth = Math.min(canvas.measureText(markLabel).width + 12, width);
+  const x = Math.min(Math.max(left, 0), width - labelWidth);
+  canvas.fillRect(x, 3, labelWidth, RULER - 8);
   canvas.fillStyle = theme.page;
   canvas.textBaseline = "middle";
-  canvas.fillText(markedAs, x + 6, RULER / 2 - 0.5, wide - 10);
+  canvas.fillText(markLabel, x + 6, RULER / 2 - 0.5, labelWidth - 10);
 }
 
 function select(canvas: CanvasRenderingContext2D, { span, selected }: Picture, theme: Theme, scale: number): void {
-  const row = selected?.track.rows.find(({ lane: one }) => one === selected.lane);
+  const row = selected?.track.rows.find(({ lane: index }) => index === selected.lane);
   if (!selected || !row) return;
   const left = (selected.begin - span.begin) * scale;
-  const wide = Math.max(lengthOf(selected) * scale, 2);
+  const blockWidth = Math.max(lengthOf(selected) * scale, 2);
   canvas.strokeStyle = theme.text;
   canvas.lineWidth = 2;
-  canvas.strokeRect(left - 1, row.top - 1, wide + 2, row.height + 2);
+  canvas.strokeRect(left - 1, row.top - 1, blockWidth + 2, row.height + 2);
 }

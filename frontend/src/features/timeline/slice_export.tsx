@@ -1,12 +1,12 @@
-// Takes the stretch that is seen to another viewer, or onto the disk.
+// Exports the visible range: to Perfetto or to a file.
 import { useState } from "preact/hooks";
-import type { Client } from "../../shared/server/api";
 import { save } from "../../shared/page/download";
-import { settled } from "../../shared/server/polling";
-import { fileStem } from "../../shared/text/names";
-import { handOver, openViewer } from "./perfetto";
 import type { RunEntry } from "../../shared/report";
 import type { Span } from "../../shared/run/viewport";
+import type { Client } from "../../shared/server/api";
+import { poll } from "../../shared/server/polling";
+import { fileStem } from "../../shared/text/names";
+import { openViewer, sendTrace } from "./perfetto";
 
 interface Props {
   readonly client: Client;
@@ -14,43 +14,43 @@ interface Props {
   readonly span: Span;
 }
 
-export function TakeAway({ client, entry, span }: Props) {
-  const [said, say] = useState("");
+export function SliceExport({ client, entry, span }: Props) {
+  const [message, setMessage] = useState("");
   const name = `${fileStem(entry.source)}.slice`;
-  const never = new AbortController().signal;
-  const cut = () => settled(() => client.slice(entry.id, span.begin, span.end, never), never);
+  const { signal } = new AbortController(); // never aborted
+  const requestSlice = () => poll(() => client.slice(entry.id, span.begin, span.end, signal), signal);
 
   const download = async () => {
-    say("Cutting…");
-    const answer = await cut();
-    if (answer.kind !== "ok") return say(answer.kind === "failed" ? answer.message : "");
-    save(`${name}.json`, new Blob([answer.value], { type: "application/json" }));
-    return say("");
+    setMessage("Creating the slice…");
+    const result = await requestSlice();
+    if (result.kind !== "ok") return setMessage(result.kind === "failed" ? result.message : "");
+    save(`${name}.json`, new Blob([result.value], { type: "application/json" }));
+    return setMessage("");
   };
   const open = async () => {
-    const viewer = openViewer(); // inside the click: later the browser would not allow it
-    if (!viewer) return say("The browser did not allow a new window. Allow pop-ups for this page, or download the slice.");
-    say("Handing over to Perfetto…");
-    const answer = await cut();
-    if (answer.kind !== "ok") {
+    const viewer = openViewer(); // within the click handler: browsers block it later
+    if (!viewer) return setMessage("The browser did not allow a new window. Allow pop-ups for this page, or download the slice.");
+    setMessage("Sending the slice to Perfetto…");
+    const result = await requestSlice();
+    if (result.kind !== "ok") {
       viewer.close();
-      return say(answer.kind === "failed" ? answer.message : "");
+      return setMessage(result.kind === "failed" ? result.message : "");
     }
-    const taken = await handOver(viewer, answer.value, name);
-    return say(
-      taken ? "" : "Perfetto did not answer. It is a page on the internet: without a connection, download the slice instead.",
+    const sent = await sendTrace(viewer, result.value, name);
+    return setMessage(
+      sent ? "" : "Perfetto did not respond. It is a page on the internet: without a connection, download the slice instead.",
     );
   };
   return (
     <>
-      <button type="button" title="Opens ui.perfetto.dev in a new window and hands it what is seen here; nothing is uploaded" onClick={open}>
+      <button type="button" title="Opens ui.perfetto.dev in a new window and passes it the visible range; nothing is uploaded" onClick={open}>
         Open in Perfetto
       </button>
-      <button type="button" title="What is seen here, as a trace file" onClick={download}>
+      <button type="button" title="The visible range as a trace file" onClick={download}>
         Download slice
       </button>
-      <span class="said" role="status">
-        {said}
+      <span class="message" role="status">
+        {message}
       </span>
     </>
   );

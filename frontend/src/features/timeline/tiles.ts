@@ -1,15 +1,16 @@
-// The timeline in tiles: level z cuts the recording into 2^z of them, each as dense as it is ever drawn. What was
-// fetched is kept; what is seen is fetched first, the newest wish before older ones, and wishes of the past are dropped.
-import type { Settled } from "../../shared/server/api";
+// The timeline in tiles: level z divides the recording into 2^z tiles, each at the highest resolution that is drawn.
+// Fetched tiles are cached. Visible tiles are fetched first, and requests for tiles that are no longer visible are cancelled.
 import type { Lane, Timeline, TimelineAnswer } from "../../shared/report";
 import { lengthOf, type Span } from "../../shared/run/viewport";
+import { poll } from "../../shared/server/polling";
+import type { Attempt } from "../../shared/server/result";
 
 export const TILE_PIXELS = 512;
 const DEEPEST = 40; // 2^40 tiles of a day are 0.1 µs each
-const KEPT = 160;
-const AT_ONCE = 3; // of the six connections that a browser has to one server
+const CACHE_SIZE = 160;
+const MAX_REQUESTS = 3; // of the six connections that a browser opens to one server
 
-/** What is drawn of one lane of one tile, as columns of numbers; times in ns from the tile's `origin`. */
+/** The blocks of one lane in one tile, as columns; times in ns from the tile's `origin`. */
 export interface Strip {
   readonly begin: Float64Array;
   readonly length: Float64Array;
@@ -42,131 +43,129 @@ function stripOf(lane: Lane): Strip {
   };
 }
 
-/** The level whose tiles have a point for each pixel that the span is drawn on. */
+/** The level whose tiles have at least one point per pixel of the span. */
 export function levelOf(span: Span, pixels: number, whole: Span): number {
-  const wanted = Math.log2((lengthOf(whole) * pixels) / (lengthOf(span) * TILE_PIXELS));
-  return Math.min(Math.max(Math.ceil(wanted), 0), DEEPEST);
+  const level = Math.log2((lengthOf(whole) * pixels) / (lengthOf(span) * TILE_PIXELS));
+  return Math.min(Math.max(Math.ceil(level), 0), DEEPEST);
 }
 
-/** Where a tile lies. */
-export function placeOf(level: number, index: number, whole: Span): Span {
+/** The range of a tile. */
+export function rangeOf(level: number, index: number, whole: Span): Span {
   const length = lengthOf(whole) / 2 ** level;
   return { begin: whole.begin + index * length, end: whole.begin + (index + 1) * length };
 }
 
-/** The tiles of a level that the span touches, first and last. */
-export function touched(span: Span, level: number, whole: Span): readonly [number, number] {
+/** The first and the last tile of a level that overlap the span. */
+export function overlapping(span: Span, level: number, whole: Span): readonly [number, number] {
   const length = lengthOf(whole) / 2 ** level;
   const last = 2 ** level - 1;
   const at = (time: number) => Math.min(Math.max(Math.floor((time - whole.begin) / length), 0), last);
   return [at(span.begin), at(span.end)];
 }
 
-type Ask = (begin: number, end: number, pixels: number, signal: AbortSignal) => Promise<Settled<TimelineAnswer>>;
+type Request = (begin: number, end: number, pixels: number, signal: AbortSignal) => Promise<Attempt<TimelineAnswer>>;
 
 export class Tiles {
-  private readonly kept = new Map<string, Tile>();
-  private readonly asked = new Map<string, AbortController>();
-  private wished: readonly (readonly [number, number])[] = [];
+  private readonly cache = new Map<string, Tile>();
+  private readonly requests = new Map<string, AbortController>();
+  private missing: readonly (readonly [number, number])[] = [];
   private closed = false;
 
+  /** `onChange` is called after new tiles, failures (with the message) and the end of the last request. */
   constructor(
     private readonly whole: Span,
     overview: Timeline,
-    private readonly ask: Ask,
-    private readonly changed: (problem?: string) => void,
+    private readonly request: Request,
+    private readonly onChange: (problem?: string) => void,
   ) {
-    this.kept.set("0/0", tileOf(overview, 0, 0, whole));
+    this.cache.set("0/0", tileOf(overview, 0, 0, whole));
   }
 
-  /** What there is to draw of the span, left to right: each part as dense as it has been fetched. Asks for the rest. */
-  seen(span: Span, pixels: number): readonly { readonly tile: Tile; readonly part: Span }[] {
+  /** The tiles to draw for the span, left to right, at the best resolution in the cache. Requests the missing ones. */
+  visible(span: Span, pixels: number): readonly { readonly tile: Tile; readonly part: Span }[] {
     const level = levelOf(span, pixels, this.whole);
-    const [first, last] = touched(span, level, this.whole);
+    const [first, last] = overlapping(span, level, this.whole);
     const drawn = [];
     const missing: (readonly [number, number])[] = [];
     for (let index = first; index <= last; index++) {
-      const exact = this.kept.get(`${level}/${index}`);
+      const exact = this.cache.get(`${level}/${index}`);
       if (!exact) missing.push([level, index]);
-      drawn.push({ tile: exact ?? this.coarser(level, index), part: placeOf(level, index, this.whole) });
+      drawn.push({ tile: exact ?? this.coarser(level, index), part: rangeOf(level, index, this.whole) });
     }
-    // What lies beside is likely to be wanted next.
-    for (const beside of [last + 1, first - 1]) {
-      if (beside >= 0 && beside < 2 ** level && !this.kept.has(`${level}/${beside}`)) missing.push([level, beside]);
+    // The neighbours are likely to be needed next.
+    for (const neighbour of [last + 1, first - 1]) {
+      if (neighbour >= 0 && neighbour < 2 ** level && !this.cache.has(`${level}/${neighbour}`)) missing.push([level, neighbour]);
     }
-    this.wish(missing);
-    for (const { tile } of drawn) this.touch(tile);
+    this.requestMissing(missing);
+    for (const { tile } of drawn) this.markUsed(tile);
     return drawn;
   }
 
-  /** Whether something is still to come. `changed` is told when it is there. */
+  /** Returns true while tiles are requested. */
   get busy(): boolean {
-    return this.asked.size > 0;
+    return this.requests.size > 0;
   }
 
   close(): void {
     this.closed = true;
-    for (const asked of this.asked.values()) asked.abort();
+    for (const controller of this.requests.values()) controller.abort();
   }
 
   private coarser(level: number, index: number): Tile {
     for (let up = 1; up <= level; up++) {
-      const found = this.kept.get(`${level - up}/${Math.floor(index / 2 ** up)}`);
-      if (found) return found;
+      const tile = this.cache.get(`${level - up}/${Math.floor(index / 2 ** up)}`);
+      if (tile) return tile;
     }
-    throw new Error("The overview is always kept.");
+    throw new Error("The overview is always in the cache.");
   }
 
-  private touch(tile: Tile): void {
+  private markUsed(tile: Tile): void {
     const key = `${tile.level}/${tile.index}`;
     if (tile.level === 0) return;
-    this.kept.delete(key);
-    this.kept.set(key, tile);
+    this.cache.delete(key);
+    this.cache.set(key, tile);
   }
 
-  private wish(missing: readonly (readonly [number, number])[]): void {
-    this.wished = missing;
-    const wanted = new Set(missing.map(([level, index]) => `${level}/${index}`));
-    for (const [key, asked] of this.asked) if (!wanted.has(key)) asked.abort();
+  private requestMissing(missing: readonly (readonly [number, number])[]): void {
+    this.missing = missing;
+    const keys = new Set(missing.map(([level, index]) => `${level}/${index}`));
+    for (const [key, controller] of this.requests) if (!keys.has(key)) controller.abort();
     this.fetchNext();
   }
 
   private fetchNext(): void {
-    for (const [level, index] of this.wished) {
-      if (this.closed || this.asked.size >= AT_ONCE) return;
+    for (const [level, index] of this.missing) {
+      if (this.closed || this.requests.size >= MAX_REQUESTS) return;
       const key = `${level}/${index}`;
-      if (!this.kept.has(key) && !this.asked.has(key)) void this.fetch(key, level, index);
+      if (!this.cache.has(key) && !this.requests.has(key)) void this.fetch(key, level, index);
     }
   }
 
   private async fetch(key: string, level: number, index: number): Promise<void> {
-    const leaving = new AbortController();
-    this.asked.set(key, leaving);
-    const place = placeOf(level, index, this.whole);
-    const answer = await this.ask(place.begin, place.end, TILE_PIXELS, leaving.signal);
-    this.asked.delete(key);
+    const controller = new AbortController();
+    this.requests.set(key, controller);
+    const range = rangeOf(level, index, this.whole);
+    const result = await poll(() => this.request(range.begin, range.end, TILE_PIXELS, controller.signal), controller.signal);
+    this.requests.delete(key);
     if (this.closed) return;
-    if (answer.kind === "ok" && answer.value.timeline) {
-      this.keep(key, tileOf(answer.value.timeline, level, index, place));
-      this.changed();
-    } else if (answer.kind === "failed") {
-      this.changed(answer.message);
-      return; // asked for again when the view moves
+    if (result.kind === "failed") {
+      this.onChange(result.message); // the tile is requested again when the view moves
+      return;
+    }
+    if (result.kind === "ok" && result.value.timeline) {
+      this.store(key, tileOf(result.value.timeline, level, index, range));
+      this.onChange();
     }
     this.fetchNext();
-    this.tellRest();
+    // A cancelled request changes nothing that is drawn, but it may have been the last one.
+    if (!this.busy) this.onChange();
   }
 
-  /** What was called off changes no picture, but it may have been the last that was awaited. */
-  private tellRest(): void {
-    if (!this.busy && !this.closed) this.changed();
-  }
-
-  private keep(key: string, tile: Tile): void {
-    this.kept.set(key, tile);
-    for (const oldest of this.kept.keys()) {
-      if (this.kept.size <= KEPT) break;
-      if (oldest !== "0/0") this.kept.delete(oldest);
+  private store(key: string, tile: Tile): void {
+    this.cache.set(key, tile);
+    for (const oldest of this.cache.keys()) {
+      if (this.cache.size <= CACHE_SIZE) break;
+      if (oldest !== "0/0") this.cache.delete(oldest);
     }
   }
 }

@@ -1,101 +1,103 @@
-// The canvas of the timeline with everything that moves it: pointer, wheel, fingers, keys, buttons.
+// The canvas of the timeline, with pointer, wheel, touch, keyboard and buttons.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { quietColours } from "../../shared/colours";
-import { duration } from "../../shared/text/format";
-import { isDark, onThemeChange, putInUrl } from "../../shared/page/host";
+import { isDark, onThemeChange } from "../../shared/page/host";
 import type { Timeline } from "../../shared/report";
-import { settled } from "../../shared/server/polling";
+import type { ViewProps } from "../../shared/run/view_props";
+import { clamped, lengthOf, moved, spanAfterKey, withContext, zoomed, type Span } from "../../shared/run/viewport";
+import { duration } from "../../shared/text/format";
+import { SelectedBlock, Tooltip, VisibleBlocks } from "./block_details";
 import { useGestures } from "./gestures";
-import { find, type Seen, type Thing } from "./hit";
+import { find, type Block, type VisibleTiles } from "./hit";
 import { layout, rowAt } from "./layout";
 import { paint, type Theme } from "./paint";
+import { SliceExport } from "./slice_export";
 import { Tiles } from "./tiles";
-import { spanText } from "../../app/state";
-import { around, kept, lengthOf, moved, pressed, zoomed, type Span } from "../../shared/run/viewport";
-import type { EvidenceProps } from "../../shared/run/view_props";
-import { About, SeenTable, Tip } from "./block_details";
-import { TakeAway } from "./slice_export";
 
-const GUTTER = 176; // px for the tracks' names; where there is less room they stand above
+const GUTTER = 176; // px for the names of the tracks; on a narrow page they are above the tracks
 const NARROW = 640;
-const ABOVE = 16;
-const CLICK_SLOP = 4; // px that a click may move
+const NAME_ABOVE = 16;
+const CLICK_SLOP = 4; // px that the pointer may move during a click
 const SETTLED_MS = 350;
 
-interface Props extends EvidenceProps {
+interface Props extends ViewProps {
   readonly overview: Timeline;
   readonly whole: Span;
   readonly titles: ReadonlyMap<string, string>;
 }
 
-export function Strip({ client, entry, report, focus, overview, whole, titles }: Props) {
+export function TimelineCanvas({ client, entry, report, focus, visible, setVisible, overview, whole, titles }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [room, setRoom] = useState(0); // px for names and canvas together; 0 until it is known
-  const [span, setSpan] = useState<Span>(() => firstSpan(focus, report, whole));
-  const [settledSpan, setSettled] = useState(span);
-  const [pointed, point] = useState<{ readonly thing: Thing; readonly x: number; readonly y: number }>();
-  const [selected, select] = useState<Thing>();
+  const [availableWidth, setAvailableWidth] = useState(0); // px for names and canvas together; 0 until it is known
+  const [span, setSpan] = useState<Span>(() => initialSpan(focus, visible, report, whole));
+  const [settledSpan, setSettledSpan] = useState(span);
+  const current = useRef({ focus, visible }); // what `span` was derived from, or was stored as
+  const [hovered, setHovered] = useState<{ readonly block: Block; readonly x: number; readonly y: number }>();
+  const [selected, select] = useState<Block>();
   const [problem, setProblem] = useState<string>();
-  const [, arrived] = useState(0);
-  const narrow = room < NARROW;
-  const width = narrow ? room : room - GUTTER;
-  const { tracks, height } = useMemo(() => layout(overview.lanes, narrow ? ABOVE : 0), [overview, narrow]);
+  const [, redraw] = useState(0);
+  const narrow = availableWidth < NARROW;
+  const width = narrow ? availableWidth : availableWidth - GUTTER;
+  const { tracks, height } = useMemo(() => layout(overview.lanes, narrow ? NAME_ABOVE : 0), [overview, narrow]);
   const tiles = useMemo(
     () =>
       new Tiles(
         whole,
         overview,
-        (begin, end, pixels, signal) => settled(() => client.timeline(entry.id, begin, end, pixels, signal), signal),
-        (failed) => (setProblem(failed), arrived((count) => count + 1)),
+        (begin, end, pixels, signal) => client.timeline(entry.id, begin, end, pixels, signal),
+        (failure) => (setProblem(failure), redraw((count) => count + 1)),
       ),
     [overview],
   );
   useEffect(() => () => tiles.close(), [tiles]);
   useEffect(() => {
-    if (focus) setSpan(firstSpan(focus, report, whole));
-  }, [focus]);
+    if (focus === current.current.focus && visible === current.current.visible) return;
+    current.current = { focus, visible };
+    setSpan(initialSpan(focus, visible, report, whole));
+  }, [focus, visible]);
   useEffect(() => {
     const timer = setTimeout(() => {
-      setSettled(span);
-      putInUrl("at", spanText(span));
+      setSettledSpan(span);
+      current.current = { ...current.current, visible: span };
+      setVisible(span);
     }, SETTLED_MS);
     return () => clearTimeout(timer);
   }, [span]);
   useLayoutEffect(() => {
     const element = holder.current;
     if (!element) return undefined;
-    // Of the whole, not of the canvas: whether names stand beside it changes the canvas, and tiles would be asked for twice.
-    const observer = new ResizeObserver(() => element.clientWidth > 0 && setRoom(element.clientWidth));
+    // Observes the whole and not the canvas: the canvas changes with the place of the names, and tiles would be requested twice.
+    const observer = new ResizeObserver(() => element.clientWidth > 0 && setAvailableWidth(element.clientWidth));
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
 
   const theme = useTheme(holder);
-  const seen: Seen = width > 0 ? tiles.seen(span, width) : [];
+  const visibleTiles: VisibleTiles = width > 0 ? tiles.visible(span, width) : [];
   const origin = report.window?.begin_ns ?? whole.begin;
   useLayoutEffect(() => {
     const context = canvas.current?.getContext("2d", { alpha: false });
     if (!context || !theme || width === 0) return;
     const ratio = window.devicePixelRatio || 1;
-    const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (context.canvas.width !== wide) context.canvas.width = wide;
-    if (context.canvas.height !== high) context.canvas.height = high;
-    const markedAs = focus?.label ?? "";
-    const picture = { span, origin, width, height, ratio, tracks, keys: overview.keys, titles, seen, selected, markedAs };
-    paint(context, { ...picture, marked: focus?.label ? focus : undefined, namesAbove: narrow }, theme);
+    const [pixelWidth, pixelHeight] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (context.canvas.width !== pixelWidth) context.canvas.width = pixelWidth;
+    if (context.canvas.height !== pixelHeight) context.canvas.height = pixelHeight;
+    const size = { span, origin, width, height, ratio };
+    const content = { tracks, keys: overview.keys, titles, tiles: visibleTiles, selected };
+    paint(context, { ...size, ...content, marked: focus, markLabel: focus?.label ?? "", namesAbove: narrow }, theme);
   });
 
   const gestures = useGestures(canvas, span, setSpan, whole, width);
-  const thingAt = (x: number, y: number): Thing | undefined => {
+  const blockAt = (x: number, y: number): Block | undefined => {
     const hit = rowAt(tracks, y);
     if (!hit || width === 0) return undefined;
     const scale = lengthOf(span) / width;
-    return find(seen, hit.track, hit.row, span.begin + x * scale, 3 * scale);
+    return find(visibleTiles, hit.track, hit.row, span.begin + x * scale, 3 * scale);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = pressed(event.key, span, whole);
+    const next = spanAfterKey(event.key, span, whole);
     if (!next) return;
     setSpan(next);
     event.preventDefault();
@@ -111,13 +113,13 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
         <span class="buttons">
           <button type="button" aria-label="Earlier" title="Earlier (←)" onClick={() => setSpan(moved(span, -0.5, whole))}>←</button>
           <button type="button" aria-label="Later" title="Later (→)" onClick={() => setSpan(moved(span, 0.5, whole))}>→</button>
-          <button type="button" aria-label="Closer" title="Closer (+)" onClick={() => setSpan(zoomed(span, 0.5, 0.5, whole))}>+</button>
-          <button type="button" aria-label="Farther" title="Farther (−)" onClick={() => setSpan(zoomed(span, 2, 0.5, whole))}>−</button>
+          <button type="button" aria-label="Zoom in" title="Zoom in (+)" onClick={() => setSpan(zoomed(span, 0.5, 0.5, whole))}>+</button>
+          <button type="button" aria-label="Zoom out" title="Zoom out (−)" onClick={() => setSpan(zoomed(span, 2, 0.5, whole))}>−</button>
           <button type="button" title="The whole recording (0)" onClick={() => setSpan(whole)}>All</button>
-          {focus?.label && (
-            <button type="button" onClick={() => setSpan(around(focus, whole))}>To the evidence</button>
+          {focus && (
+            <button type="button" onClick={() => setSpan(withContext(focus, whole))}>To the evidence</button>
           )}
-          <TakeAway client={client} entry={entry} span={span} />
+          <SliceExport client={client} entry={entry} span={span} />
         </span>
       </div>
       <div class={narrow ? "strip narrow" : "strip"} style={{ gridTemplateColumns: `${GUTTER}px minmax(0, 1fr)` }} ref={holder}>
@@ -137,7 +139,7 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
           role="group"
           aria-roledescription="timeline"
           aria-busy={tiles.busy}
-          aria-label="Timeline. Arrow left and right move, plus and minus zoom, zero shows everything. The table below says what is seen."
+          aria-label="Timeline. Left and right arrow move, plus and minus zoom, zero shows everything. The table below has the same content."
           onKeyDown={onKeyDown}
         >
           <canvas
@@ -145,40 +147,40 @@ export function Strip({ client, entry, report, focus, overview, whole, titles }:
             style={{ width: `${width}px`, height: `${height}px` }}
             {...gestures.handlers}
             onPointerMove={(event) => {
-              if (gestures.move(event)) return point(undefined);
-              const thing = thingAt(event.offsetX, event.offsetY);
-              point(thing && { thing, x: event.offsetX, y: event.offsetY });
+              if (gestures.move(event)) return setHovered(undefined);
+              const block = blockAt(event.offsetX, event.offsetY);
+              setHovered(block && { block, x: event.offsetX, y: event.offsetY });
             }}
-            onPointerLeave={() => point(undefined)}
+            onPointerLeave={() => setHovered(undefined)}
             onClick={(event) => {
-              if (!gestures.dragged(CLICK_SLOP)) select(thingAt(event.offsetX, event.offsetY));
+              if (!gestures.dragged(CLICK_SLOP)) select(blockAt(event.offsetX, event.offsetY));
             }}
             onDblClick={(event) => {
-              const thing = thingAt(event.offsetX, event.offsetY);
-              if (thing) setSpan(around(thing, whole));
+              const block = blockAt(event.offsetX, event.offsetY);
+              if (block) setSpan(withContext(block, whole));
             }}
           />
-          {pointed && <Tip {...pointed} keys={overview.keys} titles={titles} width={width} />}
+          {hovered && <Tooltip {...hovered} keys={overview.keys} titles={titles} width={width} />}
         </div>
       </div>
       {problem && <p role="status">{problem}</p>}
-      <About thing={selected} keys={overview.keys} titles={titles} origin={origin} show={(thing) => setSpan(around(thing, whole))} />
-      <SeenTable seen={seen} span={settledSpan} tracks={tracks} keys={overview.keys} titles={titles} />
+      <SelectedBlock block={selected} keys={overview.keys} titles={titles} origin={origin} show={(block) => setSpan(withContext(block, whole))} />
+      <VisibleBlocks tiles={visibleTiles} span={settledSpan} tracks={tracks} keys={overview.keys} titles={titles} />
     </>
   );
 }
 
-function firstSpan(focus: EvidenceProps["focus"], report: EvidenceProps["report"], whole: Span): Span {
-  if (focus?.shown) return kept(focus.shown, whole);
-  return focus ? around(focus, whole) : windowOf(report, whole);
+function initialSpan(focus: ViewProps["focus"], visible: ViewProps["visible"], report: ViewProps["report"], whole: Span): Span {
+  if (visible) return clamped(visible, whole);
+  return focus ? withContext(focus, whole) : windowSpan(report, whole);
 }
 
-/** At first the judged window is shown, or two of its steps where it has many. */
-function windowOf({ window: judged }: EvidenceProps["report"], whole: Span): Span {
+/** The judged window, or its first three steps if it has more. */
+function windowSpan({ window: judged }: ViewProps["report"], whole: Span): Span {
   if (!judged) return whole;
   const length = judged.end_ns - judged.begin_ns;
-  const some = judged.steps > 3 && judged.step_ns ? Math.min(judged.step_ns.median * 3, length) : length;
-  return { begin: judged.begin_ns, end: judged.begin_ns + some };
+  const shown = judged.steps > 3 && judged.step_ns ? Math.min(judged.step_ns.median * 3, length) : length;
+  return { begin: judged.begin_ns, end: judged.begin_ns + shown };
 }
 
 function useTheme(holder: { readonly current: HTMLElement | null }): Theme | undefined {

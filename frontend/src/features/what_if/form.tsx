@@ -1,62 +1,62 @@
-// What is supposed to be otherwise: a device by its name, counts, a type, a link. What stays empty stays as it is.
+// The form for the conditions of a prediction. Empty fields stay as recorded.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import type { Client } from "../../shared/server/api";
-import { AS_IT_IS, FIELDS, supposedText, type Field, type Supposed } from "./conditions";
+import { AS_RECORDED, conditionsText, FIELDS, type Conditions, type Field } from "./conditions";
 
 const PRECISIONS = ["bf16", "fp16", "tf32"];
 const LINKS = ["gen3x8", "gen3x16", "gen4x8", "gen4x16", "gen5x8", "gen5x16", "gen6x16"];
-const MOST = 1_000_000_000;
+const MAX_COUNT = 1_000_000_000;
 
 interface Props {
   readonly client: Client;
-  readonly device: string; // that the recording was made on, as far as that is known
-  readonly asked: Supposed;
-  readonly ask: (supposed: Supposed) => void;
+  readonly device: string; // of the recording, if it is known
+  readonly conditions: Conditions; // of the current prediction
+  readonly predict: (conditions: Conditions) => void;
 }
 
-export function Form({ client, device, asked, ask }: Props) {
-  const [draft, setDraft] = useState(asked);
-  const text = supposedText(asked);
-  useEffect(() => setDraft(asked), [text]); // the address may say something else now
+export function Form({ client, device, conditions, predict }: Props) {
+  const [draft, setDraft] = useState(conditions);
+  const text = conditionsText(conditions);
+  useEffect(() => setDraft(conditions), [text]); // the address may have changed
   const devices = useDevices(client);
   const list = useId();
-  const put = (field: Field) => (event: { readonly currentTarget: { readonly value: string } }) => setDraft({ ...draft, [field]: event.currentTarget.value });
+  const set = (field: Field) => (event: { readonly currentTarget: { readonly value: string } }) => setDraft({ ...draft, [field]: event.currentTarget.value });
   return (
     <form
-      class="supposing"
+      class="conditions"
       onSubmit={(event) => {
         event.preventDefault();
-        ask(draft);
+        predict(draft);
       }}
     >
       <fieldset>
-        <legend class="spoken">What if this run had…</legend>
-        <Labelled name="Device">
-          <input type="text" list={list} autocomplete="off" spellcheck={false} placeholder={device || "as recorded"} value={draft.device} onInput={put("device")} />
+        <legend class="visually-hidden">What if this run had…</legend>
+        <LabelledField name="Device">
+          <input type="text" list={list} autocomplete="off" spellcheck={false} placeholder={device || "as recorded"} value={draft.device} onInput={set("device")} />
           <datalist id={list}>
             {devices.map((name) => (
               <option key={name} value={name} />
             ))}
           </datalist>
-        </Labelled>
-        <Labelled name="Loader workers">
-          <input type="number" inputMode="numeric" min={1} max={MOST} step={1} placeholder="as recorded" value={draft.workers} onInput={put("workers")} />
-        </Labelled>
-        <Labelled name="Samples per step">
-          <input type="number" inputMode="numeric" min={1} max={MOST} step={1} placeholder="as recorded" value={draft.batch} onInput={put("batch")} />
-        </Labelled>
-        <Labelled name="Precision">
-          <Choice values={PRECISIONS} value={draft.precision} put={put("precision")} say={(value) => value} />
-        </Labelled>
-        <Labelled name="Link to the host">
-          <Choice values={LINKS} value={draft.link} put={put("link")} say={linkInWords} />
-        </Labelled>
-        <div class="doings">
-          <button type="submit" class="first" disabled={supposedText(draft) === ""}>
+        </LabelledField>
+        <LabelledField name="Loader workers">
+          <input type="number" inputMode="numeric" min={1} max={MAX_COUNT} step={1} placeholder="as recorded" value={draft.workers} onInput={set("workers")} />
+        </LabelledField>
+        <LabelledField name="Samples per step">
+          <input type="number" inputMode="numeric" min={1} max={MAX_COUNT} step={1} placeholder="as recorded" value={draft.batch} onInput={set("batch")} />
+        </LabelledField>
+        <LabelledField name="Precision">
+          <Choice values={PRECISIONS} value={draft.precision} onChange={set("precision")} textOf={(value) => value} />
+        </LabelledField>
+        <LabelledField name="Link to the host">
+          <Choice values={LINKS} value={draft.link} onChange={set("link")} textOf={linkText} />
+        </LabelledField>
+        <div class="actions">
+          <button type="submit" class="first" disabled={conditionsText(draft) === ""}>
             Predict
           </button>
-          <button type="button" disabled={FIELDS.every((field) => draft[field] === "" && asked[field] === "")} onClick={() => (setDraft(AS_IT_IS), ask(AS_IT_IS))}>
+          <button type="button" disabled={FIELDS.every((field) => draft[field] === "" && conditions[field] === "")} onClick={() => (setDraft(AS_RECORDED), predict(AS_RECORDED))}>
             Clear
           </button>
         </div>
@@ -65,7 +65,7 @@ export function Form({ client, device, asked, ask }: Props) {
   );
 }
 
-function Labelled({ name, children }: { name: string; children: ComponentChildren }) {
+function LabelledField({ name, children }: { name: string; children: ComponentChildren }) {
   return (
     <label>
       <span>{name}</span>
@@ -77,19 +77,19 @@ function Labelled({ name, children }: { name: string; children: ComponentChildre
 interface ChoiceProps {
   readonly values: readonly string[];
   readonly value: string;
-  readonly put: (event: { readonly currentTarget: { readonly value: string } }) => void;
-  readonly say: (value: string) => string;
+  readonly onChange: (event: { readonly currentTarget: { readonly value: string } }) => void;
+  readonly textOf: (value: string) => string;
 }
 
-/** What the address names is among them, whatever it is: the answer says what is wrong with it. */
-function Choice({ values, value, put, say }: ChoiceProps) {
+/** A value from the address is always offered. If it is invalid, the response says why. */
+function Choice({ values, value, onChange, textOf }: ChoiceProps) {
   const offered = value === "" || values.includes(value) ? values : [...values, value];
   return (
-    <select value={value} onChange={put}>
+    <select value={value} onChange={onChange}>
       <option value="">as recorded</option>
-      {offered.map((one) => (
-        <option key={one} value={one}>
-          {say(one)}
+      {offered.map((option) => (
+        <option key={option} value={option}>
+          {textOf(option)}
         </option>
       ))}
     </select>
@@ -97,20 +97,20 @@ function Choice({ values, value, put, say }: ChoiceProps) {
 }
 
 /** "PCIe 4.0 × 16" of gen4x16. */
-function linkInWords(spelt: string): string {
-  const [, generation, lanes] = /^gen(\d)x(\d+)$/.exec(spelt) ?? [];
-  return generation === undefined ? spelt : `PCIe ${generation}.0 × ${lanes}`;
+function linkText(link: string): string {
+  const [, generation, lanes] = /^gen(\d)x(\d+)$/.exec(link) ?? [];
+  return generation === undefined ? link : `PCIe ${generation}.0 × ${lanes}`;
 }
 
-/** The devices that the server knows; until they are there, and where they do not come, a name can be typed all the same. */
+/** The devices that the server knows. Without them a name can still be typed. */
 function useDevices(client: Client): readonly string[] {
   const [names, setNames] = useState<readonly string[]>([]);
   useEffect(() => {
-    const leaving = new AbortController();
-    void client.devices(leaving.signal).then((answer) => {
-      if (answer.kind === "ok") setNames(answer.value.names);
+    const controller = new AbortController();
+    void client.devices(controller.signal).then((result) => {
+      if (result.kind === "ok") setNames(result.value.names);
     });
-    return () => leaving.abort();
+    return () => controller.abort();
   }, [client]);
   return names;
 }

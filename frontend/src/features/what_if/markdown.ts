@@ -1,36 +1,25 @@
-// A prediction as Markdown, for an issue or a chat: the same words and numbers as on the page.
-import { waterfall } from "../../shared/widgets/waterfall";
-import { change, duration, factor } from "../../shared/text/format";
+// A prediction as Markdown, with the same texts and numbers as on the page.
 import type { WhatIf } from "../../shared/report";
-import { escaped } from "../diagnosis/markdown";
-import { cost, foretold, interval, intervalOfTime } from "./summary";
+import { duration, factor } from "../../shared/text/format";
+import { bulletList, escaped, joinParts } from "../../shared/text/markdown";
+import { waterfallMarkdown } from "../../shared/widgets/waterfall_markdown";
+import { cost, predictionBasis, interval, intervalOfTime } from "./summary";
 
-const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-const listed = (lines: readonly string[]): string => lines.map((line) => `- ${escaped(line)}`).join("\n");
-
-export function whatIfMarkdown(told: WhatIf): string {
-  const { fix_first: fixes, assumptions, notes } = told;
+export function whatIfMarkdown(prediction: WhatIf): string {
+  const { fix_first: fixes, assumptions, notes } = prediction;
   const parts = [
-    `## ${escaped(told.headline)}`,
-    escaped(told.run),
-    ...(told.after ? [figures(told), bars(told, told.after.step_ns)] : []),
-    fixes.length > 0 ? `### What to mend first\n\n${listed(fixes.map((fix) => `${fix.title}: ${cost(fix, told.per)}`))}` : "",
-    assumptions.length > 0 ? `### What that takes for granted\n\n${listed(assumptions)}` : "",
-    notes.length > 0 ? `### To keep in mind\n\n${listed(notes)}` : "",
+    `## ${escaped(prediction.headline)}`,
+    escaped(prediction.run),
+    ...(prediction.after ? [figures(prediction), waterfallMarkdown(prediction.by_regime, prediction.step_ns, prediction.after.step_ns, prediction.per, ["Now", "After"])] : []),
+    fixes.length > 0 ? `### What to fix first\n\n${bulletList(fixes.map((fix) => escaped(`${fix.title}: ${cost(fix, prediction.per)}`)))}` : "",
+    assumptions.length > 0 ? `### Assumptions\n\n${bulletList(assumptions.map(escaped))}` : "",
+    notes.length > 0 ? `### Notes\n\n${bulletList(notes.map(escaped))}` : "",
   ];
-  return `${parts.filter(Boolean).join("\n\n")}\n`.replaceAll("\u00a0", " ");
+  return joinParts(parts);
 }
 
-function figures(told: WhatIf): string {
-  const { after } = told;
+function figures(prediction: WhatIf): string {
+  const { after } = prediction;
   if (!after) return "";
-  return `**${factor(after.speedup)}**, ${interval(after)}: a ${escaped(told.per)} of ${duration(told.step_ns)} now, of ${duration(after.step_ns)} then (${intervalOfTime(told, after)}). ${foretold(told.basis)}.`;
-}
-
-function bars({ by_regime, step_ns, per }: WhatIf, then_ns: number): string {
-  const rows = waterfall(by_regime, step_ns, then_ns).bars.map(({ row: one }) =>
-    row(escaped(one.title), duration(one.a_ns), duration(one.b_ns), change(one.delta_ns)),
-  );
-  const head = [row(`Time per ${escaped(per)}`, "Now", "Then", "Change"), row("---", "---:", "---:", "---:")];
-  return [...head, ...rows, row("**Whole**", duration(step_ns), duration(then_ns), change(then_ns - step_ns))].join("\n");
+  return `**${factor(after.speedup)}**, ${interval(after)}: ${duration(prediction.step_ns)} per ${escaped(prediction.per)} now, ${duration(after.step_ns)} after the change (${intervalOfTime(prediction, after)}). ${predictionBasis(prediction.basis)}.`;
 }

@@ -1,58 +1,58 @@
-// What is foretold of a recording under other conditions: the sentence, now and then, the way from one to the other, what to mend first.
+// The prediction of a recording under other conditions: the headline, the times, the waterfall, and what to fix first.
 import { colourOf } from "../../shared/colours";
-import { findingOf } from "../compare/summary";
+import type { FirstFix, Prediction as PredictedTime, Report, WhatIf } from "../../shared/report";
+import { findingOf } from "../../shared/text/causes";
 import { duration, factor } from "../../shared/text/format";
-import type { FirstFix, Prediction, Report, WhatIf } from "../../shared/report";
-import { whatIfMarkdown } from "./markdown";
-import { cost, foretold, interval, intervalOfTime, outlook } from "./summary";
 import { Answer } from "../../shared/widgets/answer";
 import { Fact } from "../../shared/widgets/fact";
-import { Listed } from "../compare/outcome";
+import { Notes } from "../../shared/widgets/notes";
 import { WaterfallTable } from "../../shared/widgets/waterfall_table";
+import { whatIfMarkdown } from "./markdown";
+import { cost, interval, intervalOfTime, predictionBadge, predictionBasis } from "./summary";
 
 interface Props {
-  readonly told: WhatIf;
+  readonly prediction: WhatIf;
   readonly report: Report;
   /** Opens the diagnosis at a cause's card. */
   readonly show: (cause: string) => void;
 }
 
-export function Foretold({ told, report, show }: Props) {
-  const { after, assumptions } = told;
+export function Prediction({ prediction, report, show }: Props) {
+  const { after, assumptions } = prediction;
   return (
     <>
-      <Answer headline={told.headline} badge={outlook(told)} markdown={() => whatIfMarkdown(told)} />
-      {after && <Figures told={told} after={after} />}
-      {after && <First told={told} report={report} show={show} />}
-      {after && <WaterfallTable told={{ by_regime: told.by_regime, a_ns: told.step_ns, b_ns: after.step_ns, per: told.per }} sides={SIDES} />}
-      <Listed lines={assumptions} title="What the prediction takes for granted" />
-      <Listed lines={told.notes.filter((note) => !told.headline.includes(note))} title="To keep in mind" />
+      <Answer headline={prediction.headline} badge={predictionBadge(prediction)} markdown={() => whatIfMarkdown(prediction)} />
+      {after && <Figures prediction={prediction} after={after} />}
+      {after && <FixFirst prediction={prediction} report={report} show={show} />}
+      {after && <WaterfallTable times={{ by_regime: prediction.by_regime, a_ns: prediction.step_ns, b_ns: after.step_ns, per: prediction.per }} names={TIME_NAMES} />}
+      <Notes lines={assumptions} title="Assumptions" />
+      <Notes lines={prediction.notes.filter((note) => !prediction.headline.includes(note))} title="Notes" />
     </>
   );
 }
 
-const SIDES = { a: "Now", b: "Then", title: "From now to then", all: ["As it is now", "As it would be"], then: "then" } as const;
+const TIME_NAMES = { a: "Now", b: "After", title: "Before and after the change", totals: ["Now in total", "After in total"], inB: "after" } as const;
 
-function Figures({ told, after }: { told: WhatIf; after: Prediction }) {
+function Figures({ prediction, after }: { prediction: WhatIf; after: PredictedTime }) {
   return (
     <section>
       <dl class="facts">
-        <Fact name={`A ${told.per} now`} value={duration(told.step_ns)} note="as recorded" />
-        <Fact name={`A ${told.per} then`} value={duration(after.step_ns)} note={intervalOfTime(told, after)} />
+        <Fact name={`Time per ${prediction.per} now`} value={duration(prediction.step_ns)} note="as recorded" />
+        <Fact name={`Time per ${prediction.per} after`} value={duration(after.step_ns)} note={intervalOfTime(prediction, after)} />
         <Fact name="Speedup" value={factor(after.speedup)} note={interval(after)} />
       </dl>
-      <p class="muted footnote">{foretold(told.basis)}.</p>
+      <p class="muted footnote">{predictionBasis(prediction.basis)}.</p>
     </section>
   );
 }
 
-/** What would own the step then beside the device's own work. */
-function First({ told: { fix_first: fixes, per }, report, show }: Props) {
+/** What would still cost time after the change, apart from useful device work. */
+function FixFirst({ prediction: { fix_first: fixes, per }, report, show }: Props) {
   return (
-    <section class="mend-first">
-      <h2>What to mend first, so that the change is not wasted</h2>
+    <section class="fix-first">
+      <h2>What to fix first, so that the change pays off</h2>
       {fixes.length === 0 ? (
-        <p class="muted">Nothing worth naming would be left of the {per} beside the device’s own work.</p>
+        <p class="muted">Almost the whole {per} would be useful device work.</p>
       ) : (
         <ol>
           {fixes.map((fix) => (
@@ -71,7 +71,7 @@ function Fix({ fix, per, report, show }: { fix: FirstFix; per: string; report: R
       {finding ? (
         <button type="button" class="link" onClick={() => show(fix.cause)}>
           {fix.title}
-          <span class="spoken">: show it in the diagnosis</span>
+          <span class="visually-hidden">: show it in the diagnosis</span>
         </button>
       ) : (
         fix.title

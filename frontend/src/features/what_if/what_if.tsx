@@ -1,54 +1,60 @@
-// The recording as it would go under other conditions: what is supposed, and what is foretold of it.
-import { settled } from "../../shared/server/polling";
-import type { Report, RunEntry } from "../../shared/report";
-import type { Session } from "../../app/session";
+// Predicts the recording under other conditions: a form for the conditions, and the prediction.
+import { scrollToCause } from "../../shared/page/scroll_to_cause";
 import { addStyle } from "../../shared/page/style_sheet";
-import closer from "../../shared/style/view.css";
-import comparison from "../compare/compare.css";
-import sheet from "./what_if.css";
-import { supposedIn, supposedText } from "./conditions";
-import { seekCause } from "../../shared/page/scroll_to_cause";
-import { Awaited } from "../../shared/widgets/request";
+import type { Report, RunEntry } from "../../shared/report";
+import type { Session } from "../../shared/run/session";
+import { poll } from "../../shared/server/polling";
+import comparisonStyle from "../../shared/style/comparison.css";
+import viewStyle from "../../shared/style/view.css";
+import { Request } from "../../shared/widgets/request";
+import { conditionsText, parseConditions } from "./conditions";
 import { Form } from "./form";
-import { Foretold } from "./prediction";
+import { Prediction } from "./prediction";
+import sheet from "./what_if.css";
 
-addStyle(closer);
-addStyle(comparison);
+addStyle(viewStyle);
+addStyle(comparisonStyle);
 addStyle(sheet);
 
 interface Props {
   readonly session: Session;
   readonly entry: RunEntry;
   readonly report: Report;
-  readonly supposed: string | undefined; // as the address spells it
+  readonly conditions: string | undefined; // as the address spells them
 }
 
-export function WhatIfView({ session, entry, report, supposed }: Props) {
-  const asked = supposedIn(supposed);
-  const text = supposedText(asked);
+export function WhatIfView({ session, entry, report, conditions: requestedText }: Props) {
+  const conditions = parseConditions(requestedText);
+  const text = conditionsText(conditions);
   const show = (cause: string) => {
     session.open("diagnosis");
-    seekCause(cause);
+    scrollToCause(cause);
   };
   return (
     <div class="comparison what-if">
       <section>
         <h2>What if this run had…</h2>
         <p class="measure muted">
-          One change or several at once. This recording is replayed under them, and what stays empty stays as it was recorded: the time of a
-          step then, what would hold it back, and what to mend first so that the change is not wasted.
+          Predicts the step time after one or several changes by replaying this recording, what would limit it then, and what to fix first
+          so that the change pays off. Empty fields stay as recorded.
         </p>
-        <Form client={session.client} device={report.device?.name ?? ""} asked={asked} ask={(changed) => session.suppose(supposedText(changed))} />
+        <Form client={session.client} device={report.device?.name ?? ""} conditions={conditions} predict={(changed) => session.predict(conditionsText(changed))} />
       </section>
       {text !== "" && (
-        <Awaited
-          about={`${entry.id} what_if ${text}`}
-          since={report}
+        <Request
+          subject={`${entry.id} what_if ${text}`}
+          version={report}
           waiting="Replaying this recording under other conditions…"
-          ask={(signal, tell) => settled(() => session.client.whatIf(entry.id, text, signal), signal, tell)}
+          send={(signal, onProgress) => poll(() => session.client.whatIf(entry.id, text, signal), signal, onProgress)}
         >
-          {({ what_if: told }) => (told ? <Foretold told={told} report={report} show={show} /> : <p>The server’s answer holds no prediction. Reload the page: it may be older than the server.</p>)}
-        </Awaited>
+          {({ what_if: prediction }) =>
+            prediction ? (
+              <Prediction prediction={prediction} report={report} show={show} />
+            ) : (
+              <p>The server’s response contains no prediction. Reload the page: it may be older than the server.</p>
+            )
+          }
+        </Request>
       )}
     </div>
   );

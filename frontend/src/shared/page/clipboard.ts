@@ -1,8 +1,8 @@
-// Puts text on the clipboard, also where TensorBoard is reached by plain http from another machine.
+// Copies text to the clipboard, also if TensorBoard is used over plain http from another machine.
 
-/** Whether it worked. */
+/** Returns true if the text was copied. */
 export async function copyText(text: string): Promise<boolean> {
-  // The clipboard interface is missing outside of https and localhost, and inside frames it can be forbidden.
+  // The clipboard API is missing outside of https and localhost, and it can be forbidden in frames.
   if (!navigator.clipboard) return copyBySelection(text);
   return navigator.clipboard.writeText(text).then(
     () => true,

@@ -1,4 +1,4 @@
-// Gives the user a file.
+// Downloads a file.
 
 export function save(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
@@ -11,7 +11,7 @@ export function save(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** A name from a trace or a directory, as a file name that no system takes for a path. */
+/** A safe file name from an untrusted name: no path on any system. */
 export function safe(name: string): string {
   return name.replace(/[^\p{L}\p{N}._-]+/gu, "_").replace(/^\.+/, "").slice(-120) || "download";
 }

@@ -1,6 +1,6 @@
-// The host's URL fragment, `#PLUGIN&p.PLUGIN.KEY=VALUE&…`, read and written as text.
+// Reads and writes the fragment of TensorBoard's URL: `#PLUGIN&p.PLUGIN.KEY=VALUE&…`.
 
-/** The value of a key, or undefined where the fragment does not have it or its escapes are broken. */
+/** The value of a key. Undefined if the fragment does not contain it or its escapes are invalid. */
 export function valueIn(hash: string, key: string): string | undefined {
   for (const part of parts(hash)) {
     const equals = part.indexOf("=");
@@ -9,17 +9,17 @@ export function valueIn(hash: string, key: string): string | undefined {
   return undefined;
 }
 
-/** The fragment with this key set; every other part stays as it is. */
+/** The fragment with this key set. All other parts stay as they are. */
 export function withValue(hash: string, key: string, value: string): string {
-  const kept = parts(hash).filter((part) => !part.startsWith(`${key}=`));
-  return `#${[...kept, `${key}=${encodeURIComponent(value)}`].join("&")}`;
+  const others = parts(hash).filter((part) => !part.startsWith(`${key}=`));
+  return `#${[...others, `${key}=${encodeURIComponent(value)}`].join("&")}`;
 }
 
 function parts(hash: string): readonly string[] {
   return hash.replace(/^#/, "").split("&").filter(Boolean);
 }
 
-/** Undefined where its escapes are broken. */
+/** Undefined if the escapes are invalid. */
 export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

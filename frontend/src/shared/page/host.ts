@@ -1,7 +1,7 @@
-// What the tab has of the page around it: TensorBoard's messages, its theme, its URL, and whether it shows us.
+// The page that embeds the tab: TensorBoard's messages, theme, URL and visibility.
 //
-// The iframe is same-origin, so theme and URL are read off the parent. Inside a page of another origin these reads
-// throw: then the tab follows the browser's own theme and keeps its state to itself.
+// The iframe is same-origin, so theme and URL are read from the parent window. If the page has another origin, these
+// reads throw: the tab then follows the theme of the browser and stores no state in the URL.
 import { valueIn, withValue } from "./hash";
 
 const PREFIX = "p.tb_bottleneck.";
@@ -14,7 +14,7 @@ interface TensorBoardPage extends globalThis.Window {
   };
 }
 
-/** The window whose URL and theme we follow: TensorBoard's, ours where there is none, nothing across origins. */
+/** The window whose URL and theme are used: TensorBoard's, our own without TensorBoard, undefined across origins. */
 function page(): TensorBoardPage | undefined {
   try {
     void window.parent.location.hash;
@@ -25,14 +25,14 @@ function page(): TensorBoardPage | undefined {
   }
 }
 
-/** What the URL says: the recording (`run/source`), the view of it, the stretch shown and the one marked (`begin-end`, ns), what it is compared with, the row it stands in, and what is supposed of it. */
+/** The parameters of the tab in the URL; app/address.ts says what they mean. */
 export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if";
 
 export function inUrl(key: UrlKey): string | undefined {
   return valueIn(page()?.location.hash ?? "", PREFIX + key) || undefined;
 }
 
-/** Writes it into the URL without making a history entry; an empty value takes it out. */
+/** Writes a parameter into the URL without a history entry. An empty value removes it. */
 export function putInUrl(key: UrlKey, value: string): void {
   const host = page();
   if ((inUrl(key) ?? "") === value) return;
@@ -48,7 +48,7 @@ export function onUrlChange(listener: () => void): void {
   page()?.addEventListener("hashchange", listener);
 }
 
-/** Keeps `data-theme` on our root element equal to TensorBoard's theme, or to the browser's where it is alone. */
+/** Keeps `data-theme` on the root element equal to TensorBoard's theme, or without TensorBoard to the browser's. */
 export function followTheme(): void {
   const host = page();
   const preference = window.matchMedia("(prefers-color-scheme: dark)");
@@ -69,24 +69,24 @@ export function isDark(): boolean {
   return document.documentElement.dataset["theme"] === "dark";
 }
 
-/** Returns what ends it. */
+/** Returns a function that removes the listener. */
 export function onThemeChange(listener: () => void): () => void {
   const observer = new MutationObserver(listener);
   observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   return () => observer.disconnect();
 }
 
-/** The whole address of this view, to be shared. */
+/** The full address of this view. */
 export function address(): string {
   return (page() ?? window).location.href;
 }
 
-/** TensorBoard hides a tab by giving its iframe no height; `visibilityState` alone does not tell. */
+/** TensorBoard hides a tab by giving its iframe no height; `visibilityState` does not show that. */
 export function isHidden(): boolean {
   return window.innerHeight === 0 || document.visibilityState === "hidden";
 }
 
-/** Calls the listener when the tab may have been shown or hidden. Returns what ends it. */
+/** Calls the listener when the tab is shown or hidden. Returns a function that removes the listener. */
 export function onVisibilityChange(listener: () => void): () => void {
   let hidden = isHidden();
   const update = () => {
@@ -113,11 +113,11 @@ export function onReload(listener: () => void): void {
     channel.port1.postMessage(JSON.stringify(reply));
     if (message["type"] === "experimental.DataReloaded") listener();
   };
-  // The port is all that is sent, and whoever embeds us may have it: hence any origin.
+  // Any target origin is safe: only the port is sent.
   window.parent.postMessage("experimental.bootstrap", "*", [channel.port2]);
 }
 
-/** The host's messages are JSON objects; anything else is not for us. */
+/** Parses a message of the host, which is a JSON object. Undefined for any other message. */
 function parsed(data: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof data !== "string") return undefined;
   try {

@@ -1,22 +1,22 @@
-// How much room there is, as long as a view is shown.
+// Hooks that follow media queries and the width of an element.
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
-/** Whether a media query holds. */
+/** Returns true while a media query matches. */
 export function useMedia(query: string): boolean {
-  const [holds, setHolds] = useState(() => window.matchMedia(query).matches);
+  const [matches, setMatches] = useState(() => window.matchMedia(query).matches);
   useEffect(() => {
     const list = window.matchMedia(query);
-    const update = () => setHolds(list.matches);
+    const update = () => setMatches(list.matches);
     update();
     list.addEventListener("change", update);
     return () => list.removeEventListener("change", update);
   }, [query]);
-  return holds;
+  return matches;
 }
 
-/** How wide an element is, px; `usual` until it is known. What is drawn that wide has letters of their own size. */
-export function useWidth(element: { readonly current: Element | null }, usual: number): number {
-  const [width, setWidth] = useState(usual);
+/** The width of an element in px; `initial` until it is known. A drawing of this width needs no scaling. */
+export function useWidth(element: { readonly current: Element | null }, initial: number): number {
+  const [width, setWidth] = useState(initial);
   useLayoutEffect(() => {
     if (!element.current) return undefined;
     const resized = new ResizeObserver(([entry]) => {

@@ -1,16 +1,16 @@
-// Puts style into the page, once for each part of the tab.
+// Adds style sheets to the page, each of them once.
 
-const put = new Set<string>();
+const added = new Set<string>();
 
 export function addStyle(text: string): void {
-  if (put.has(text)) return;
-  put.add(text);
+  if (added.has(text)) return;
+  added.add(text);
   const sheet = document.createElement("style");
   sheet.textContent = text;
   document.head.append(sheet);
 }
 
-/** All style that the tab has put into the page. */
+/** All style sheets that the tab has added. */
 export function allStyle(): string {
-  return [...put].join("\n");
+  return [...added].join("\n");
 }

@@ -1,14 +1,18 @@
-// What every view beyond the diagnosis is given.
-import type { Client } from "../server/api";
+// The properties of every view that shows drill-down data of one recording.
 import type { Report, RunEntry } from "../report";
-import type { Focus } from "../../app/state";
+import type { Client } from "../server/api";
+import type { Focus } from "./focus";
+import type { Span } from "./viewport";
 
-export interface EvidenceProps {
+export interface ViewProps {
   readonly client: Client;
   readonly entry: RunEntry;
   readonly report: Report;
-  /** The stretch of time that was asked for, by a click on evidence or by the address. */
+  /** The range to mark, from a click on evidence or from the address. */
   readonly focus: Focus | undefined;
-  /** Shows a stretch of time on the timeline. */
-  readonly look: (focus: Focus) => void;
+  /** The visible range of the timeline or the telemetry, if one was chosen. */
+  readonly visible: Span | undefined;
+  /** Opens the timeline (or the telemetry) at a range and marks it. */
+  readonly showFocus: (focus: Focus) => void;
+  readonly setVisible: (visible: Span | undefined) => void;
 }

@@ -1,170 +1,173 @@
-// The plugin's JSON routes (tb_bottleneck/plugin/http_api.md). Failures come back as values, never as exceptions.
+// The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
 import type { ComparisonAnswer, DeviceList, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
+import type { Attempt } from "./result";
 
-export type Answer<T> =
-  | { readonly kind: "ok"; readonly value: T }
-  | { readonly kind: "pending"; readonly value: Pending } // the server is still computing it: ask again, see polling.ts
-  | { readonly kind: "failed"; readonly message: string } // no answer, or not one that we can use
-  | { readonly kind: "aborted" }; // we no longer want it
-
-/** The answer to a request that was repeated until it was not pending. */
-export type Settled<T> = Exclude<Answer<T>, { readonly kind: "pending" }>;
-
-/** Answers that are kept to be confirmed by a 304, or shown again at once: the list and the latest reports. */
-const REMEMBERED = 24;
+/** Responses that are cached, to be revalidated with If-None-Match or shown again at once: the list and the latest reports. */
+const CACHE_SIZE = 24;
 const TIMEOUT_MS = 20_000;
 
-// Relative on purpose: the page's <base> ends in `data/plugin/tb_bottleneck/`, whatever --path_prefix says.
+// Relative URLs: the page's <base> ends in `data/plugin/tb_bottleneck/`, also under --path_prefix.
 const RUNS_URL = "runs";
-const about = (route: string, id: string) => `${route}?id=${encodeURIComponent(id)}`;
-const within = (begin: number, end: number) => `&begin=${Math.round(begin)}&end=${Math.round(end)}`;
+const withId = (route: string, id: string) => `${route}?id=${encodeURIComponent(id)}`;
+const range = (begin: number, end: number) => `&begin=${Math.round(begin)}&end=${Math.round(end)}`;
 
-/** Ends of a stretch of time; one that is absent is open. */
-export interface Between {
+/** A range of time, ns since 1970. An absent end is open. */
+export interface TimeRange {
   readonly since?: number;
   readonly until?: number;
 }
 
-interface Kept {
+interface CacheEntry {
   readonly etag: string;
   readonly value: unknown;
 }
 
-type Form<T> = (value: unknown) => value is T;
+type Guard<T> = (value: unknown) => value is T;
 
-/** Asks the server; an unchanged answer is the same object as before, so nothing is drawn again. */
+/** Sends the requests. An unchanged response is the same object as before, so that nothing is drawn again. */
 export class Client {
-  private readonly kept = new Map<string, Kept>();
+  private readonly cache = new Map<string, CacheEntry>();
 
   constructor(private readonly fetcher: typeof fetch) {}
 
-  runs(signal: AbortSignal): Promise<Answer<RunList>> {
-    return this.get(RUNS_URL, signal, isRunList);
+  runs(signal: AbortSignal): Promise<Attempt<RunList>> {
+    return this.getCached(RUNS_URL, signal, isRunList);
   }
 
-  report(id: string, signal: AbortSignal): Promise<Answer<ReportAnswer>> {
-    return this.get(about("report", id), signal, isAbout<ReportAnswer>);
+  report(id: string, signal: AbortSignal): Promise<Attempt<ReportAnswer>> {
+    return this.getCached(withId("report", id), signal, isAboutRun<ReportAnswer>);
   }
 
-  /** The last answer about this recording, if it is still kept. */
-  remembered(id: string): ReportAnswer | undefined {
-    const value = this.kept.get(about("report", id))?.value;
-    return isAbout<ReportAnswer>(value) ? value : undefined;
+  /** The latest report response for this recording, if it is cached. */
+  cachedReport(id: string): ReportAnswer | undefined {
+    const value = this.cache.get(withId("report", id))?.value;
+    return isAboutRun<ReportAnswer>(value) ? value : undefined;
   }
 
-  ranks(id: string, signal: AbortSignal): Promise<Answer<RanksAnswer>> {
-    return this.get(about("ranks", id), signal, isRanks);
+  ranks(id: string, signal: AbortSignal): Promise<Attempt<RanksAnswer>> {
+    return this.getCached(withId("ranks", id), signal, isRanks);
   }
 
-  /** The readings within (since, until] ns since 1970, at most so many of each series. */
-  telemetry(id: string, points: number, { since, until }: Between, signal: AbortSignal): Promise<Answer<TelemetryAnswer>> {
+  /** The telemetry in (since, until], at most `points` samples of each series. */
+  telemetry(id: string, points: number, { since, until }: TimeRange, signal: AbortSignal): Promise<Attempt<TelemetryAnswer>> {
     const from = since === undefined ? "" : `&since=${Math.round(since)}`;
     const to = until === undefined ? "" : `&until=${Math.round(until)}`;
-    return this.once(`${about("telemetry", id)}&points=${points}${from}${to}`, signal, isTelemetry);
+    return this.get(`${withId("telemetry", id)}&points=${points}${from}${to}`, signal, isTelemetry);
   }
 
-  tables(id: string, signal: AbortSignal): Promise<Answer<TablesAnswer>> {
-    return this.once(about("tables", id), signal, isAbout<TablesAnswer>);
+  tables(id: string, signal: AbortSignal): Promise<Attempt<TablesAnswer>> {
+    return this.get(withId("tables", id), signal, isAboutRun<TablesAnswer>);
   }
 
   /** Recording A against recording B. */
-  compare(a: string, b: string, signal: AbortSignal): Promise<Answer<ComparisonAnswer>> {
-    return this.once(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`, signal, isComparison);
+  compare(a: string, b: string, signal: AbortSignal): Promise<Attempt<ComparisonAnswer>> {
+    return this.get(`compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`, signal, isComparison);
   }
 
-  /** Several recordings in a row, in this order. */
-  series(ids: readonly string[], signal: AbortSignal): Promise<Answer<SeriesAnswer>> {
-    return this.once(`series?${ids.map((id) => `id=${encodeURIComponent(id)}`).join("&")}`, signal, isSeries);
+  /** Several recordings as a series, in this order. */
+  series(ids: readonly string[], signal: AbortSignal): Promise<Attempt<SeriesAnswer>> {
+    return this.get(`series?${ids.map((id) => `id=${encodeURIComponent(id)}`).join("&")}`, signal, isSeries);
   }
 
-  /** The recording under other conditions, as whatif/asked.ts spells them. */
-  whatIf(id: string, supposed: string, signal: AbortSignal): Promise<Answer<WhatIfAnswer>> {
-    return this.once(`${about("what_if", id)}&${supposed}`, signal, isAbout<WhatIfAnswer>);
+  /** The recording under other conditions, as features/what_if/conditions.ts spells them. */
+  whatIf(id: string, conditions: string, signal: AbortSignal): Promise<Attempt<WhatIfAnswer>> {
+    return this.get(`${withId("what_if", id)}&${conditions}`, signal, isAboutRun<WhatIfAnswer>);
   }
 
-  /** The devices that a recording can be supposed to have run on. */
-  devices(signal: AbortSignal): Promise<Answer<DeviceList>> {
-    return this.get("devices", signal, isDevices);
+  /** The devices that a prediction can be made for. */
+  devices(signal: AbortSignal): Promise<Attempt<DeviceList>> {
+    return this.getCached("devices", signal, isDevices);
   }
 
-  /** The stretch [begin, end) ns, for so many pixels. */
-  timeline(id: string, begin: number, end: number, pixels: number, signal: AbortSignal): Promise<Answer<TimelineAnswer>> {
-    return this.once(`${about("timeline", id)}${within(begin, end)}&pixels=${pixels}`, signal, isAbout<TimelineAnswer>);
+  /** The range [begin, end) in ns, at the resolution of so many pixels. */
+  timeline(id: string, begin: number, end: number, pixels: number, signal: AbortSignal): Promise<Attempt<TimelineAnswer>> {
+    return this.get(`${withId("timeline", id)}${range(begin, end)}&pixels=${pixels}`, signal, isAboutRun<TimelineAnswer>);
   }
 
-  /** The whole recording, without knowing yet when it was. */
-  overview(id: string, pixels: number, signal: AbortSignal): Promise<Answer<TimelineAnswer>> {
-    return this.once(`${about("timeline", id)}&pixels=${pixels}`, signal, isAbout<TimelineAnswer>);
+  /** The whole recording, whose range is not known yet. */
+  overview(id: string, pixels: number, signal: AbortSignal): Promise<Attempt<TimelineAnswer>> {
+    return this.get(`${withId("timeline", id)}&pixels=${pixels}`, signal, isAboutRun<TimelineAnswer>);
   }
 
-  /** The range [begin, end) ns as a trace of its own: the file's bytes. */
-  slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Answer<ArrayBuffer>> {
-    return this.ask(`${about("slice", id)}${within(begin, end)}`, signal, {}, (response) => taken(response, () => response.arrayBuffer()));
+  /** A range as a trace file of its own: its bytes. */
+  slice(id: string, begin: number, end: number, signal: AbortSignal): Promise<Attempt<ArrayBuffer>> {
+    return this.send(`${withId("slice", id)}${range(begin, end)}`, signal, {}, readBytes);
   }
 
-  private async get<T>(url: string, signal: AbortSignal, isT: Form<T>): Promise<Answer<T>> {
-    const kept = this.kept.get(url);
-    return this.ask(url, signal, kept ? { "If-None-Match": kept.etag } : {}, async (response) => {
-      const value: unknown = response.status === 304 ? kept?.value : await taken(response, () => response.json());
+  private async getCached<T>(url: string, signal: AbortSignal, isT: Guard<T>): Promise<Attempt<T>> {
+    const entry = this.cache.get(url);
+    return this.send(url, signal, entry ? { "If-None-Match": entry.etag } : {}, async (response) => {
+      const value: unknown = response.status === 304 ? entry?.value : await readJson(response);
       if (!isT(value)) throw new Error(UNKNOWN_FORM);
-      if (value !== kept?.value) this.keep(url, response.headers.get("ETag"), value);
+      if (value !== entry?.value) this.store(url, response.headers.get("ETag"), value);
       return value;
     });
   }
 
-  private once<T>(url: string, signal: AbortSignal, isT: Form<T>): Promise<Answer<T>> {
-    return this.ask(url, signal, {}, async (response) => {
-      const value: unknown = await taken(response, () => response.json());
+  private get<T>(url: string, signal: AbortSignal, isT: Guard<T>): Promise<Attempt<T>> {
+    return this.send(url, signal, {}, async (response) => {
+      const value = await readJson(response);
       if (!isT(value)) throw new Error(UNKNOWN_FORM);
       return value;
     });
   }
 
-  private async ask<T>(
+  private async send<T>(
     url: string,
     signal: AbortSignal,
     headers: Record<string, string>,
     read: (response: Response) => Promise<T>,
-  ): Promise<Answer<T>> {
-    const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  ): Promise<Attempt<T>> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, deadline]) }).catch(unreached);
-      if (response.status === 202) return { kind: "pending", value: await pendingIn(response) };
+      const response = await this.fetcher(url, { headers, signal: AbortSignal.any([signal, timeout]) }).catch(unreachable);
+      if (response.status === ACCEPTED) return { kind: "pending", value: await readPending(response) };
       return { kind: "ok", value: await read(response) };
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
-      if (deadline.aborted) return { kind: "failed", message: `No answer within ${TIMEOUT_MS / 1000} seconds.` };
+      if (timeout.aborted) return { kind: "failed", message: `No answer within ${TIMEOUT_MS / 1000} seconds.` };
       return { kind: "failed", message: error instanceof Error ? error.message : String(error) };
     }
   }
 
-  private keep(url: string, etag: string | null, value: unknown): void {
-    this.kept.delete(url);
+  private store(url: string, etag: string | null, value: unknown): void {
+    this.cache.delete(url);
     if (etag === null) return;
-    this.kept.set(url, { etag, value });
-    const [oldest] = this.kept.keys();
-    if (this.kept.size > REMEMBERED && oldest !== undefined) this.kept.delete(oldest);
+    this.cache.set(url, { etag, value });
+    const [oldest] = this.cache.keys();
+    if (this.cache.size > CACHE_SIZE && oldest !== undefined) this.cache.delete(oldest);
   }
 }
 
-const UNKNOWN_FORM = "The server's answer has a form that this tab does not know.";
+const UNKNOWN_FORM = "The server’s answer has a form that this tab does not know. Reload the page: it may be older than the server.";
+const ACCEPTED = 202;
 
-/** What fetch() says of a server that is not there differs between browsers, and helps nobody. */
-function unreached(error: unknown): never {
+/** Replaces the error of fetch() for an unreachable server, which differs between browsers. */
+function unreachable(error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
-  throw new Error("TensorBoard could not be reached: it was stopped, or the connection to it is gone.");
+  throw new Error("TensorBoard could not be reached: it was stopped, or the connection to it is lost.");
 }
 
-/** The body of a good answer; the server's sentence, thrown, for any other. */
-async function taken<T>(response: Response, body: () => Promise<T>): Promise<T> {
-  if (response.ok) return body();
+/** Throws the server's message if the response is not a success. */
+async function check(response: Response): Promise<void> {
+  if (response.ok) return;
   const plain = response.headers.get("Content-Type")?.startsWith("text/plain") ?? false;
   throw new Error((plain && (await response.text()).trim()) || `The server answered ${response.status}.`);
 }
 
+async function readJson(response: Response): Promise<unknown> {
+  await check(response);
+  return response.json();
+}
+
+async function readBytes(response: Response): Promise<ArrayBuffer> {
+  await check(response);
+  return response.arrayBuffer();
+}
+
 /** The body of a 202. Throws if it is not a Pending. */
-async function pendingIn(response: Response): Promise<Pending> {
-  const value: unknown = await response.json();
+async function readPending(response: Response): Promise<Pending> {
+  const value = await readJson(response);
   if (!isPending(value)) throw new Error(UNKNOWN_FORM);
   return value;
 }
@@ -173,15 +176,15 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 
-function isRunList(value: unknown): value is RunList {
-  return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["problems"]);
-}
-
 function isPending(value: unknown): value is Pending {
   return isObject(value) && typeof value["state"] === "string" && typeof value["progress"] === "number";
 }
 
-function isAbout<T>(value: unknown): value is T {
+function isRunList(value: unknown): value is RunList {
+  return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["problems"]);
+}
+
+function isAboutRun<T>(value: unknown): value is T {
   return isObject(value) && typeof value["id"] === "string" && typeof value["state"] === "string";
 }
 

@@ -1,6 +1,6 @@
-// Runs one round of questions after another: never two at once, none while nobody looks.
+// Runs rounds of requests one after another: never two at the same time, and none while the tab is hidden.
 
-/** One round; resolves to the milliseconds until the next. A round that is called off sees its signal aborted. */
+/** One round; resolves to the milliseconds until the next one. The signal of a cancelled round is aborted. */
 export type Round = (signal: AbortSignal) => Promise<number>;
 
 export class Poller {
@@ -9,7 +9,7 @@ export class Poller {
 
   constructor(private readonly round: Round) {}
 
-  /** Calls off what is under way and asks at once. */
+  /** Cancels the current round and starts one at once. */
   now(): void {
     this.pause();
     const { signal } = (this.current = new AbortController());
@@ -18,7 +18,7 @@ export class Poller {
     });
   }
 
-  /** Calls off what is under way and asks no more, until `now()`. */
+  /** Cancels the current round and starts no other until `now()`. */
   pause(): void {
     this.current.abort();
     clearTimeout(this.timer);

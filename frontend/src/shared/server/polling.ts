@@ -1,25 +1,26 @@
-// Repeats a request until the server has computed the answer.
-import type { Answer, Settled } from "./api";
+// Repeats a request until the server has computed the response.
+import type { Attempt, Result } from "./result";
 
-const AGAIN_MS = 250;
+const INTERVAL_MS = 250;
 
-/** The first answer that is not pending. Calls `onProgress` with the share done, 0 to 1, before each repetition. */
-export async function settled<T>(
-  ask: () => Promise<Answer<T>>,
+/** The first result that is not pending. Calls `onProgress` (0 to 1) before each repetition. */
+export async function poll<T>(
+  request: () => Promise<Attempt<T>>,
   signal: AbortSignal,
   onProgress: (progress: number) => void = () => undefined,
-): Promise<Settled<T>> {
+): Promise<Result<T>> {
   for (;;) {
-    const answer = await ask();
+    const attempt = await request();
     if (signal.aborted) return { kind: "aborted" };
-    if (answer.kind !== "pending") return answer;
-    onProgress(answer.value.progress);
-    await rest(AGAIN_MS, signal);
+    if (attempt.kind !== "pending") return attempt;
+    onProgress(attempt.value.progress);
+    await pause(INTERVAL_MS, signal);
     if (signal.aborted) return { kind: "aborted" };
   }
 }
 
-function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Resolves after the time, or as soon as the signal is aborted. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });

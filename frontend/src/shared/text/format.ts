@@ -1,19 +1,19 @@
-// Numbers and identifiers as text: the only place where nanoseconds become milliseconds and shares become percent.
-import { words } from "./names";
+// Numbers as text. This is the only file that converts nanoseconds to milliseconds and shares to percent.
 import type { Evidence, Speedup, Spread } from "../report";
+import { words } from "./identifier";
 
 const NBSP = "\u00a0";
 const UNKNOWN = "–";
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 
-/** Three significant digits, but never fewer digits than the integer part has. */
+/** Three significant digits, but all digits of the integer part. */
 function threeDigits(value: number): string {
   const integerDigits = Math.abs(value) < 1 ? 1 : Math.floor(Math.log10(Math.abs(value))) + 1;
   return value.toFixed(Math.min(2, Math.max(0, 3 - integerDigits)));
 }
 
-/** The value in the largest unit that leaves at least 1 before the point, after rounding. */
+/** The value in the largest unit in which it is at least 1 after rounding. */
 function scaled(value: number, units: readonly (readonly [number, string])[]): string {
   const rounded = Number(value.toPrecision(3));
   const [size, unit] = units.find(([size]) => Math.abs(rounded) >= size) ?? units[units.length - 1]!;
@@ -24,7 +24,7 @@ const SECOND_NS = 1e9;
 const MINUTE_NS = 60 * SECOND_NS;
 const TIME_UNITS = [[SECOND_NS, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]] as const;
 
-/** "53.0 ms" from nanoseconds; minutes above one minute. */
+/** "53.0 ms" from nanoseconds; minutes from one minute on. */
 export function duration(ns: number | undefined): string {
   if (ns === undefined || !Number.isFinite(ns)) return UNKNOWN;
   if (ns === 0) return `0${NBSP}ms`;
@@ -34,7 +34,7 @@ export function duration(ns: number | undefined): string {
   return scaled(ns, TIME_UNITS);
 }
 
-/** The same for a round number: "50 ms". */
+/** The same without trailing zeros: "50 ms". */
 export const roundDuration = (ns: number): string => duration(ns).replace(/\.0+(?=\D)/, "").replace(/(\.\d)0(?=\D)/, "$1");
 
 /** "p10 51.0 ms, p90 55.0 ms" of step times. */
@@ -42,14 +42,14 @@ export function spread(step: Spread): string {
   return `p10 ${duration(step.p10)}, p90 ${duration(step.p90)}`;
 }
 
-/** "41.0 %", always with one decimal, for columns. A trace of something is never shown as nothing. */
+/** "41.0 %", always with one decimal, for columns. A small share is never shown as zero. */
 export function share(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return UNKNOWN;
   if (value > 0 && value < 0.0005) return `<0.1${NBSP}%`;
   return `${(value * 100).toFixed(1)}${NBSP}%`;
 }
 
-/** "41 %", for labels; small shares and almost-everything keep their decimal. */
+/** "41 %", for labels. Shares near 0 and 1 keep their decimal. */
 export function shortShare(value: number | undefined): string {
   if (value === undefined || !(value >= 0.0995 && value < 0.995) || !Number.isFinite(value)) {
     return value === 0 || value === 1 ? `${value * 100}${NBSP}%` : share(value);
@@ -65,22 +65,22 @@ export function bytes(count: number): string {
   return Math.abs(count) < 1000 ? `${Math.round(count)}${NBSP}B` : scaled(count, BYTE_UNITS);
 }
 
-/** "2,045", "2.5"; a mean of many is told to the whole. */
+/** "2,045", "2.5"; from 100 on without decimals. */
 export function count(value: number): string {
   return Number.isFinite(value) ? grouped.format(Math.abs(value) < 100 ? value : Math.round(value)) : UNKNOWN;
 }
 
-// Simulated gains are good for some percent: as in the report's own words, 6.59× is 6.6×, and 14.7× is 15×.
+// Simulated gains are accurate to a few percent. The report's texts round likewise: 6.59× is 6.6×, and 14.7× is 15×.
 const ONE_DIGIT_FROM = 1.995;
 const WHOLE_FROM = 9.95;
 
-/** A gain: "1.69×", "6.6×", "15×"; in the digits that `of`, if one is given, is good for. */
-export function times(value: number, of = value): string {
+/** A simulated gain: "1.69×", "6.6×", "15×"; with the precision of `reference`. */
+export function times(value: number, reference = value): string {
   if (!Number.isFinite(value)) return UNKNOWN;
-  return `${value.toFixed(value >= WHOLE_FROM ? 0 : of >= ONE_DIGIT_FROM ? 1 : 2)}×`;
+  return `${value.toFixed(value >= WHOLE_FROM ? 0 : reference >= ONE_DIGIT_FROM ? 1 : 2)}×`;
 }
 
-/** What was measured or expected, in three digits: "1.69×", "67.3×", "0.0015×". */
+/** A measured or expected ratio, in three digits: "1.69×", "67.3×", "0.0015×". */
 export function factor(value: number): string {
   if (!Number.isFinite(value)) return UNKNOWN;
   if (value >= 10) return `${threeDigits(Number(value.toPrecision(3)))}×`;
@@ -89,7 +89,7 @@ export function factor(value: number): string {
 
 /** "+12.0 ms" or "−3.00 ms"; no change is "0 ms". */
 export function change(ns: number): string {
-  const whole = Math.round(ns); // sums of doubles leave less than that
+  const whole = Math.round(ns); // removes rounding errors of sums
   return `${sign(whole)}${duration(Math.abs(whole))}`;
 }
 
@@ -107,10 +107,10 @@ export function flops(perSecond: number): string {
   return Number.isFinite(perSecond) ? scaled(perSecond, RATE_UNITS) : UNKNOWN;
 }
 
-/** The same for a round number: "10 TFLOP/s". */
+/** The same without trailing zeros: "10 TFLOP/s". */
 export const roundFlops = (perSecond: number): string => flops(perSecond).replace(/\.0+(?=\D)/, "");
 
-/** "62.5 FLOP/B": arithmetic for each byte that must move. */
+/** "62.5 FLOP/B": arithmetic per byte that must be moved. */
 export function intensity(perByte: number): string {
   return Number.isFinite(perByte) ? `${threeDigits(perByte)}${NBSP}FLOP/B` : UNKNOWN;
 }
@@ -122,8 +122,8 @@ export function rate(bytesPerSecond: number | undefined): string {
 
 const CLOCK_UNITS = [[1e9, "GHz"], [1e6, "MHz"], [1e3, "kHz"], [1, "Hz"]] as const;
 
-/** A reading of a signal, by its unit in schema/series.py. */
-export function reading(value: number | null | undefined, unit: string): string {
+/** A sample of a telemetry signal, by its unit in tb_bottleneck/schema/. */
+export function sample(value: number | null | undefined, unit: string): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
   switch (unit) {
     case "share":
@@ -145,16 +145,16 @@ export function reading(value: number | null | undefined, unit: string): string 
   }
 }
 
-/** What the fix would bring, short, and what that number rests on. */
+/** The gain of a fix as text, and its basis. */
 export function speedup(gain: Speedup | undefined): { readonly gain: string; readonly basis: string } {
   if (gain === undefined || gain.basis === "none") {
-    return { gain: "not predicted", basis: gain?.because ? "the reason stands below" : "this recording does not allow a prediction" };
+    return { gain: "not predicted", basis: gain?.because ? "see the reason below" : "this recording does not allow a prediction" };
   }
   switch (gain.basis) {
     case "replay":
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
     case "bound":
-      return { gain: `up to ${times(gain.expected)}`, basis: "an upper bound, if all of this time went away" };
+      return { gain: `up to ${times(gain.expected)}`, basis: "an upper bound, if all of this time disappeared" };
     case "ranks":
       return { gain: times(gain.expected), basis: `from the accounts of its ranks${among(gain)}` };
     default:
@@ -167,13 +167,13 @@ function among({ low, high }: Speedup): string {
   return range && `, ${range}`;
 }
 
-/** "between 1.40× and 1.70×", or nothing where both read the same. */
+/** "between 1.40× and 1.70×", or "" if both are the same text. */
 export function between(low: number, high: number): string {
-  const [least, most] = [times(low, high), times(high)];
-  return least === most ? "" : `between ${least} and ${most}`;
+  const [lower, upper] = [times(low, high), times(high)];
+  return lower === upper ? "" : `between ${lower} and ${upper}`;
 }
 
-/** The value of a piece of evidence, by its unit; an unknown unit is written behind the number. */
+/** The value of a piece of evidence, by its unit. An unknown unit is appended to the number. */
 export function evidence({ value, unit, text }: Evidence): string {
   if (unit === "text" || value === undefined) return text || UNKNOWN;
   switch (unit) {
@@ -192,19 +192,19 @@ export function evidence({ value, unit, text }: Evidence): string {
   }
 }
 
-/** "41.2 ms into the window, for 3.1 ms": where evidence can be seen, or nothing. */
+/** "41.2 ms into the window, for 3.1 ms": where the evidence occurred, or "". */
 export function occurrence({ begin_ns, end_ns }: Evidence, windowBegin: number | undefined): string {
   if (begin_ns === undefined || end_ns === undefined) return "";
   const from = windowBegin === undefined ? `at ${clock(begin_ns)}` : `${duration(begin_ns - windowBegin)} into the window`;
   return `${from}, for ${duration(end_ns - begin_ns)}`;
 }
 
-/** A point on the recording's own clock, in the trace file's unit: "5,210,334.12 µs". */
+/** A time on the recording's own clock, in the trace file's unit: "5,210,334.12 µs". */
 export function clock(ns: number): string {
   return `${grouped.format(ns / 1e3)}${NBSP}µs`;
 }
 
-/** Nanoseconds since 1970 as the seconds that charts count in, and seconds as nanoseconds. */
+/** Nanoseconds since 1970 as seconds (the unit of the charts), and seconds as nanoseconds. */
 export const unixSeconds = (unixNs: number): number => unixNs / SECOND_NS;
 export const fromSeconds = (seconds: number): number => seconds * SECOND_NS;
 
@@ -218,12 +218,12 @@ function day(epochMs: number): string {
   return new Date(epochMs).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 }
 
-/** "12 Nov 2026, 14:03:12": with the day, since what is seen today is shared and read tomorrow. */
+/** "12 Nov 2026, 14:03:12". The day is included because reports are shared and read later. */
 export function moment(epochMs: number): string {
   return `${day(epochMs)}, ${timeOfDay(epochMs)}`;
 }
 
-/** A time where there is little room: "14:03" today, "12 Nov 14:03" this year, "12 Nov 2025". */
+/** A short form: "14:03" today, "12 Nov 14:03" this year, "12 Nov 2025". */
 export function shortMoment(epochMs: number, now = Date.now()): string {
   const time = timeOfDay(epochMs).slice(0, 5);
   if (day(epochMs) === day(now)) return time;
@@ -231,22 +231,22 @@ export function shortMoment(epochMs: number, now = Date.now()): string {
   return day(now).endsWith(`${year}`) ? `${date} ${month} ${time}` : day(epochMs);
 }
 
-/** "12 Nov 2026, 14:03:12 to 14:08:12": the second day is told where it is another one. */
+/** "12 Nov 2026, 14:03:12 to 14:08:12"; the second day is included if it differs. */
 export function momentsBetween(beginMs: number, endMs: number): string {
   return `${moment(beginMs)} to ${day(beginMs) === day(endMs) ? timeOfDay(endMs) : moment(endMs)}`;
 }
 
-/** Times along an axis; where they lie on several days, each day's first has the day below it. */
+/** Labels of a time axis. If it covers several days, the first label of each day contains the day. */
 export function axisTimes(epochMs: readonly number[]): readonly string[] {
   const days = epochMs.map(day);
   const several = new Set(days).size > 1;
-  return epochMs.map((at, place) => (several && days[place] !== days[place - 1] ? `${timeOfDay(at)}\n${days[place]}` : timeOfDay(at)));
+  return epochMs.map((at, index) => (several && days[index] !== days[index - 1] ? `${timeOfDay(at)}\n${days[index]}` : timeOfDay(at)));
 }
 
-/** The same as milliseconds, as clocks of days have it. */
+/** Nanoseconds since 1970 as milliseconds since 1970. */
 export const epochMs = (unixNs: number): number => unixNs / 1e6;
 
-/** "2:03" or "1:02:03" since the beginning. */
+/** "2:03" or "1:02:03". */
 export function elapsed(ns: number): string {
   const seconds = Math.round(ns / SECOND_NS);
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -1,29 +1,31 @@
-// The contract's words as people say them, with a symbol each. A word that is not here is shown as it came.
-import { title, words } from "./names";
-import type { IconName } from "../widgets/icon";
+// Display texts and icons for the words of the report. An unknown word is shown as it is.
+import { title, words } from "./identifier";
 
-export interface Said {
+export type IconName = "critical" | "warning" | "info" | "check" | "question" | "cross" | "copy" | "share" | "open" | "dot";
+
+/** A short text with an icon and a tone. */
+export interface Label {
   readonly text: string;
   readonly icon: IconName;
   readonly tone: "bad" | "careful" | "note" | "good" | "plain";
 }
 
-const SEVERITY: ReadonlyMap<string, Said> = new Map<string, Said>([
+const SEVERITY: ReadonlyMap<string, Label> = new Map<string, Label>([
   ["critical", { text: "Critical", icon: "critical", tone: "bad" }],
-  ["warning", { text: "Worth mending", icon: "warning", tone: "careful" }],
+  ["warning", { text: "Worth fixing", icon: "warning", tone: "careful" }],
   ["info", { text: "Minor", icon: "info", tone: "note" }],
-  ["none", { text: "Little to win back", icon: "check", tone: "good" }],
+  ["none", { text: "Little to gain", icon: "check", tone: "good" }],
 ]);
 
-const HEALTH: ReadonlyMap<string, Said> = new Map<string, Said>([
-  ["ok", { text: "Sound recording", icon: "check", tone: "plain" }],
-  ["degraded", { text: "Usable with reservations", icon: "warning", tone: "careful" }],
+const HEALTH: ReadonlyMap<string, Label> = new Map<string, Label>([
+  ["ok", { text: "Complete recording", icon: "check", tone: "plain" }],
+  ["degraded", { text: "Usable with limitations", icon: "warning", tone: "careful" }],
   ["incomplete", { text: "Incomplete", icon: "question", tone: "careful" }],
   ["unreadable", { text: "Unreadable", icon: "cross", tone: "bad" }],
 ]);
 
-const STATUS: ReadonlyMap<string, Said> = new Map<string, Said>([
-  ["fires", { text: "Fires", icon: "warning", tone: "careful" }],
+const STATUS: ReadonlyMap<string, Label> = new Map<string, Label>([
+  ["fires", { text: "Detected", icon: "warning", tone: "careful" }],
   ["clear", { text: "Clear", icon: "check", tone: "good" }],
   ["abstains", { text: "Cannot tell", icon: "question", tone: "note" }],
   ["broken", { text: "Check failed", icon: "cross", tone: "bad" }],
@@ -31,12 +33,12 @@ const STATUS: ReadonlyMap<string, Said> = new Map<string, Said>([
 
 const BASIS: ReadonlyMap<string, string> = new Map([
   ["profiler_step", "marked by prof.step()"],
-  ["inferred", "inferred from the rhythm"],
-  ["whole", "the whole recording as one"],
+  ["inferred", "inferred from repetition"],
+  ["whole", "the whole recording"],
   ["step_clock", "timed by the monitor, without a profiler"],
 ]);
 
-const WITNESS: ReadonlyMap<string, string> = new Map([
+const EVIDENCE_SOURCE: ReadonlyMap<string, string> = new Map([
   ["trace", "from the trace"],
   ["telemetry", "from the telemetry"],
   ["both", "from trace and telemetry"],
@@ -50,9 +52,9 @@ const NO_VERDICT: ReadonlyMap<string, string> = new Map([
 const REASON: ReadonlyMap<string, string> = new Map([["warmup", "warm-up"]]);
 
 const WAIT: ReadonlyMap<string, string> = new Map([
-  ["read", "a value to come to the host"],
+  ["read", "a value from the device"],
   ["upload", "a copy to the device"],
-  ["shape", "a size that only the device knows"],
+  ["shape", "a size known only on the device"],
   ["explicit", "the device, on request"],
   ["other", "the device"],
 ]);
@@ -60,28 +62,28 @@ const WAIT: ReadonlyMap<string, string> = new Map([
 const ROOF: ReadonlyMap<string, string> = new Map([
   ["compute", "arithmetic"],
   ["memory", "bandwidth"],
-  ["underfilled", "its own smallness"],
+  ["underfilled", "its small size"],
   ["communication", "the other ranks"],
   ["transfer", "the link"],
-  ["unexplained", "not known"],
+  ["unexplained", "unknown"],
 ]);
 
-const otherwise = (word: string): Said => ({ text: title(word), icon: "dot", tone: "plain" });
+const unknown = (word: string): Label => ({ text: title(word), icon: "dot", tone: "plain" });
 
-export const severity = (word: string): Said => SEVERITY.get(word) ?? otherwise(word);
-export const health = (word: string): Said => HEALTH.get(word) ?? otherwise(word);
-export const status = (word: string): Said => STATUS.get(word) ?? otherwise(word);
+export const severity = (word: string): Label => SEVERITY.get(word) ?? unknown(word);
+export const health = (word: string): Label => HEALTH.get(word) ?? unknown(word);
+export const status = (word: string): Label => STATUS.get(word) ?? unknown(word);
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);
-export const witness = (word: string): string => WITNESS.get(word) ?? words(word);
+export const evidenceSource = (word: string): string => EVIDENCE_SOURCE.get(word) ?? words(word);
 export const reason = (word: string): string => REASON.get(word) ?? words(word);
 export const wait = (word: string): string => WAIT.get(word) ?? words(word);
 export const roof = (word: string): string => ROOF.get(word) ?? words(word);
 export const confidence = (word: string): string => `${title(word)} confidence`;
 
-/** What stands in the place of a verdict, by the recording's health. */
+/** Shown instead of a verdict, by the health of the recording. */
 export const noVerdict = (word: string): string => NO_VERDICT.get(word) ?? "There is no verdict.";
 
-/** Why a recording has no verdict, in short: its health, and the first reason where that says more. */
+/** Why a recording has no verdict, in short: its health, and the first reason if that adds information. */
 export function withoutVerdict(status: string, code: string): string {
   const state = health(status).text.toLowerCase();
   return code && reason(code) !== state ? `${state}: ${reason(code)}` : state;

@@ -1,34 +1,42 @@
-// The answer to a question about runs: its first sentence, the rest, badges, and the copy of it as Markdown.
+// The answer to a question about runs: its first sentence, the rest, badges, and a button that copies it as Markdown.
 import type { ComponentChildren } from "preact";
-import { parted } from "../../features/compare/summary";
+import { splitHeadline } from "../text/names";
+import type { Label } from "../text/vocabulary";
 import { CopyButton } from "./copy_button";
 import { Icon } from "./icon";
 
 interface Props {
   readonly headline: string;
-  readonly badge: { readonly text: string; readonly icon: Parameters<typeof Icon>[0]["name"]; readonly tone: string };
+  readonly badge?: Label;
   readonly markdown: () => string;
-  /** Further badges, as list items. */
+  /** Between the headline and the badges. */
+  readonly detail?: ComponentChildren;
+  /** More badges, as list items, before and after the copy button. */
   readonly badges?: ComponentChildren;
-  /** What stands below. */
+  readonly buttons?: ComponentChildren;
+  /** Below the badges. */
   readonly children?: ComponentChildren;
 }
 
-export function Answer({ headline, badge, markdown, badges, children }: Props) {
-  const [first, more] = parted(headline);
+export function Answer({ headline, badge, markdown, detail, badges, buttons, children }: Props) {
+  const [first, rest] = splitHeadline(headline);
   return (
-    <section class="outcome-of-both">
+    <section class="result">
       <h2 class="answer">{first}</h2>
-      {more && <p class="measure more">{more}</p>}
+      {rest && <p class="measure more">{rest}</p>}
+      {detail}
       <ul class="badges">
-        <li class={`badge tone-${badge.tone}`}>
-          <Icon name={badge.icon} />
-          {badge.text}
-        </li>
+        {badge && (
+          <li class={`badge tone-${badge.tone}`}>
+            <Icon name={badge.icon} />
+            {badge.text}
+          </li>
+        )}
         {badges}
         <li>
-          <CopyButton text={markdown} words="Copy as Markdown" />
+          <CopyButton text={markdown} title="Copy as Markdown" />
         </li>
+        {buttons}
       </ul>
       {children}
     </section>

@@ -1,19 +1,24 @@
-// A button that puts a text on the clipboard, and says whether the browser let it.
+// A button that copies a text to the clipboard and shows whether the browser allowed it.
 import { copyText } from "../page/clipboard";
-import { useSaying } from "./temporary_message";
 import { Icon } from "./icon";
+import { useTemporaryMessage } from "./temporary_message";
 
 interface Props {
-  readonly text: () => string; // made when it is wanted
-  readonly words: string;
-  readonly label?: string; // where the words alone do not say what is copied
+  readonly text: () => string; // computed on click
+  readonly title: string;
+  readonly label?: string; // for screen readers, if the title does not name what is copied
 }
 
-export function CopyButton({ text, words, label }: Props) {
-  const [said, say] = useSaying();
+export function CopyButton({ text, title, label }: Props) {
+  const [message, setMessage] = useTemporaryMessage();
   return (
-    <button type="button" class="small copy" aria-label={label} onClick={async () => say((await copyText(text())) ? "Copied" : "The browser does not allow copying")}>
-      <Icon name={said === "Copied" ? "check" : "copy"} /> <span aria-live="polite">{said || words}</span>
+    <button
+      type="button"
+      class="small copy"
+      aria-label={label}
+      onClick={async () => setMessage((await copyText(text())) ? "Copied" : "The browser does not allow copying")}
+    >
+      <Icon name={message === "Copied" ? "check" : "copy"} /> <span aria-live="polite">{message || title}</span>
     </button>
   );
 }

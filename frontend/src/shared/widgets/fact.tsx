@@ -1,4 +1,4 @@
-// A figure with its name over it and what it rests on below.
+// A figure with its name above and a note below.
 
 interface Props {
   readonly name: string;

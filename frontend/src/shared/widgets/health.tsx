@@ -1,15 +1,15 @@
-// What is wrong with the recording, and the line that mends each.
-import type { Health as Words } from "../report";
-import { title } from "../text/names";
+// What is wrong with a recording, with the code that fixes each defect.
+import type { Health as HealthMessage } from "../report";
+import { title } from "../text/identifier";
 import { reason } from "../text/vocabulary";
-import { Code } from "./code_block";
+import { CodeBlock } from "./code_block";
 
-export function Health({ health: { status, reasons } }: { health: Words }) {
+export function Health({ health: { status, reasons } }: { health: HealthMessage }) {
   if (reasons.length === 0) return null;
   const judged = status === "ok" || status === "degraded";
   return (
     <section class="health">
-      <h2 class={judged ? "spoken" : undefined}>{judged ? "What this recording leaves open" : "Why there is no verdict"}</h2>
+      <h2 class={judged ? "visually-hidden" : undefined}>{judged ? "Limitations of this recording" : "Why there is no verdict"}</h2>
       {reasons.map(({ code, detail, fix }, index) => (
         <details key={`${code} ${index}`} open={!judged}>
           <summary>
@@ -17,8 +17,8 @@ export function Health({ health: { status, reasons } }: { health: Words }) {
           </summary>
           {fix && (
             <>
-              <p class="muted">To mend it:</p>
-              <Code text={fix} label={`what mends “${reason(code)}”`} />
+              <p class="muted">To fix it:</p>
+              <CodeBlock text={fix} label={`code that fixes “${reason(code)}”`} />
             </>
           )}
         </details>

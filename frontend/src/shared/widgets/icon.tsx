@@ -1,6 +1,7 @@
-// The symbols that stand beside words; decorative, so a screen reader hears the word only.
+// Icons beside text. They are decorative and hidden from screen readers.
+import type { IconName } from "../text/vocabulary";
 
-const PATHS = {
+const PATHS: Readonly<Record<IconName, string>> = {
   critical: "M5.2 1.5h5.6l3.7 3.7v5.6l-3.7 3.7H5.2l-3.7-3.7V5.2zM8 4.4v4.4M8 11.1v.5",
   warning: "M8 1.8 14.8 14H1.2zM8 6.2v3.9M8 11.7v.5",
   info: "M8 1.5a6.5 6.5 0 1 1 0 13 6.5 6.5 0 0 1 0-13zM8 7.2v4.2M8 4.5v.5",
@@ -11,9 +12,7 @@ const PATHS = {
   share: "M8 9.5v-8M5 4l3-2.8L11 4M4 7H2.5v7.5h11V7H12",
   open: "M3.5 6l4.5 4.5L12.5 6",
   dot: "M8 5.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 0 1 0-5z",
-} as const;
-
-export type IconName = keyof typeof PATHS;
+};
 
 export function Icon({ name }: { name: IconName }) {
   return (

@@ -1,7 +1,7 @@
-// Where a key press takes the focus in a list.
+// Moves the focus in a list with the keyboard.
 
-/** The index to go to, or undefined where this key does not move. `current` is -1 while no row has the focus. */
-export function moved(key: string, current: number, length: number): number | undefined {
+/** The index to focus, or undefined if this key does not move the focus. `current` is -1 while no row has the focus. */
+export function nextInList(key: string, current: number, length: number): number | undefined {
   if (length === 0) return undefined;
   switch (key) {
     case "ArrowDown":
@@ -17,8 +17,8 @@ export function moved(key: string, current: number, length: number): number | un
   }
 }
 
-/** The same in a row of tabs, where the end leads back to the beginning. */
-export function movedAlong(key: string, current: number, length: number): number | undefined {
+/** The same for horizontal tabs, which wrap around at the ends. */
+export function nextInTabs(key: string, current: number, length: number): number | undefined {
   if (length === 0) return undefined;
   switch (key) {
     case "ArrowRight":

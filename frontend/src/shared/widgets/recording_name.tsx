@@ -1,4 +1,4 @@
-// A recording's name: its run and its file, each of which may be written from right to left without turning the two around.
+// The name of a recording: its run and its file. <bdi> keeps their order if one of them is written right to left.
 import { runName, sourceName } from "../text/names";
 
 export function RecordingName({ of: { run, source } }: { of: { readonly run: string; readonly source: string } }) {

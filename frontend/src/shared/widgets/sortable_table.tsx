@@ -1,4 +1,4 @@
-// A table that is sorted by a click on a column's head, searched, and shown in portions.
+// A table with sortable columns, a search, and a limit on the rows shown at first.
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { count } from "../text/format";
@@ -17,37 +17,37 @@ interface Props<T> {
   readonly caption: string;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[]; // the first one names the row
-  readonly first: Order;
-  readonly words?: (row: T) => string; // what a search looks at; without it there is no search
+  readonly initial: Order;
+  readonly searchText?: (row: T) => string; // without it there is no search
   readonly note?: ComponentChildren;
 }
 
-const PORTION = 25;
-const SEARCH_FROM = 9;
+const PAGE_SIZE = 25;
+const MIN_ROWS_FOR_SEARCH = 9;
 
-export function Sortable<T>({ caption, rows, columns, first, words, note }: Props<T>) {
-  const [order, setOrder] = useState(first);
+export function SortableTable<T>({ caption, rows, columns, initial, searchText, note }: Props<T>) {
+  const [order, setOrder] = useState(initial);
   const [search, setSearch] = useState("");
-  const [shown, setShown] = useState(PORTION);
-  const found = useMemo(() => (words ? searched(rows, words, search) : rows), [rows, search]);
+  const [shown, setShown] = useState(PAGE_SIZE);
+  const matches = useMemo(() => (searchText ? searched(rows, searchText, search) : rows), [rows, search]);
   const column = columns.find(({ key }) => key === order.by);
-  const inOrder = useMemo(() => (column ? sorted(found, column.value, order.down) : found), [found, order]);
+  const sortedRows = useMemo(() => (column ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
   return (
     <section class="sortable">
       <header>
         <h2>{caption}</h2>
-        {words && rows.length >= SEARCH_FROM && (
+        {searchText && rows.length >= MIN_ROWS_FOR_SEARCH && (
           <input
             type="search"
             placeholder="Search"
-            aria-label={`Search in: ${caption}`}
+            aria-label={`Search: ${caption}`}
             value={search}
-            onInput={(event) => (setSearch(event.currentTarget.value), setShown(PORTION))}
+            onInput={(event) => (setSearch(event.currentTarget.value), setShown(PAGE_SIZE))}
           />
         )}
-        {words && (
+        {searchText && (
           <span class="muted" role="status">
-            {search ? `${count(found.length)} of ${count(rows.length)}` : count(rows.length)}
+            {search ? `${count(matches.length)} of ${count(rows.length)}` : count(rows.length)}
           </span>
         )}
       </header>
@@ -60,12 +60,12 @@ export function Sortable<T>({ caption, rows, columns, first, words, note }: Prop
                   key={key}
                   scope="col"
                   class={figure ? "figure" : undefined}
-                  aria-sort={order.by !== key ? "none" : order.down ? "descending" : "ascending"}
+                  aria-sort={order.by !== key ? "none" : order.descending ? "descending" : "ascending"}
                 >
                   <button type="button" title={hint} onClick={() => setOrder(reordered(order, key, figure))}>
                     {title}
                     <span class="arrow" aria-hidden="true">
-                      {order.by !== key ? "" : order.down ? "↓" : "↑"}
+                      {order.by !== key ? "" : order.descending ? "↓" : "↑"}
                     </span>
                   </button>
                 </th>
@@ -73,10 +73,10 @@ export function Sortable<T>({ caption, rows, columns, first, words, note }: Prop
             </tr>
           </thead>
           <tbody>
-            {inOrder.slice(0, shown).map((row, place) => (
-              <tr key={place}>
-                {columns.map(({ key, figure, cell }, at) =>
-                  at === 0 ? (
+            {sortedRows.slice(0, shown).map((row, index) => (
+              <tr key={index}>
+                {columns.map(({ key, figure, cell }, column) =>
+                  column === 0 ? (
                     <th key={key} scope="row">
                       {cell(row)}
                     </th>
@@ -91,11 +91,11 @@ export function Sortable<T>({ caption, rows, columns, first, words, note }: Prop
           </tbody>
         </table>
       </div>
-      {inOrder.length === 0 && <p class="muted">Nothing matches this search.</p>}
+      {sortedRows.length === 0 && <p class="muted">Nothing matches this search.</p>}
       <footer>
-        {inOrder.length > shown && (
-          <button type="button" onClick={() => setShown(shown + 4 * PORTION)}>
-            Show {count(Math.min(4 * PORTION, inOrder.length - shown))} more
+        {sortedRows.length > shown && (
+          <button type="button" onClick={() => setShown(shown + 4 * PAGE_SIZE)}>
+            Show {count(Math.min(4 * PAGE_SIZE, sortedRows.length - shown))} more
           </button>
         )}
         {note}

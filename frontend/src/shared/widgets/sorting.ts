@@ -1,20 +1,20 @@
-// Rows of a table in another order, and those of them that a search leaves. Pure.
+// Sorts and searches the rows of a table. Pure.
 
 export interface Order {
   readonly by: string; // the column's key
-  readonly down: boolean; // the greatest first
+  readonly descending: boolean;
 }
 
-/** What a click on a column's head makes of the order: figures begin with the greatest, words with the first. */
+/** The order after a click on a column's header: numbers start descending, text ascending. */
 export function reordered(order: Order, by: string, figure: boolean): Order {
-  return order.by === by ? { by, down: !order.down } : { by, down: figure };
+  return order.by === by ? { by, descending: !order.descending } : { by, descending: figure };
 }
 
 type Value = number | string | undefined;
 
-/** Sorted; rows without a value come last either way, and equal ones stay as they were. */
-export function sorted<T>(rows: readonly T[], value: (row: T) => Value, down: boolean): readonly T[] {
-  const sign = down ? -1 : 1;
+/** Sorts the rows (stable). Rows without a value come last in both directions. */
+export function sorted<T>(rows: readonly T[], value: (row: T) => Value, descending: boolean): readonly T[] {
+  const sign = descending ? -1 : 1;
   return [...rows].sort((a, b) => {
     const [x, y] = [value(a), value(b)];
     if (x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined);
@@ -23,9 +23,9 @@ export function sorted<T>(rows: readonly T[], value: (row: T) => Value, down: bo
   });
 }
 
-/** The rows in whose words every word of the search occurs. */
-export function searched<T>(rows: readonly T[], words: (row: T) => string, search: string): readonly T[] {
-  const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
-  if (wanted.length === 0) return rows;
-  return rows.filter((row) => wanted.every((word) => words(row).toLowerCase().includes(word)));
+/** The rows whose text contains every word of the search. */
+export function searched<T>(rows: readonly T[], text: (row: T) => string, search: string): readonly T[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return rows;
+  return rows.filter((row) => words.every((word) => text(row).toLowerCase().includes(word)));
 }

@@ -1,9 +1,9 @@
-// A regime's colour beside its name; hatched where the device is kept from working, as in every chart.
+// The colour of a regime, shown beside its name. Hatched if the device does no useful work, as in every chart.
 import { colourOf, isLost } from "../colours";
 
 interface Props {
   readonly regime: string;
-  readonly lost?: boolean; // where more than the regime tells it
+  readonly lost?: boolean; // overrides what the regime says
 }
 
 export function Swatch({ regime, lost = isLost(regime) }: Props) {

@@ -1,15 +1,15 @@
-// Words that are shown for a moment: that something was copied, or why it was not.
+// A message that disappears after a moment: that something was copied, or why it was not.
 import { useEffect, useState } from "preact/hooks";
 
-const SAID_MS = 2_500;
+const SHOWN_MS = 2_500;
 
-/** What is said now, empty where nothing is, and what says something else. */
-export function useSaying(): readonly [string, (words: string) => void] {
-  const [said, say] = useState("");
+/** The current message ("" if there is none) and its setter. */
+export function useTemporaryMessage(): readonly [string, (message: string) => void] {
+  const [message, setMessage] = useState("");
   useEffect(() => {
-    if (said === "") return undefined;
-    const timer = setTimeout(() => say(""), SAID_MS);
+    if (message === "") return undefined;
+    const timer = setTimeout(() => setMessage(""), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [said]);
-  return [said, say];
+  }, [message]);
+  return [message, setMessage];
 }

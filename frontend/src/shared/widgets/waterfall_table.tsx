@@ -1,58 +1,57 @@
-// From A's time to B's, a bar for each regime: the chart is a column of the table that says the same in figures.
+// Waterfall chart from A's time to B's with a bar per regime. The chart is one column of a table with the numbers.
 import { colourOf, isLost } from "../colours";
-import { waterfall, type Bar as Placed } from "./waterfall";
-import { change, duration, shortShare } from "../text/format";
 import type { Comparison } from "../report";
+import { change, duration, shortShare } from "../text/format";
 import { Swatch } from "./swatch";
+import { waterfall, type Bar as BarEnds } from "./waterfall";
 
-/** A change below this share of the longest is too thin to be drawn to scale, and is not put forward. */
-const SLIGHT = 0.005;
-const SLIVER = 0.03;
+const SLIGHT = 0.005; // a smaller change, relative to the longest time, is shown muted
+const SLIVER = 0.03; // a shorter bar, relative to the longest, is drawn without gaps
 
-/** What the two times are called. */
-interface Sides {
+/** The names of the two times. */
+export interface TimeNames {
   readonly a: string;
   readonly b: string;
   readonly title: string;
-  readonly all: readonly [string, string];
-  readonly then: string; // b, in a sentence
+  readonly totals: readonly [string, string];
+  readonly inB: string; // within a sentence
 }
 
-const A_AND_B: Sides = { a: "A", b: "B", title: "From A to B", all: ["All of A", "All of B"], then: "in B" };
+const A_AND_B: TimeNames = { a: "A", b: "B", title: "From A to B", totals: ["A in total", "B in total"], inB: "in B" };
 
 interface Props {
-  readonly told: Pick<Comparison, "by_regime" | "a_ns" | "b_ns" | "per">;
-  readonly sides?: Sides;
+  readonly times: Pick<Comparison, "by_regime" | "a_ns" | "b_ns" | "per">;
+  readonly names?: TimeNames;
 }
 
-export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per }, sides = A_AND_B }: Props) {
+export function WaterfallTable({ times: { by_regime, a_ns, b_ns, per }, names = A_AND_B }: Props) {
   const { bars, empty, longest } = waterfall(by_regime, a_ns, b_ns);
-  const side = (of: "a_ns" | "b_ns") => by_regime.map((row) => ({ regime: row.regime, title: row.title, ns: row[of] }));
+  const parts = (of: "a_ns" | "b_ns") => by_regime.map((row) => ({ regime: row.regime, title: row.title, ns: row[of] }));
   return (
     <section class="waterfall">
       <h2>
-        {sides.title}, time per {per}
+        {names.title}, time per {per}
       </h2>
-      <table aria-label={`${sides.title}, by regime`}>
+      <table aria-label={`${names.title}, by regime`}>
         <thead>
           <tr>
             <th scope="col">Regime</th>
             <th scope="col">
               <span class="key">
-                <span class="sample more" /> more {sides.then} <span class="sample less" /> less {sides.then}
+                <span class="sample more" /> more {names.inB} <span class="sample less" /> less {names.inB}
               </span>
             </th>
-            <th scope="col" class="figure">{sides.a}</th>
-            <th scope="col" class="figure">{sides.b}</th>
+            <th scope="col" class="figure">{names.a}</th>
+            <th scope="col" class="figure">{names.b}</th>
             <th scope="col" class="figure">Change</th>
           </tr>
         </thead>
         <tbody>
           <tr class="whole">
-            <th scope="row">{sides.all[0]}</th>
+            <th scope="row">{names.totals[0]}</th>
             <td class="drawn">
-              <Stack parts={side("a_ns")} longest={longest} />
-              <span class="thread" style={{ insetInlineStart: at(a_ns, longest), top: "50%" }} />
+              <StackedBar parts={parts("a_ns")} longest={longest} />
+              <span class="connector" style={{ insetInlineStart: at(a_ns, longest), top: "50%" }} />
             </td>
             <td class="figure a">{duration(a_ns)}</td>
             <td class="figure b" />
@@ -73,10 +72,10 @@ export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per }, sides = A
             </tr>
           ))}
           <tr class="whole">
-            <th scope="row">{sides.all[1]}</th>
+            <th scope="row">{names.totals[1]}</th>
             <td class="drawn">
-              <span class="thread" style={{ insetInlineStart: at(b_ns, longest), bottom: "50%" }} />
-              <Stack parts={side("b_ns")} longest={longest} />
+              <span class="connector" style={{ insetInlineStart: at(b_ns, longest), bottom: "50%" }} />
+              <StackedBar parts={parts("b_ns")} longest={longest} />
             </td>
             <td class="figure a" />
             <td class="figure b">{duration(b_ns)}</td>
@@ -84,29 +83,29 @@ export function WaterfallTable({ told: { by_regime, a_ns, b_ns, per }, sides = A
           </tr>
         </tbody>
       </table>
-      {empty.length > 0 && <p class="muted footnote">No time on either side: {empty.map(({ title, regime }) => title || regime).join(", ")}.</p>}
+      {empty.length > 0 && <p class="muted footnote">Regimes without time: {empty.map(({ title, regime }) => title || regime).join(", ")}.</p>}
     </section>
   );
 }
 
 const at = (ns: number, longest: number): string => `calc(100% * ${Math.max(0, ns) / longest})`;
 
-/** More is filled, less is but an outline; threads lead from the row above and to the row below. */
-function Bar({ bar: { row, before, after }, longest }: { bar: Placed; longest: number }) {
-  const more = after > before;
-  const pattern = more && isLost(row.regime) ? "hatched" : "";
+/** An increase is filled, a decrease is an outline. Lines connect the bar to the rows above and below. */
+function Bar({ bar: { row, before, after }, longest }: { bar: BarEnds; longest: number }) {
+  const increased = after > before;
+  const pattern = increased && isLost(row.regime) ? "hatched" : "";
   return (
     <>
-      <span class="thread" style={{ insetInlineStart: at(before, longest), bottom: "50%" }} />
-      <span class="thread" style={{ insetInlineStart: at(after, longest), top: "50%" }} />
+      <span class="connector" style={{ insetInlineStart: at(before, longest), bottom: "50%" }} />
+      <span class="connector" style={{ insetInlineStart: at(after, longest), top: "50%" }} />
       {after !== before && (
         <span
-          class={`delta ${more ? "more" : "less"} ${pattern}`}
+          class={`delta ${increased ? "more" : "less"} ${pattern}`}
           style={{
             insetInlineStart: at(Math.min(before, after), longest),
             width: at(Math.abs(after - before), longest),
             borderColor: colourOf(row.regime),
-            ...(more ? { backgroundColor: colourOf(row.regime) } : {}),
+            ...(increased ? { backgroundColor: colourOf(row.regime) } : {}),
           }}
         />
       )}
@@ -119,18 +118,18 @@ interface StackProps {
   readonly longest: number;
 }
 
-/** A time cut into regimes, as long as it is against the longest. */
-export function Stack({ parts, longest }: StackProps) {
-  const whole = parts.reduce((sum, { ns }) => sum + ns, 0);
+/** A time as a bar of its regimes, to the scale of the longest one. */
+export function StackedBar({ parts, longest }: StackProps) {
+  const total = parts.reduce((sum, { ns }) => sum + ns, 0);
   const timed = parts.filter(({ ns }) => ns > 0);
   return (
-    <span class={whole < SLIVER * longest ? "stacked sliver" : "stacked"} style={{ width: at(whole, longest) }}>
+    <span class={total < SLIVER * longest ? "stacked sliver" : "stacked"} style={{ width: at(total, longest) }}>
       {timed.map(({ regime, title, ns }) => (
         <span
           key={regime}
           class={isLost(regime) ? "hatched" : undefined}
-          title={`${title}: ${duration(ns)}, ${shortShare(ns / whole)}`}
-          style={{ flexGrow: ns / whole, backgroundColor: colourOf(regime) }}
+          title={`${title}: ${duration(ns)}, ${shortShare(ns / total)}`}
+          style={{ flexGrow: ns / total, backgroundColor: colourOf(regime) }}
         />
       ))}
     </span>

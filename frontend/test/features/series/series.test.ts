@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunPoint, RunSeries } from "../../../src/shared/report";
+import { reduce, START } from "../../../src/app/state";
 import { areas, partsOf, regimeTitle } from "../../../src/features/series/areas";
 import { seriesMarkdown } from "../../../src/features/series/markdown";
-import { inOrder, membersOf, named } from "../../../src/features/series/members";
-import { MOST, rowIn, rowText } from "../../../src/features/series/series_keys";
-import { placed, ticks } from "../../../src/features/series/scale";
-import { about, against, heading, kneeOf, range, turnOf } from "../../../src/features/series/summary";
-import { reduce, START } from "../../../src/app/state";
+import { entryNamed, inNaturalOrder, membersOf } from "../../../src/features/series/members";
+import { placeValues, ticks } from "../../../src/features/series/scale";
+import { MAX_RUNS, seriesKeys, seriesText } from "../../../src/features/series/series_keys";
+import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle } from "../../../src/features/series/summary";
+import type { RunPoint, RunSeries } from "../../../src/shared/report";
 import { entry } from "../../recordings";
 
 /** A point of these ns by regime. */
@@ -25,119 +25,119 @@ const POINTS = [
   point("4", { input: 1e6, sync: 0, compute: 10e6 }, { speedup: 3.6, runs: ["w4/x", "w4/y"], regime: "compute" }),
 ];
 
-function told(fields: Partial<RunSeries> = {}): RunSeries {
+function series(fields: Partial<RunSeries> = {}): RunSeries {
   return { schema: 1, kind: "sweep", varies: "workers", per: "step", headline: "It falls.", points: POINTS, notes: [], ...fields };
 }
 
-test("a row is spelt in the address and read again, whatever its names hold", () => {
+test("a series is written to the address and parsed again, whatever its names contain", () => {
   const keys = ["a,b/x", "100%/y z", "c&d=e/#", "x"];
-  assert.deepEqual(rowIn(rowText(keys)), keys);
-  assert.equal(rowIn(undefined), undefined);
-  assert.equal(rowIn("one"), undefined, "one makes no row");
-  assert.deepEqual(rowIn("a,b,a,,%E0%A4%A,b"), ["a", "b"], "each once, and nothing of what is broken");
-  assert.equal(rowIn(Array.from({ length: 30 }, (_, at) => `r${at}`).join())?.length, MOST);
+  assert.deepEqual(seriesKeys(seriesText(keys)), keys);
+  assert.equal(seriesKeys(undefined), undefined);
+  assert.equal(seriesKeys("one"), undefined, "one is no series");
+  assert.deepEqual(seriesKeys("a,b,a,,%E0%A4%A,b"), ["a", "b"], "without duplicates and invalid escapes");
+  assert.equal(seriesKeys(Array.from({ length: 30 }, (_, at) => `r${at}`).join())?.length, MAX_RUNS);
 });
 
-test("a row holds what is there, in its order, as long as the chosen recording is of it", () => {
-  const [a, b, heard] = [entry("r", "a"), entry("r", "b"), entry("r", "t", { evidence_source: "telemetry" })];
-  const found = membersOf([a, b, heard], ["r/b", "r/t", "r/gone", "r/a"], a);
-  assert.deepEqual(found?.entries, [b, a]);
-  assert.deepEqual(found?.missing, ["r/t", "r/gone"]);
+test("a series has the recordings in the list, in its order, if the chosen one is part of it", () => {
+  const [a, b, telemetry] = [entry("r", "a"), entry("r", "b"), entry("r", "t", { evidence_source: "telemetry" })];
+  const members = membersOf([a, b, telemetry], ["r/b", "r/t", "r/gone", "r/a"], a);
+  assert.deepEqual(members?.entries, [b, a]);
+  assert.deepEqual(members?.missing, ["r/t", "r/gone"]);
   assert.equal(membersOf([a, b], ["r/b", "r/c"], a), undefined);
   assert.equal(membersOf([a, b], undefined, a), undefined);
 });
 
-test("names are ordered as people count", () => {
-  assert.deepEqual(inOrder(["w10/a", "w2/a", "w1/a"]), ["w1/a", "w2/a", "w10/a"]);
+test("keys are in natural order", () => {
+  assert.deepEqual(inNaturalOrder(["w10/a", "w2/a", "w1/a"]), ["w1/a", "w2/a", "w10/a"]);
 });
 
-test("a name of the answer is a recording again, in the logdir itself as below it", () => {
+test("a name in the response identifies a recording, also in the logdir itself", () => {
   const [top, below] = [entry(".", "a"), entry("r/s", "a")];
-  assert.equal(named("a", [below, top]), top);
-  assert.equal(named("r/s/a", [below, top]), below);
-  assert.equal(named("r/s/b", [below, top]), undefined);
+  assert.equal(entryNamed("a", [below, top]), top);
+  assert.equal(entryNamed("r/s/a", [below, top]), below);
+  assert.equal(entryNamed("r/s/b", [below, top]), undefined);
 });
 
-test("points stand along a line, by powers where that would crowd them, else at equal distances", () => {
-  assert.deepEqual(placed([0, 2, 4]), { kind: "linear", at: [0, 0.5, 1] });
-  const { kind, at } = placed([1, 2, 4, 8, 64]);
+test("values are placed linearly, else logarithmically, else at equal distances", () => {
+  assert.deepEqual(placeValues([0, 2, 4]), { kind: "linear", at: [0, 0.5, 1] });
+  const { kind, at } = placeValues([1, 2, 4, 8, 64]);
   assert.equal(kind, "logarithmic");
   assert.ok(Math.abs(at[1]! - 1 / 6) < 1e-12);
-  assert.deepEqual(placed([0, 1, 64]), { kind: "even", at: [0, 0.5, 1] }, "nothing has no power");
-  assert.equal(placed([1, Number.NaN, 3]).kind, "even", "what Python reads as a number, and we do not");
-  assert.deepEqual(placed([4]).at, [0.5]);
+  assert.deepEqual(placeValues([0, 1, 64]), { kind: "even", at: [0, 0.5, 1] }, "zero has no logarithm");
+  assert.equal(placeValues([1, Number.NaN, 3]).kind, "even", "a number for Python but not for JavaScript");
+  assert.deepEqual(placeValues([4]).at, [0.5]);
 });
 
-test("ticks are round and reach the highest", () => {
+test("ticks are round and reach the highest value", () => {
   assert.deepEqual(ticks(43e6, 5), [0, 10e6, 20e6, 30e6, 40e6]);
   assert.deepEqual(ticks(1000, 5), [0, 200, 400, 600, 800, 1000]);
   assert.deepEqual(ticks(0, 5), [0]);
   assert.deepEqual(ticks(Number.NaN, 5), [0]);
 });
 
-test("what the device works at lies below what is lost, and together they are the time", () => {
+test("useful device work is below lost time, and together they are the total", () => {
   const [compute, input, ...none] = areas(POINTS);
   assert.deepEqual([compute?.regime, input?.regime, none], ["compute", "input", []]);
   assert.deepEqual(compute?.low, [0, 0, 0]);
   assert.deepEqual(input?.low, [10e6, 10e6, 10e6]);
   assert.deepEqual(input?.high, POINTS.map(({ ns }) => ns));
-  assert.ok(input?.named);
+  assert.ok(input?.inLegend);
   assert.deepEqual(partsOf(POINTS[2]!).map(({ ns }) => ns), [1e6, 0, 10e6]);
 });
 
-test("a crumb of a regime is drawn and not named", () => {
+test("a tiny regime is drawn without a legend entry", () => {
   const crumbs = [point("1", { input: 1, compute: 100 }), point("2", { input: 1, compute: 90 })];
-  assert.deepEqual(areas(crumbs).map(({ regime, named: put }) => [regime, put]), [["compute", true], ["input", false]]);
+  assert.deepEqual(areas(crumbs).map(({ regime, inLegend }) => [regime, inLegend]), [["compute", true], ["input", false]]);
 });
 
-test("a regime has its title from any row, else its own name", () => {
+test("a regime has its title, else its identifier", () => {
   assert.equal(regimeTitle(POINTS, "compute"), "the compute");
   assert.equal(regimeTitle(POINTS, "other"), "other");
 });
 
-test("knee and turn are found among the points", () => {
-  assert.equal(kneeOf(told({ knee: { run: "w4/x", value: "4", because: "" } })), POINTS[2]);
-  assert.equal(kneeOf(told()), undefined);
-  const turn = { since: "w2/x", last_good: "w1/x", regime: "input", slowdown: 1.3, because: "" };
-  assert.equal(turnOf(told({ kind: "history", regression_point: turn })), POINTS[1]);
+test("the knee and the regression point are found among the points", () => {
+  assert.equal(kneeOf(series({ knee: { run: "w4/x", value: "4", because: "" } })), POINTS[2]);
+  assert.equal(kneeOf(series()), undefined);
+  const regression_point = { since: "w2/x", last_good: "w1/x", regime: "input", slowdown: 1.3, because: "" };
+  assert.equal(regressionPointOf(series({ kind: "history", regression_point })), POINTS[1]);
 });
 
-test("what the times are is said for each kind", () => {
-  assert.equal(about(told()), "Time per step by workers");
-  assert.match(about(told({ kind: "settings", varies: "device" })), /by device, the longest first/);
-  assert.match(about(told({ kind: "history", varies: "run" })), /in the order asked for/);
-  assert.match(about(told({ kind: "apart", varies: "run" })), /cannot be held against each other/);
-  assert.deepEqual([heading(told()), heading(told({ kind: "history" }))], ["Workers", "Run"]);
+test("each kind has its title", () => {
+  assert.equal(seriesTitle(series()), "Time per step by workers");
+  assert.match(seriesTitle(series({ kind: "settings", varies: "device" })), /by device, longest first/);
+  assert.match(seriesTitle(series({ kind: "history", varies: "run" })), /in the given order/);
+  assert.match(seriesTitle(series({ kind: "apart", varies: "run" })), /not comparable/);
+  assert.deepEqual([pointHeading(series()), pointHeading(series({ kind: "history" }))], ["Workers", "Run"]);
 });
 
-test("how far a time is known is its interval, over several runs their range, of one step nothing", () => {
+test("the range of a time is its interval, or the range over several runs, or unknown for one step", () => {
   assert.equal(range(POINTS[0]!), "39.0\u00a0ms to 41.0\u00a0ms");
   assert.match(range(POINTS[2]!), / over 2 runs$/);
-  assert.equal(range(point("1", { input: 1 }, { steps: 1 })), "one step: not known");
-  assert.deepEqual(POINTS.map(against), ["", "2.00×", "3.60×"]);
+  assert.equal(range(point("1", { input: 1 }, { steps: 1 })), "one step: unknown");
+  assert.deepEqual(POINTS.map(relativeSpeed), ["", "2.00×", "3.60×"]);
 });
 
-test("Markdown holds the same, and no name is markup", () => {
-  const said = seriesMarkdown(told({ headline: "<b>", knee: { run: "w4/x", value: "4", because: "more brings little" }, notes: ["[a](b)"] }));
-  assert.ok(said.startsWith("## \\<b\\>"));
-  assert.ok(said.includes("| 2: w2/x | 20.0 ms | 19.0 ms to 21.0 ms | 2.00× | the input |"));
-  assert.ok(said.includes("| 4: w4/x, w4/y (knee) |"));
-  assert.ok(said.includes("Knee at 4: more brings little."));
-  assert.ok(said.includes("- \\[a\\](b)"));
-  assert.ok(!said.includes("\u00a0"));
+test("Markdown has the same content, and no name is markup", () => {
+  const markdown = seriesMarkdown(series({ headline: "<b>", knee: { run: "w4/x", value: "4", because: "more brings little" }, notes: ["[a](b)"] }));
+  assert.ok(markdown.startsWith("## \\<b\\>"));
+  assert.ok(markdown.includes("| 2: w2/x | 20.0 ms | 19.0 ms to 21.0 ms | 2.00× | the input |"));
+  assert.ok(markdown.includes("| 4: w4/x, w4/y (knee) |"));
+  assert.ok(markdown.includes("Knee at 4: more brings little."));
+  assert.ok(markdown.includes("- \\[a\\](b)"));
+  assert.ok(!markdown.includes("\u00a0"));
 });
 
-test("of what is apart, Markdown has times and no factors", () => {
-  const said = seriesMarkdown(told({ kind: "apart", varies: "run" }));
-  assert.ok(said.includes("| w2/x | 20.0 ms |"));
-  assert.ok(!said.includes("×"));
+test("for unrelated runs, Markdown has times and no factors", () => {
+  const markdown = seriesMarkdown(series({ kind: "apart", varies: "run" }));
+  assert.ok(markdown.includes("| w2/x | 20.0 ms |"));
+  assert.ok(!markdown.includes("×"));
 });
 
-test("a row is part of the state, and the same one changes nothing", () => {
-  const state = reduce(START, { type: "row", keys: ["a", "b"] });
-  assert.deepEqual(state.row, ["a", "b"]);
-  assert.equal(reduce(state, { type: "row", keys: ["a", "b"] }), state);
-  assert.notEqual(reduce(state, { type: "row", keys: ["b", "a"] }), state);
-  assert.ok(!("row" in reduce(state, { type: "row", keys: undefined })));
-  assert.equal(reduce(START, { type: "row", keys: undefined }), START);
+test("a series is part of the state, and an equal one changes nothing", () => {
+  const state = reduce(START, { type: "series", keys: ["a", "b"] });
+  assert.deepEqual(state.series, ["a", "b"]);
+  assert.equal(reduce(state, { type: "series", keys: ["a", "b"] }), state);
+  assert.notEqual(reduce(state, { type: "series", keys: ["b", "a"] }), state);
+  assert.ok(!("series" in reduce(state, { type: "series", keys: undefined })));
+  assert.equal(reduce(START, { type: "series", keys: undefined }), START);
 });

@@ -14,11 +14,11 @@ test("a key is not found in another one that contains it", () => {
   assert.equal(valueIn("", KEY), undefined);
 });
 
-test("broken escapes are no value, not an exception", () => {
+test("invalid escapes are no value and no exception", () => {
   assert.equal(valueIn("#p.tb_bottleneck.run=%E0%A4%A", KEY), undefined);
 });
 
-test("what is written can be read, and the rest stays", () => {
+test("a written key can be read, and all others stay", () => {
   const hash = withValue("#tb_bottleneck&p.tb_bottleneck.run=old&p.scalars.x=1", KEY, "größe/&=#%.json");
   assert.equal(valueIn(hash, KEY), "größe/&=#%.json");
   assert.equal(valueIn(hash, "p.scalars.x"), "1");

@@ -11,7 +11,7 @@ function polling() {
   return { poller, rounds };
 }
 
-test("the next round begins after the delay that the last one asked for, and not before that one has ended", async () => {
+test("the next round starts after the delay that the previous one returned", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const { poller, rounds } = polling();
   poller.now();
@@ -27,7 +27,7 @@ test("the next round begins after the delay that the last one asked for, and not
   mock.timers.reset();
 });
 
-test("asking at once calls off the round under way, whose end then starts nothing", async () => {
+test("now() cancels the current round, whose end then starts no other", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const { poller, rounds } = polling();
   poller.now();
@@ -42,7 +42,7 @@ test("asking at once calls off the round under way, whose end then starts nothin
   mock.timers.reset();
 });
 
-test("a paused poller asks nothing, whether a round or a wait was under way", async () => {
+test("a paused poller starts no round, whether a round or a delay was active", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const { poller, rounds } = polling();
   poller.now();

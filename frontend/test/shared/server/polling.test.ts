@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Answer } from "../../../src/shared/server/api";
-import { settled } from "../../../src/shared/server/polling";
+import { poll } from "../../../src/shared/server/polling";
+import type { Attempt } from "../../../src/shared/server/result";
 
-const pending = (progress: number): Answer<string> => ({ kind: "pending", value: { state: "analysing", progress } });
+const pending = (progress: number): Attempt<string> => ({ kind: "pending", value: { state: "analysing", progress } });
 const never = new AbortController().signal;
 
-test("the request is repeated until the answer is there, and reports its progress", async () => {
-  const answers: Answer<string>[] = [pending(0), pending(0.5), { kind: "ok", value: "there" }];
-  const progress: number[] = [];
-  const answer = await settled(async () => answers.shift()!, never, (share) => progress.push(share));
-  assert.deepEqual([answer, progress, answers.length], [{ kind: "ok", value: "there" }, [0, 0.5], 0]);
+test("a request is repeated until it is not pending, with its progress", async () => {
+  const attempts: Attempt<string>[] = [pending(0), pending(0.5), { kind: "ok", value: "done" }];
+  const progressed: number[] = [];
+  const result = await poll(async () => attempts.shift()!, never, (progress) => progressed.push(progress));
+  assert.deepEqual([result, progressed, attempts.length], [{ kind: "ok", value: "done" }, [0, 0.5], 0]);
 });
 
-test("a failure ends the repetition, and so does a request that is called off", async () => {
+test("a failure ends the repetition, and so does a cancelled request", async () => {
   const failure = { kind: "failed", message: "No such file." } as const;
-  assert.deepEqual(await settled(async () => failure, never), failure);
-  const leaving = new AbortController();
+  assert.deepEqual(await poll(async () => failure, never), failure);
+  const controller = new AbortController();
   let requests = 0;
-  const answer = settled(async () => (requests++, pending(0)), leaving.signal, () => leaving.abort());
-  assert.deepEqual([await answer, requests], [{ kind: "aborted" }, 1]);
+  const result = poll(async () => (requests++, pending(0)), controller.signal, () => controller.abort());
+  assert.deepEqual([await result, requests], [{ kind: "aborted" }, 1]);
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Evidence, Speedup } from "../../../src/shared/report";
 import * as format from "../../../src/shared/text/format";
 import * as names from "../../../src/shared/text/names";
-import type { Evidence, Speedup } from "../../../src/shared/report";
 
 /** Numbers and units are kept together by a no-break space; the tests read better with a plain one. */
 const plain = (text: string) => text.replaceAll("\u00a0", " ");
@@ -20,7 +20,7 @@ test("a duration has three digits and the largest unit that fits", () => {
   for (const [ns, text] of cases) assert.equal(plain(format.duration(ns)), text);
 });
 
-test("a round duration has no zeros behind the point", () => {
+test("a round duration has no trailing zeros", () => {
   const cases = [[50e6, "50 ms"], [5e6, "5 ms"], [1.2e9, "1.2 s"], [2.5e6, "2.5 ms"], [200e6, "200 ms"], [120e9, "2 min 0 s"]] as const;
   for (const [ns, text] of cases) assert.equal(plain(format.roundDuration(ns)), text);
 });
@@ -33,7 +33,7 @@ test("a duration that rounds up to the next unit is written in it", () => {
   assert.equal(plain(format.duration(119_700_000_000)), "2 min 0 s");
 });
 
-test("what is not known is never written as a number", () => {
+test("unknown values are never written as numbers", () => {
   assert.equal(format.duration(undefined), "–");
   assert.equal(format.share(Number.NaN), "–");
   assert.equal(format.shortShare(undefined), "–");
@@ -68,18 +68,18 @@ test("bytes are counted in thousands", () => {
 
 const gain = (basis: string, low = 1.3, high = 1.69): Speedup => ({ expected: 1.69, low, high, basis, assumes: "", because: "" });
 
-test("a speedup says what it rests on", () => {
+test("a speedup states its basis", () => {
   assert.deepEqual(format.speedup(gain("replay")), { gain: "1.69×", basis: "simulated on this recording, between 1.30× and 1.69×" });
   assert.equal(format.speedup(gain("replay", 1.69, 1.69)).basis, "simulated on this recording");
   assert.equal(format.speedup(gain("bound")).gain, "up to 1.69×");
 });
 
-test("no speedup is promised where none was predicted", () => {
+test("no speedup is shown if none was predicted", () => {
   assert.equal(format.speedup(gain("none")).gain, "not predicted");
   assert.equal(format.speedup(undefined).gain, "not predicted");
 });
 
-test("a basis that this tab does not know is shown as the word", () => {
+test("an unknown basis is shown as its identifier", () => {
   assert.deepEqual(format.speedup(gain("measured_twice")), { gain: "1.69×", basis: "measured twice" });
 });
 
@@ -98,22 +98,22 @@ test("evidence is written in its unit", () => {
   for (const [fields, text] of cases) assert.equal(plain(format.evidence(evidence(fields))), text);
 });
 
-test("evidence is located from the window's beginning, or on the recording's clock where there is no window", () => {
+test("evidence is located relative to the window, or without a window on the recording's clock", () => {
   const item = evidence({ begin_ns: 7.7e15 + 41_200_000, end_ns: 7.7e15 + 44_300_000 });
   assert.equal(plain(format.occurrence(item, 7.7e15)), "41.2 ms into the window, for 3.10 ms");
   assert.equal(plain(format.occurrence(item, undefined)), "at 7,700,000,041,200 µs, for 3.10 ms");
   assert.equal(format.occurrence(evidence({}), 0), "");
 });
 
-test("a recording's name loses the ending that all of them have, and nothing else", () => {
+test("a recording's name loses only its common ending", () => {
   assert.equal(names.sourceName("host_42.1764.pt.trace.json.gz"), "host_42.1764");
   assert.equal(names.sourceName("a.pt.trace.json"), "a");
   assert.equal(names.sourceName("rank0.json"), "rank0.json");
   assert.equal(names.sourceName(".trace.json"), ".trace.json");
 });
 
-/** In a shared logdir all that tells recordings of one run apart is a number of 13 or 19 digits in their names. */
-test("a recording is named with the time at which its file was written, where the name tells it", () => {
+/** Recordings of the same run often differ only by a number of 13 or 19 digits in their names. */
+test("a recording is named with the time of writing, if its file name contains it", () => {
   const written = new Date(2026, 10, 12, 14, 3, 12).getTime();
   for (const source of [`host_42.${written}000000.pt.trace.json.gz`, `host_42.${written}.pt.trace.json`]) {
     assert.deepEqual(names.sourceParts(source), { name: "host_42", at: written });
@@ -124,7 +124,7 @@ test("a recording is named with the time at which its file was written, where th
   assert.equal(names.fileStem(`host_42.${written}.pt.trace.json`), `host_42.${written}`);
 });
 
-test("a time is told with its day, and a second day only where it is another", () => {
+test("a time includes its day, and a second day only if it differs", () => {
   const at = (date: number, hour: number, year = 2026) => new Date(year, 10, date, hour, 3, 12).getTime();
   const now = at(21, 9);
   assert.equal(format.moment(at(12, 14)), "12 Nov 2026, 14:03:12");
@@ -135,14 +135,13 @@ test("a time is told with its day, and a second day only where it is another", (
   assert.deepEqual(format.axisTimes([at(12, 22), at(12, 23), at(13, 0)]), ["22:03:12\n12 Nov 2026", "23:03:12", "00:03:12\n13 Nov 2026"]);
 });
 
-/** The report's text said "6.6x" and the card under it "6.59×". */
-test("a gain has as many digits as a simulation is good for, and so have its bounds", () => {
+test("a gain and its bounds have as many digits as a simulation is accurate to", () => {
   assert.deepEqual([1.244, 1.99, 2, 6.59, 14.7].map((one) => format.times(one)), ["1.24×", "1.99×", "2.0×", "6.6×", "15×"]);
   assert.equal(format.between(1.24, 2.13), "between 1.2× and 2.1×");
   assert.equal(format.between(6.59, 14.7), "between 6.6× and 15×");
 });
 
-test("over its recordings a long run loses its first folders, since runs differ at the end", () => {
+test("a long run name loses its first folders, since runs differ at the end", () => {
   assert.equal(names.shortRun("demos/healthy_transformer/fixed/tb_bottleneck"), "…/healthy_transformer/fixed/tb_bottleneck");
   assert.equal(names.shortRun("demo/small_batch/fixed/tb_bottleneck/20261121-142402_rank0_22152"), "demo/small_batch/fixed/tb_bottleneck");
   assert.equal(names.shortRun("resnet/slow"), "resnet/slow");
@@ -155,31 +154,31 @@ test("the logdir itself has a name", () => {
   assert.equal(names.runName("resnet/slow"), "resnet/slow");
 });
 
-test("what the new views read is written as everywhere else", () => {
+test("quantities of the drill-down views have units", () => {
   assert.equal(plain(format.flops(6.105e14)), "611 TFLOP/s");
   assert.equal(plain(format.roundFlops(1e13)), "10 TFLOP/s");
   assert.equal(plain(format.intensity(62.458)), "62.5 FLOP/B");
   assert.equal(plain(format.rate(1.8611e10)), "18.6 GB/s");
   assert.equal(format.rate(undefined), "–");
-  assert.equal(plain(format.reading(1.98e9, "Hz")), "1.98 GHz");
-  assert.equal(plain(format.reading(0.934, "share")), "93.4 %");
-  assert.equal(plain(format.reading(71.6, "celsius")), "72 °C");
-  assert.equal(format.reading(null, "W"), "–");
+  assert.equal(plain(format.sample(1.98e9, "Hz")), "1.98 GHz");
+  assert.equal(plain(format.sample(0.934, "share")), "93.4 %");
+  assert.equal(plain(format.sample(71.6, "celsius")), "72 °C");
+  assert.equal(format.sample(null, "W"), "–");
   assert.equal(format.between(1.5, 1.5), "");
   assert.equal(names.kernelName("void at::native::(anonymous namespace)::cunn_SoftMax<8>"), "cunn_SoftMax<8>");
   assert.equal(names.kernelName("at::"), "at::");
   assert.equal(names.sourceName("events.out.tfevents.1795.host.0"), "telemetry");
 });
 
-test("time since the beginning is written like a clock", () => {
+test("elapsed time is written like a clock", () => {
   assert.deepEqual([0, 62e9, 3_723e9].map(format.elapsed), ["0:00", "1:02", "1:02:03"]);
 });
 
-test("hardly any time is not told as none with decimals", () => {
+test("a tiny duration is not shown as zero", () => {
   assert.equal(plain(format.duration(0.001)), "<1 ns");
 });
 
-test("a job's gain rests on its ranks, and what was not simulated points to why", () => {
+test("a job's gain is based on its ranks, and a missing prediction refers to the reason", () => {
   assert.equal(format.speedup(gain("ranks")).basis, "from the accounts of its ranks, between 1.30× and 1.69×");
-  assert.equal(format.speedup({ ...gain("none"), because: "No shapes." }).basis, "the reason stands below");
+  assert.equal(format.speedup({ ...gain("none"), because: "No shapes." }).basis, "see the reason below");
 });

@@ -4,18 +4,18 @@ import { reordered, searched, sorted } from "../../../src/shared/widgets/sorting
 
 const rows = [{ name: "b", time: 2 }, { name: "a", time: 3 }, { name: "c", time: undefined }, { name: "d", time: 2 }];
 
-test("rows without a value come last either way, and equal ones stay as they were", () => {
-  const names = (down: boolean) => sorted(rows, ({ time }) => time, down).map(({ name }) => name).join("");
+test("rows without a value come last in both directions, and the sort is stable", () => {
+  const names = (descending: boolean) => sorted(rows, ({ time }) => time, descending).map(({ name }) => name).join("");
   assert.deepEqual([names(true), names(false)], ["abdc", "bdac"]);
   assert.equal(sorted(rows, ({ name }) => name, false).map(({ name }) => name).join(""), "abcd");
 });
 
-test("a second click turns the order around; figures begin with the greatest", () => {
-  assert.deepEqual(reordered({ by: "name", down: false }, "time", true), { by: "time", down: true });
-  assert.deepEqual(reordered({ by: "time", down: true }, "time", true), { by: "time", down: false });
+test("a second click reverses the order; numbers start descending", () => {
+  assert.deepEqual(reordered({ by: "name", descending: false }, "time", true), { by: "time", descending: true });
+  assert.deepEqual(reordered({ by: "time", descending: true }, "time", true), { by: "time", descending: false });
 });
 
-test("a search wants every word, in any case", () => {
+test("a search needs every word, ignoring case", () => {
   const found = (search: string) => searched(["void GEMM bf16", "void copy"], (row) => row, search).length;
   assert.deepEqual([found("gemm VOID"), found("void"), found("gemm copy"), found(" ")], [1, 2, 0, 2]);
 });

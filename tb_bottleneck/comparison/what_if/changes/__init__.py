@@ -1,1 +1,1 @@
-"""What can be asked about a run that was never made: each change is one file."""
+"""The changes that can be predicted, one per file."""

@@ -1,4 +1,4 @@
-"""What a change of a run is: what becomes of its device work, of its host, and of the samples of a step."""
+"""The type of a change: its effect on device work, host, and samples per step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,21 +11,22 @@ Factors = Callable[[Estimate], Floats]
 
 @dataclass(frozen=True)
 class Change:
-    """`factors` gives for each operation of the trace's device its time after / its time now; `world` changes the rest.
+    """A change of a run.
 
-    `samples` is how many times as many samples a step works on; `roofs` are those that bound the operations then.
-    `slower` is how much longer a step may take, as a share, for what no replay of one process shows. `says` is a
-    clause, "the loader had 8 workers".
+    `factors` returns for each operation of the trace's device its time after / its time now; `modify` changes the rest
+    of the graph. `samples` is the factor of samples per step; `bounds` are what limits the operations then. `slower` is
+    how much longer a step may take, as a share, for reasons that a replay of one process does not show. `clause`
+    completes a sentence: "the loader had 8 workers".
     """
 
-    says: str
+    clause: str
     assumptions: tuple[str, ...]
     factors: Factors | None = None
     modify: Callable[[ModifiedGraph, Estimate], ModifiedGraph] | None = None
     samples: float = 1.0
     slower: float = 0.0
-    roofs: Ints | None = None
+    bounds: Ints | None = None
 
 
 class CannotPredict(Exception):
-    """Asked for a change that this recording does not allow to predict; str() says why."""
+    """The recording does not allow the prediction of this change; the message says why."""

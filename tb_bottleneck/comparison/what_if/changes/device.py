@@ -1,4 +1,4 @@
-"""Another device in the same machine."""
+"""Changes the device, in the same machine."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from tb_bottleneck.comparison.devices.device_model import (
 )
 from tb_bottleneck.comparison.devices.kernel_scaling import (
     DevicePair,
+    bounds_on_b,
     collective_assumptions,
     link_bound_copies,
-    roofs_there,
     scaled_lengths,
     vendor_assumptions,
 )
@@ -26,57 +26,63 @@ from tb_bottleneck.trace.table import Floats
 
 
 def device_pair_to(recording: Recording, name: str) -> DevicePair:
-    """From the recording's device to the one with this name.
+    """Returns the recording's device and the one with this name.
 
     Raises:
-        NotFound: no such device is written down.
-        Unpredictable: the recording's own device is not known.
+        NotFound: the device is not listed.
+        CannotPredict: the recording's own device is not known.
     """
-    there = device_named(name)
-    # By its data sheet, as the other one is: what one device reached and what the other's maker prints are no ratio.
-    here = device_by_sheet(recording.trace) or device_of(recording.trace)
-    if here is None:
+    target = device_named(name)
+    # By its data sheet, like the other device: measured rates and data sheet rates have no meaningful ratio.
+    current = device_by_sheet(recording.trace) or device_of(recording.trace)
+    if current is None:
         raise CannotPredict(unknown_device_reason(recording.trace))
-    return DevicePair(here, there)
+    return DevicePair(current, target)
 
 
-def change_device(recording: Recording, move: DevicePair) -> Change:
-    """The change of device: kernels by their roofs, copies by the link, everything on the host as it is."""
+def change_device(recording: Recording, devices: DevicePair) -> Change:
+    """Returns the change of device: kernels by their roofs, copies by the link, the host unchanged."""
 
     def factors(estimate: Estimate) -> Floats:
         ops = recording.trace.device_ops
-        return np.asarray(scaled_lengths(recording, move, estimate) / np.maximum(ops.end - ops.start, 1), np.float64)
+        return np.asarray(scaled_lengths(recording, devices, estimate) / np.maximum(ops.end - ops.start, 1), np.float64)
 
-    roofs = roofs_there(recording, move)
+    bounds = bounds_on_b(recording, devices)
     assumptions = [
-        "the host, the loader and the storage stay as they are",
-        "each kernel reaches the same share of its roof; predictions of this kind miss by 12 % on average (Habitat)",
+        "host, loader and storage stay the same",
+        "each kernel reaches the same share of its roof; predictions of this kind have a mean error of 12 % (Habitat)",
     ]
-    assumptions.extend([*vendor_assumptions(move), *collective_assumptions(recording)])
-    lacking = _lacking(recording, move)
+    assumptions.extend([*vendor_assumptions(devices), *collective_assumptions(recording)])
+    lacking = _lacking(recording, devices)
     if lacking:
-        assumptions.append(f"products in {' and '.join(lacking)} run as fp32 there: it has no units for them")
-    if move.b.multiprocessors is None:
-        assumptions.append(f"how many multiprocessors the {move.b.name} has is not known: small grids count as full")
-    return Change(f"it ran on {with_article(move.b.name)}", tuple(assumptions), factors=factors, roofs=roofs)
+        assumptions.append(f"products in {' and '.join(lacking)} run as fp32 there, because it has no units for them")
+    if devices.b.multiprocessors is None:
+        assumptions.append(
+            f"the number of multiprocessors of the {devices.b.name} is not known: small grids count as full"
+        )
+    return Change(f"it ran on {with_article(devices.b.name)}", tuple(assumptions), factors=factors, bounds=bounds)
 
 
-def slot_assumptions(recording: Recording, move: DevicePair) -> tuple[str, ...]:
-    """What is assumed of the slot that nobody asked about, where copies go by it."""
-    if not move.a.link or not move.b.link or move.a.link == move.b.link:
+def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:
+    """Returns what is assumed about the slot if none was requested and copies depend on it."""
+    if not devices.a.link or not devices.b.link or devices.a.link == devices.b.link:
         return ()
     if not link_bound_copies(recording, recording.trace.device_ops).any():
         return ()
     return (
-        f"it has the best slot of its kind, {move.b.link:.0f} GB/s usable instead of {move.a.link:.0f}; for another "
-        "slot, ask for that link as well",
+        f"it is in the best slot for it, with {devices.b.link:.0f} GB/s usable instead of {devices.a.link:.0f}; for "
+        "another slot, use --link too",
     )
 
 
-def _lacking(recording: Recording, move: DevicePair) -> list[str]:
-    """Types of products that A's matrix units know and B's do not."""
+def _lacking(recording: Recording, devices: DevicePair) -> list[str]:
+    """Returns the types of products that A's matrix units support and B's do not."""
     ops = recording.trace.device_ops
     names = np.unique(ops.name[ops.work == Work.CONTRACTION]).tolist()
-    found = {precision_of(recording.trace.names[name]) for name in names}
-    known = [one for one in found if one is not None and move.a.rate(one) and not move.b.rate(one)]
-    return sorted({one.dtype for one in known if one.dtype is not None})
+    precisions = {precision_of(recording.trace.names[name]) for name in names}
+    lacking = [
+        precision
+        for precision in precisions
+        if precision is not None and devices.a.rate(precision) and not devices.b.rate(precision)
+    ]
+    return sorted({precision.dtype for precision in lacking if precision.dtype is not None})

@@ -1,4 +1,4 @@
-"""Another link between host and device."""
+"""Changes the link between host and device."""
 
 import re
 from dataclasses import replace
@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import Device, device_of, link_rate
+from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, link_rate
 from tb_bottleneck.comparison.devices.kernel_scaling import (
-    LARGE_COPY_BYTES,
+    MIN_LINK_BOUND_BYTES,
     DevicePair,
     link_bound_copies,
     link_time_factors,
@@ -19,68 +19,74 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import share_text
 
-_SPELT = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
-# Two links of one kind differ by this much: 80 to 88 % of what a link can carry was measured.
+_LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
+# Links of one kind differ by this much: 80 to 88 % of their capacity was measured.
 LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
-def change_link(recording: Recording, spelt: str, there: Device | None = None) -> Change:
-    """A PCIe link as "gen4x16"; in the place of the best one of the device `there`, where the run is moved to another:
-    what becomes of copies over it is then told by the move, `over` this link.
+def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> Change:
+    """Returns the change to a PCIe link such as "gen4x16".
+
+    If the run also moves to the device `new_device`, the link replaces the best one of that device, and `with_link`
+    already scales the copies over it.
 
     Raises:
-        Unpredictable: that is no link, or which one the recording was made over is not known.
+        CannotPredict: the link is invalid, or the recording's link is not known.
     """
-    generation, lanes, rate = _spelt(spelt)
-    now, how = _now(recording) if there is None else (there.link, f"instead of the best slot of the {there.name}")
+    generation, lanes, rate = _parse(text)
+    now, how = (
+        _now(recording)
+        if new_device is None
+        else (new_device.link, f"instead of the best slot for the {new_device.name}")
+    )
     if now is None:
-        raise CannotPredict("Over which link this was recorded is not known; the monitor's context records it.")
+        raise CannotPredict("The link of this recording is unknown; the monitor records it.")
     ops = recording.trace.device_ops
     ratio, rows = rate / now, link_bound_copies(recording, ops)
-    staged = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= LARGE_COPY_BYTES) & ~rows
+    staged = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= MIN_LINK_BOUND_BYTES) & ~rows
     length = (ops.end - ops.start) * recording.in_window(ops.start)
     share = float(length[rows].sum() / max(recording.account.window, 1))
 
     def factors(estimate: Estimate) -> Floats:
-        # What the host stages goes over the link too, so it takes no less than that.
+        # Copies that the host stages use the link too, so they take at least that long.
         least = ops.bytes / (rate * LINK_SPREAD[estimate]) / np.maximum(ops.end - ops.start, 1)
-        by_link = link_time_factors(ops, now, ratio, estimate) / LINK_SPREAD[estimate] if there is None else 1.0
+        by_link = link_time_factors(ops, now, ratio, estimate) / LINK_SPREAD[estimate] if new_device is None else 1.0
         return np.where(rows, by_link, np.where(staged, np.maximum(least, 1.0), 1.0))
 
-    told = (
-        f"{how}: {_rate(now)} GB/s usable {'now' if there is None else 'in it'}, {_rate(rate)} then",
-        f"copies that the link bounds take {share_text(share)} of the time now, on the device's own clock",
-        "copies from pageable memory gain nothing, for the host stages them, and take no less than the link lets them",
+    assumptions = (
+        f"{how}: {_rate(now)} GB/s usable {'now' if new_device is None else 'in it'}, {_rate(rate)} then",
+        f"copies that the link limits take {share_text(share)} of the time now, on the device's own clock",
+        "copies from pageable memory gain nothing, because the host stages them, and are never faster than the link",
     )
     wide = f"{lanes} lane{'s' if lanes > 1 else ''}"
-    return Change(f"the link were PCIe {generation}.0 with {wide}", told, factors=factors)
+    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors)
 
 
-def with_link(recording: Recording, move: DevicePair, spelt: str) -> DevicePair:
-    """The same move with B on this link, from the one that the recording was made over. Raises Unpredictable."""
+def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
+    """Returns the pair with B on this link and A on the recording's link. Raises CannotPredict."""
     now, _ = _now(recording)
-    return DevicePair(replace(move.a, link=now or move.a.link), replace(move.b, link=_spelt(spelt)[2]))
+    return DevicePair(replace(devices.a, link=now or devices.a.link), replace(devices.b, link=_parse(text)[2]))
 
 
-def _spelt(spelt: str) -> tuple[int, int, float]:
-    """Generation, lanes and usable GB/s of a link. Raises Unpredictable."""
-    found = _SPELT.fullmatch(spelt.strip())
-    rate = link_rate(int(found[1]), int(found[2])) if found else None
-    if found is None or rate is None:
-        raise CannotPredict(f"{spelt!r} is no link that is known; write gen4x16.")
-    return int(found[1]), int(found[2]), rate
+def _parse(text: str) -> tuple[int, int, float]:
+    """Returns generation, lanes and usable GB/s of a link. Raises CannotPredict."""
+    match = _LINK.fullmatch(text.strip())
+    rate = link_rate(int(match[1]), int(match[2])) if match else None
+    if match is None or rate is None:
+        raise CannotPredict(f"{text!r} is not a known link; write it as in gen4x16.")
+    return int(match[1]), int(match[2]), rate
 
 
 def _rate(rate: float) -> str:
-    """GB/s for people: 25, or 1.6."""
+    """Formats GB/s: 25, or 1.6."""
     return f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}"
 
 
 def _now(recording: Recording) -> tuple[float | None, str]:
-    """Usable GB/s of the recording's own link, and how that is known."""
+    """Returns the usable GB/s of the recording's link, and how it is known."""
     context = recording.trace.header.context
     generation, lanes = context.get("link_generation"), context.get("link_lanes", context.get("link_width"))
     if isinstance(generation, int) and isinstance(lanes, int):
         return link_rate(generation, lanes), "the link as the run recorded it"
     device = device_of(recording.trace)
-    return (device.link if device is not None else None), "the recording is taken to have the best slot of its device"
+    return (device.link if device is not None else None), "the recording is assumed to use the best slot for its device"

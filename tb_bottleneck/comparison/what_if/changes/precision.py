@@ -1,9 +1,9 @@
-"""Products in another type."""
+"""Changes the type of products."""
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import Device, device_of, unknown_device_reason
+from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, operand_type, rows_by_name, times_at_roofs
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
@@ -19,23 +19,24 @@ from tb_bottleneck.units import share_text
 
 PRECISIONS = ("bf16", "fp16", "tf32")
 WIDE_TYPES = ("fp32", "tf32", "fp64")
-# Operands of this type are multiplied as fp32 or as TF32; which of the two, only the kernel's name can tell.
+# Operands of this type are multiplied as fp32 or as TF32; only the kernel's name shows which.
 FLOAT_OPERAND = "float"
-# Of what is not a product, autocast moves a part in half of the bytes; norms, softmax and losses stay as they are.
+# Autocast moves part of the other operations with half of the bytes; norms, softmax and losses stay the same.
 AUTOCAST_BYTES = {Estimate.EXPECTED: 0.75, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
-MIN_UNKNOWN_SHARE = 0.05  # share of the device's work that is left as it is for want of a type
-# Casting costs some kernels of its own: 3 to 5 % of the time of products.
+MIN_UNKNOWN_SHARE = 0.05  # of the device's work that keeps its type because it is unknown
+# Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
 
-def change_precision(recording: Recording, dtype: str, move: DevicePair | None = None) -> Change:
-    """Products and convolutions that run in a wider type run in this one, on matrix units: those of the other device,
-    where the run is moved to one as well. Then it is the roofs of that device which bound them.
+def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> Change:
+    """Returns the change of products and convolutions in wider types to this type, on matrix units.
+
+    With `devices`, the run also moves to another device: its units are used, and its roofs limit the kernels.
 
     Raises:
-        Unpredictable: the device is not known or has no units for this type, or no product runs in a wider one.
+        CannotPredict: the device is not known or has no units for this type, or no product runs in a wider one.
     """
-    device = move.b if move is not None else device_of(recording.trace)
+    device = devices.b if devices is not None else device_of(recording.trace)
     if device is None:
         raise CannotPredict(unknown_device_reason(recording.trace))
     target = device.tensor.get(dtype)
@@ -45,25 +46,21 @@ def change_precision(recording: Recording, dtype: str, move: DevicePair | None =
     if not (rates > 0).any():
         types = types_multiplied(recording)
         now = "" if isinstance(types, Missing) else f" They run in {types.text}."
-        raise CannotPredict(
-            f"No product of this recording is known to run in a type that {dtype} would be faster than.{now}"
-        )
+        raise CannotPredict(f"No product of this recording is known to run in a type slower than {dtype}.{now}")
     half = dtype != "tf32"
     ratio = np.divide(target * (device.achievable or 1.0), rates, out=np.zeros(len(rates)), where=rates > 0)
 
     def factors(estimate: Estimate) -> Floats:
-        return _factors(recording, ratio, move, half, estimate)
+        return _factors(recording, ratio, devices, half, estimate)
 
-    told: tuple[str, ...] = (
+    assumptions: tuple[str, ...] = (
         _affected(recording, rates > 0, dtype),
-        *_untold(recording, rates),
-        "products gain what the units can do, where their roof is known from shapes; else the square root of it",
+        *_unknown_types(recording, rates),
+        "products gain the ratio of the units' rates if their roof is known from shapes, otherwise its square root",
     )
     if half:
-        told += (
-            "the training converges in this type; norms, softmax and losses stay in fp32, as autocast leaves them",
-        )
-    return Change(f"products ran in {dtype}", told, factors=factors)
+        assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
+    return Change(f"products ran in {dtype}", assumptions, factors=factors)
 
 
 def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
@@ -73,23 +70,23 @@ def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
     return f"{share_text(share)} of the device's work is products in a wider type than {dtype} now"
 
 
-def _untold(recording: Recording, rates: Floats) -> tuple[str, ...]:
-    """What is said of products whose type nothing tells."""
+def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
+    """Returns a sentence about products of unknown type."""
     ops = recording.trace.device_ops
-    untold = np.zeros(len(ops), np.bool_)
+    unknown = np.zeros(len(ops), np.bool_)
     for name, rows in rows_by_name(ops.name):
-        known = _multiplied_in(recording, name, int(rows[0]))
-        untold[rows] = known is None or known.dtype is None
-    untold &= (ops.work == Work.CONTRACTION) & (rates == 0)
+        precision = _multiplied_in(recording, name, int(rows[0]))
+        unknown[rows] = precision is None or precision.dtype is None
+    unknown &= (ops.work == Work.CONTRACTION) & (rates == 0)
     length = (ops.end - ops.start) * recording.in_window(ops.start)
-    share = float(length[untold].sum() / max(length.sum(), 1))
+    share = float(length[unknown].sum() / max(length.sum(), 1))
     if share < MIN_UNKNOWN_SHARE:
         return ()
-    return (f"{share_text(share)} of the device's work is products whose type is not told: they stay as they are",)
+    return (f"{share_text(share)} of the device's work is products of unknown type, which stay the same",)
 
 
-def _rates(recording: Recording, device: Device, dtype: str) -> Floats:
-    """What arithmetic now bounds each product that runs in a wider type, in TFLOP/s; 0 for all other operations."""
+def _rates(recording: Recording, device: DeviceModel, dtype: str) -> Floats:
+    """Returns the current arithmetic rate of each product in a wider type, in TFLOP/s; 0 for all other operations."""
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))
     for name, rows in rows_by_name(ops.name):
@@ -101,8 +98,11 @@ def _rates(recording: Recording, device: Device, dtype: str) -> Floats:
 
 
 def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
-    """The precision of a product by its kernel's name, else by its operands; None or without a type where neither
-    tells. Operands in single precision are taken to be multiplied as TF32: the less there is to gain then."""
+    """Returns the precision of a product by its kernel's name, otherwise by its operands.
+
+    None or without a type if neither shows it. fp32 operands are assumed to be multiplied as TF32, which gives the
+    smaller gain.
+    """
     operand = operand_type(recording, op)
     precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
     if operand != FLOAT_OPERAND or (precision is not None and precision.dtype is not None):
@@ -110,23 +110,23 @@ def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None
     return Precision("tensor", "tf32")
 
 
-def _factors(recording: Recording, ratio: Floats, move: DevicePair | None, half: bool, estimate: Estimate) -> Floats:
-    """`ratio` is the rate in the new type over the one now, 0 for what is no product in a wider type."""
+def _factors(recording: Recording, ratio: Floats, devices: DevicePair | None, half: bool, estimate: Estimate) -> Floats:
+    """Returns the factors of the operations; `ratio` is the new rate / the current one, 0 for unchanged operations."""
     ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
     length = ops.end - ops.start
-    known = recording.kernel_bounds.bound_by != BoundBy.UNKNOWN
-    at_peak, at_bandwidth = times_at_roofs(recording, move)
+    is_known = recording.kernel_bounds.bound_by != BoundBy.UNKNOWN
+    at_peak, at_bandwidth = times_at_roofs(recording, devices)
     now = np.maximum(at_peak, at_bandwidth)
     then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))
-    by_roof = then / np.where(known, np.maximum(now, 1e-9), 1.0)
-    untold = {Estimate.EXPECTED: 1 / np.sqrt(gain), Estimate.LOW: 1 / np.sqrt(np.sqrt(gain)), Estimate.HIGH: 1 / gain}[
+    by_roof = then / np.where(is_known, np.maximum(now, 1e-9), 1.0)
+    by_name = {Estimate.EXPECTED: 1 / np.sqrt(gain), Estimate.LOW: 1 / np.sqrt(np.sqrt(gain)), Estimate.HIGH: 1 / gain}[
         estimate
     ]
-    found = np.where(products, np.where(known, by_roof, untold) * CAST_OVERHEAD[estimate], 1.0)
+    factors = np.where(products, np.where(is_known, by_roof, by_name) * CAST_OVERHEAD[estimate], 1.0)
     if half:
-        # What stands between products that are in half precision already is so too.
-        wide = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
-        found = np.where(
-            np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - AUTOCAST_BYTES[estimate]) * wide, found
+        # Operations between products that are already in half precision are in half precision too.
+        wide_share = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
+        factors = np.where(
+            np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - AUTOCAST_BYTES[estimate]) * wide_share, factors
         )
-    return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(found, 1.0)), np.float64)
+    return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(factors, 1.0)), np.float64)

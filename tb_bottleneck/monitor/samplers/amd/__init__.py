@@ -1,4 +1,4 @@
-"""AMD's GPUs, through AMD SMI."""
+"""Samples AMD GPUs with AMD SMI."""
 
 from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi
 from tb_bottleneck.monitor.samplers.amd.queries import queries
@@ -7,5 +7,5 @@ from tb_bottleneck.monitor.samplers.own_gpus import by_bus
 
 
 def sampler() -> GpuSampler[AmdSmi]:
-    """A new sampler of this process's AMD GPUs; without the library everything is missing, with the reason."""
+    """Returns a new sampler of AMD GPUs. Without the library, all signals are missing with the reason."""
     return GpuSampler(AmdSmi(), queries(), by_bus)

@@ -1,4 +1,4 @@
-"""The door to AMD SMI: the only file that imports amdsmi, which comes with ROCm and is not a dependency of ours."""
+"""The only module that imports amdsmi (AMD SMI), which is part of ROCm and not a dependency of this package."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ _LOST = ("NOT_INIT", "DRIVER_NOT_LOADED", "NO_SLOT", "FAIL_LOAD_MODULE")
 
 
 class AmdSmi:
-    """AMD SMI itself. Not for several threads at once."""
+    """AMD SMI. Not thread-safe."""
 
     def __init__(self) -> None:
         self._module: ModuleType | None = None
@@ -22,43 +22,43 @@ class AmdSmi:
         """Loads the library."""
         try:
             import amdsmi
-        except (ImportError, OSError, KeyError) as error:  # it looks for its library by itself, in its own ways
+        except (ImportError, OSError, KeyError) as error:  # its own search for the library may raise any of these
             raise DriverError(
-                f"the Python package amdsmi of the installed ROCm cannot be used ({type(error).__name__})", lasting=True
+                f"ROCm's Python package amdsmi cannot be imported ({type(error).__name__})", lasting=True
             ) from error
         self._module = amdsmi
-        with self._refusals():
+        with self._driver_errors():
             amdsmi.amdsmi_init()
 
     def gpus(self) -> Sequence[GpuDevice]:
-        """In the library's order."""
-        found = []
-        with self._refusals():
+        """Returns the GPUs in the library's order."""
+        gpus = []
+        with self._driver_errors():
             for handle in self._smi.amdsmi_get_processor_handles():
                 uuid = str(self._smi.amdsmi_get_gpu_device_uuid(handle))
                 bus = str(self._smi.amdsmi_get_gpu_device_bdf(handle)).lower().partition(".")[0]
                 name = str(self._smi.amdsmi_get_gpu_asic_info(handle).get("market_name", ""))
                 self._handles[uuid] = handle
-                found.append(GpuDevice(uuid, uuid, name, bus))
-        return found
+                gpus.append(GpuDevice(uuid, uuid, name, bus))
+        return gpus
 
     def call(self, function: str, uuid: str, *constants: str) -> Any:
-        """What `function(device, *constants)` returns; constants by name, as "AmdSmiClkType.GFX". Raises DriverError."""
-        wanted = getattr(self._smi, function, None)
-        if wanted is None:
-            raise DriverError(f"the installed amdsmi does not know {function}", lasting=True)
-        with self._refusals():
-            return wanted(self._handles[uuid], *(self._constant(name) for name in constants))
+        """Returns `function(device, *constants)`; constants by name, as "AmdSmiClkType.GFX". Raises DriverError."""
+        method = getattr(self._smi, function, None)
+        if method is None:
+            raise DriverError(f"the installed amdsmi has no {function}", lasting=True)
+        with self._driver_errors():
+            return method(self._handles[uuid], *(self._constant(name) for name in constants))
 
     def close(self) -> None:
-        """Gives the library back, as far as it is still there."""
+        """Shuts the library down. Errors of a lost driver are ignored."""
         module, self._module, self._handles = self._module, None, {}
         if module is None:
             return
         try:
             module.amdsmi_shut_down()
         except module.AmdSmiException:
-            return  # a driver that is gone has let go of everything by itself
+            return  # a lost driver has released everything
 
     @property
     def _smi(self) -> Any:
@@ -71,16 +71,16 @@ class AmdSmi:
         try:
             return getattr(getattr(self._smi, group), member)
         except AttributeError as error:
-            raise DriverError(f"the installed amdsmi does not know {name}", lasting=True) from error
+            raise DriverError(f"the installed amdsmi has no {name}", lasting=True) from error
 
     @contextmanager
-    def _refusals(self) -> Iterator[None]:
-        """Makes the library's errors refusals; it tells them apart by words that begin with the code's name."""
+    def _driver_errors(self) -> Iterator[None]:
+        """Converts the library's errors to DriverError. Their texts begin with the name of the error code."""
         try:
             yield
         except self._smi.AmdSmiException as error:
-            words = str(getattr(error, "err_info", "") or error)
-            code = words.partition(" ")[0].removeprefix("AMDSMI_STATUS_")
+            text = str(getattr(error, "err_info", "") or error)
+            code = text.partition(" ")[0].removeprefix("AMDSMI_STATUS_")
             raise DriverError(
                 f"the driver did not answer (AMD SMI: {code or type(error).__name__})",
                 lasting=code in _LASTING,
@@ -89,10 +89,10 @@ class AmdSmi:
 
 
 def number(answer: Mapping[str, Any], *names: str) -> float:
-    """The first of these entries that is a number: the library writes "N/A" for what a GPU does not tell. Raises
+    """Returns the first of these entries that is a number: the library writes "N/A" for missing values. Raises
     DriverError."""
     for name in names:
         value = answer.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
-    raise DriverError(f"this GPU does not tell {names[0]}", lasting=True)
+    raise DriverError(f"this GPU does not report {names[0]}", lasting=True)

@@ -1,7 +1,7 @@
-"""What AMD SMI is asked, how often, and what its answers mean in our units.
+"""The queries of AMD SMI: their intervals, and the conversion of results to our units.
 
-Units as in AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, µJ for a step of the energy counter.
-Left out: violation counters, whose steps have no documented length, and traffic, which comes without a direction.
+Units are those of AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, µJ per step of the energy
+counter. Not used: violation counters, which have steps of undocumented length, and traffic, which has no direction.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi, number
 from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, GpuQuery
 from tb_bottleneck.monitor.samplers.other_processes import other_processes, own_processes
 
-FAST_S, CALM_S, SELDOM_S = 1.0, 5.0, 60.0
+FAST_S, MEDIUM_S, RARE_S = 1.0, 5.0, 60.0
 # PCI Express base specification: transfers per second and lane, in MT/s, by generation.
 GENERATIONS = {2500: 1, 5000: 2, 8000: 3, 16000: 4, 32000: 5, 64000: 6}
 _PERCENT, _MICRO, _MEGA = 0.01, 1e-6, 1e6
@@ -19,19 +19,19 @@ _PERCENT, _MICRO, _MEGA = 0.01, 1e-6, 1e6
 
 @dataclass(frozen=True)
 class AmdQuery:
-    """A question: a function of the library and the GPU."""
+    """A query without state: a function of the library and the GPU."""
 
     signals: tuple[str, ...]
     every_s: float
-    look: Callable[[AmdSmi, str], Mapping[str, float]]
+    function: Callable[[AmdSmi, str], Mapping[str, float]]
 
-    def ask(self, driver: AmdSmi, gpu: GpuDevice) -> Mapping[str, float]:
-        """Raises DriverError."""
-        return self.look(driver, gpu.uuid)
+    def read(self, driver: AmdSmi, gpu: GpuDevice) -> Mapping[str, float]:
+        """See the protocol. Raises DriverError."""
+        return self.function(driver, gpu.uuid)
 
 
 def queries() -> list[GpuQuery[AmdSmi]]:
-    """All of them."""
+    """Returns all queries."""
     return [
         AmdQuery(("gpu_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "gpu_utilisation", "gfx_activity")),
         AmdQuery(
@@ -42,29 +42,29 @@ def queries() -> list[GpuQuery[AmdSmi]]:
         ),
         AmdQuery(
             ("memory_total",),
-            SELDOM_S,
+            RARE_S,
             lambda smi, gpu: _memory(smi, gpu, "memory_total", "amdsmi_get_gpu_memory_total"),
         ),
         AmdQuery(("power",), FAST_S, _power),
-        AmdQuery(("power_limit",), SELDOM_S, lambda smi, gpu: _cap(smi, gpu, "power_limit", "power_cap")),
+        AmdQuery(("power_limit",), RARE_S, lambda smi, gpu: _cap(smi, gpu, "power_limit", "power_cap")),
         AmdQuery(
             ("power_limit_default",),
-            SELDOM_S,
+            RARE_S,
             lambda smi, gpu: _cap(smi, gpu, "power_limit_default", "default_power_cap"),
         ),
-        AmdQuery(("energy_total",), CALM_S, _energy),
-        AmdQuery(("temperature",), CALM_S, lambda smi, gpu: _temperature(smi, gpu, "temperature", "HOTSPOT")),
+        AmdQuery(("energy_total",), MEDIUM_S, _energy),
+        AmdQuery(("temperature",), MEDIUM_S, lambda smi, gpu: _temperature(smi, gpu, "temperature", "HOTSPOT")),
         AmdQuery(
-            ("memory_temperature",), CALM_S, lambda smi, gpu: _temperature(smi, gpu, "memory_temperature", "VRAM")
+            ("memory_temperature",), MEDIUM_S, lambda smi, gpu: _temperature(smi, gpu, "memory_temperature", "VRAM")
         ),
         AmdQuery(("sm_clock", "sm_clock_max"), FAST_S, lambda smi, gpu: _clock(smi, gpu, "sm_clock", "GFX")),
         AmdQuery(
-            ("memory_clock", "memory_clock_max"), CALM_S, lambda smi, gpu: _clock(smi, gpu, "memory_clock", "MEM")
+            ("memory_clock", "memory_clock_max"), MEDIUM_S, lambda smi, gpu: _clock(smi, gpu, "memory_clock", "MEM")
         ),
         AmdQuery(("pcie_generation", "pcie_width"), FAST_S, _link),
-        AmdQuery(("pcie_generation_max", "pcie_width_max"), SELDOM_S, _link_at_most),
-        AmdQuery(("pcie_replays_total",), CALM_S, _replays),
-        AmdQuery(("other_processes",), CALM_S, _others),
+        AmdQuery(("pcie_generation_max", "pcie_width_max"), RARE_S, _link_maxima),
+        AmdQuery(("pcie_replays_total",), MEDIUM_S, _replays),
+        AmdQuery(("other_processes",), MEDIUM_S, _others),
     ]
 
 
@@ -77,7 +77,7 @@ def _memory(smi: AmdSmi, gpu: str, signal: str, function: str) -> Mapping[str, f
 
 
 def _power(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
-    # MI300 and newer tell the power of now, older ones a mean.
+    # MI300 and newer report the present power, older ones a mean.
     names = ("current_socket_power", "average_socket_power", "socket_power")
     return {"power": number(smi.call("amdsmi_get_power_info", gpu), *names)}
 
@@ -87,8 +87,8 @@ def _cap(smi: AmdSmi, gpu: str, signal: str, name: str) -> Mapping[str, float]:
 
 
 def _energy(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
-    found = smi.call("amdsmi_get_energy_count", gpu)
-    return {"energy_total": number(found, "energy_accumulator") * number(found, "counter_resolution") * _MICRO}
+    energy = smi.call("amdsmi_get_energy_count", gpu)
+    return {"energy_total": number(energy, "energy_accumulator") * number(energy, "counter_resolution") * _MICRO}
 
 
 def _temperature(smi: AmdSmi, gpu: str, signal: str, sensor: str) -> Mapping[str, float]:
@@ -97,29 +97,29 @@ def _temperature(smi: AmdSmi, gpu: str, signal: str, sensor: str) -> Mapping[str
 
 
 def _clock(smi: AmdSmi, gpu: str, signal: str, kind: str) -> Mapping[str, float]:
-    found = smi.call("amdsmi_get_clock_info", gpu, f"AmdSmiClkType.{kind}")
-    return {signal: number(found, "clk") * _MEGA, f"{signal}_max": number(found, "max_clk") * _MEGA}
+    clock = smi.call("amdsmi_get_clock_info", gpu, f"AmdSmiClkType.{kind}")
+    return {signal: number(clock, "clk") * _MEGA, f"{signal}_max": number(clock, "max_clk") * _MEGA}
 
 
 def _link(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
-    now = smi.call("amdsmi_get_pcie_info", gpu)["pcie_metric"]
-    return {"pcie_generation": _generation(number(now, "pcie_speed")), "pcie_width": number(now, "pcie_width")}
+    metric = smi.call("amdsmi_get_pcie_info", gpu)["pcie_metric"]
+    return {"pcie_generation": _generation(number(metric, "pcie_speed")), "pcie_width": number(metric, "pcie_width")}
 
 
-def _link_at_most(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
-    most = smi.call("amdsmi_get_pcie_info", gpu)["pcie_static"]
-    speed = _generation(number(most, "max_pcie_speed"))
-    return {"pcie_generation_max": speed, "pcie_width_max": number(most, "max_pcie_width")}
+def _link_maxima(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
+    static = smi.call("amdsmi_get_pcie_info", gpu)["pcie_static"]
+    speed = _generation(number(static, "max_pcie_speed"))
+    return {"pcie_generation_max": speed, "pcie_width_max": number(static, "max_pcie_width")}
 
 
 def _replays(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
-    now = smi.call("amdsmi_get_pcie_info", gpu)["pcie_metric"]
-    return {"pcie_replays_total": number(now, "pcie_replay_count")}
+    metric = smi.call("amdsmi_get_pcie_info", gpu)["pcie_metric"]
+    return {"pcie_replays_total": number(metric, "pcie_replay_count")}
 
 
 def _generation(speed: float) -> float:
     if speed not in GENERATIONS:
-        raise DriverError(f"the driver tells a PCIe speed of {speed:g} MT/s, which no generation has")
+        raise DriverError(f"the driver reports a PCIe speed of {speed:g} MT/s, which no generation has")
     return float(GENERATIONS[int(speed)])
 
 

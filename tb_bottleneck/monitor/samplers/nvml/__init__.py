@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs, through NVML."""
+"""Samples NVIDIA GPUs with NVML."""
 
 from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
@@ -8,5 +8,5 @@ from tb_bottleneck.monitor.samplers.own_gpus import by_uuid
 
 
 def sampler() -> "GpuSampler[NvmlDriver]":
-    """A new sampler of this process's NVIDIA GPUs; without a driver everything is missing, with the reason."""
+    """Returns a new sampler of NVIDIA GPUs. Without a driver, all signals are missing with the reason."""
     return GpuSampler(Nvml(), queries(), by_uuid)

@@ -1,4 +1,4 @@
-"""The door to NVML: the only file that imports pynvml (of the package nvidia-ml-py)."""
+"""The implementation of NvmlDriver with pynvml (of the package nvidia-ml-py)."""
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ _LOST = {
     pynvml.NVML_ERROR_RESET_REQUIRED,
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
 }
-_WORDS = {
-    pynvml.NVML_ERROR_NOT_SUPPORTED: "this GPU, or this partition of it, does not give it to NVML",
-    pynvml.NVML_ERROR_NO_PERMISSION: "the driver gives it to administrators only (NVML: insufficient permissions)",
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "this driver is older than the call that gives it",
+_TEXTS = {
+    pynvml.NVML_ERROR_NOT_SUPPORTED: "this GPU, or this partition of it, does not support it in NVML",
+    pynvml.NVML_ERROR_NO_PERMISSION: "the driver reports it to administrators only (NVML: insufficient permissions)",
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "this driver is older than the function for it",
     pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver was found: its library libnvidia-ml is not on this system",
     pynvml.NVML_ERROR_GPU_IS_LOST: "the driver has lost the GPU (NVML: GPU is lost)",
 }
@@ -37,7 +37,7 @@ _NARROW = {
     pynvml.NVML_VALUE_TYPE_SIGNED_INT,
     pynvml.NVML_VALUE_TYPE_UNSIGNED_SHORT,
 }
-# Where these say that nothing was found, they were asked rightly and there is nothing.
+# The error "not found" of these functions means an empty result.
 _NOTHING_IS_NOT_FOUND = {"nvmlDeviceGetProcessUtilization"}
 _GAUGES = {pynvml.NVML_FI_DEV_MEMORY_TEMP}
 _MEMBERS = {
@@ -52,7 +52,7 @@ _MEMBERS = {
 
 
 class Nvml:
-    """NVML itself. Not for several threads at once."""
+    """NVML. Not thread-safe."""
 
     def __init__(self) -> None:
         self._handles: dict[str, Any] = {}
@@ -60,38 +60,38 @@ class Nvml:
         self._open = False
 
     def open(self) -> None:
-        """Loads the library; the driver counts how often it is opened."""
-        with _refusals():
+        """Loads the library. The driver counts how often it is opened."""
+        with _driver_errors():
             pynvml.nvmlInit()
         self._open = True
 
     def gpus(self) -> Sequence[GpuDevice]:
-        """In the driver's order; a partitioned GPU is given by its instances. One that the driver has lost, or does not
-        let us see, is left out: it need not be ours."""
-        found: list[GpuDevice] = []
-        with _refusals():
+        """Returns the GPUs in the driver's order, and for a partitioned GPU its instances. A GPU that is lost or not
+        accessible is omitted: this process need not use it."""
+        gpus: list[GpuDevice] = []
+        with _driver_errors():
             count = pynvml.nvmlDeviceGetCount()
-        refused: DriverError | None = None
+        last_error: DriverError | None = None
         for index in range(count):
             try:
-                with _refusals():
+                with _driver_errors():
                     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-                    board = self._listed(handle, None)
-                    found += [self._listed(instance, board) for instance in _instances(handle)] or [board]
-            except DriverError as refusal:
-                refused = refusal
-        if refused is not None and not found:
-            raise refused
-        return found
+                    board = self._describe(handle, None)
+                    gpus += [self._describe(instance, board) for instance in _instances(handle)] or [board]
+            except DriverError as error:
+                last_error = error
+        if last_error is not None and not gpus:
+            raise last_error
+        return gpus
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
         """See the protocol."""
-        wanted = getattr(pynvml, function, None)
-        if wanted is None:
-            raise DriverError(f"the installed nvidia-ml-py does not know {function}", lasting=True)
-        with _refusals():
+        method = getattr(pynvml, function, None)
+        if method is None:
+            raise DriverError(f"the installed nvidia-ml-py has no {function}", lasting=True)
+        with _driver_errors():
             try:
-                return _plain(wanted(self._handle(uuid), *arguments))
+                return _plain(method(self._handle(uuid), *arguments))
             except pynvml.NVMLError_NotFound:
                 if function not in _NOTHING_IS_NOT_FOUND:
                     raise
@@ -99,17 +99,17 @@ class Nvml:
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
         """See the protocol."""
-        with _refusals():
-            found = pynvml.nvmlDeviceGetFieldValues(self._handle(uuid), [(field_id, scope)])[0]
-            if found.nvmlReturn != pynvml.NVML_SUCCESS:
-                raise pynvml.NVMLError(found.nvmlReturn)
-        if found.valueType in _NARROW and field_id not in _GAUGES:
-            raise DriverError("the driver counts it in 32 bits, which wrap too often to be read", lasting=True)
-        return float(getattr(found.value, _MEMBERS[found.valueType]))
+        with _driver_errors():
+            field = pynvml.nvmlDeviceGetFieldValues(self._handle(uuid), [(field_id, scope)])[0]
+            if field.nvmlReturn != pynvml.NVML_SUCCESS:
+                raise pynvml.NVMLError(field.nvmlReturn)
+        if field.valueType in _NARROW and field_id not in _GAUGES:
+            raise DriverError("the driver's counter has 32 bits and overflows too often", lasting=True)
+        return float(getattr(field.value, _MEMBERS[field.valueType]))
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
         """See the protocol."""
-        with _refusals():
+        with _driver_errors():
             if gpu.uuid not in self._samples:
                 board = self._handle(gpu.board)
                 if not pynvml.nvmlGpmQueryDeviceSupport(board).isSupportedDevice:
@@ -119,74 +119,74 @@ class Nvml:
             return self._samples[gpu.uuid].since_last(metrics)
 
     def driver_version(self) -> str:
-        """As "570.86.15". Raises DriverError."""
-        with _refusals():
+        """Returns the version, as "570.86.15". Raises DriverError."""
+        with _driver_errors():
             return _text(pynvml.nvmlSystemGetDriverVersion())
 
     def close(self) -> None:
-        """Gives back what was taken, as far as the driver is still there to take it."""
+        """Releases all resources. Errors of a lost driver are ignored."""
         if not self._open:
             return
         self._open = False
         samples, self._samples, self._handles = self._samples, {}, {}
-        for each in samples.values():
-            _let_go(each.close)
-        _let_go(pynvml.nvmlShutdown)
+        for gpu_samples in samples.values():
+            _release(gpu_samples.close)
+        _release(pynvml.nvmlShutdown)
 
-    def _listed(self, handle: Any, board: GpuDevice | None) -> GpuDevice:
+    def _describe(self, handle: Any, board: GpuDevice | None) -> GpuDevice:
         uuid = _text(pynvml.nvmlDeviceGetUUID(handle))
         self._handles[uuid] = handle
         if board is not None:
             return GpuDevice(uuid, board.uuid, board.name, board.bus)
         bus = _text(pynvml.nvmlDeviceGetPciInfo(handle).busId).lower()
-        # "00000000:C1:00.0": the domain has eight digits, of which everybody else writes four.
+        # "00000000:C1:00.0": NVML writes the domain with eight digits, other tools with four.
         return GpuDevice(uuid, uuid, _text(pynvml.nvmlDeviceGetName(handle)), bus[4:].partition(".")[0])
 
     def _handle(self, uuid: str) -> Any:
         if uuid not in self._handles:
-            raise DriverError("the driver was not asked which GPUs there are", lost=True)
+            raise DriverError("the GPUs have not been listed yet", lost=True)
         return self._handles[uuid]
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
-    """Makes NVML's errors refusals."""
+def _driver_errors() -> Iterator[None]:
+    """Converts NVML's errors to DriverError."""
     try:
         yield
     except pynvml.NVMLError as error:
         code = getattr(error, "value", None)
-        words = _WORDS.get(code, f"the driver did not answer (NVML: {error})")
-        raise DriverError(words, lasting=code in _LASTING, lost=code in _LOST) from error
+        text = _TEXTS.get(code, f"the driver did not answer (NVML: {error})")
+        raise DriverError(text, lasting=code in _LASTING, lost=code in _LOST) from error
     except pynvml.NVMLLibraryMismatchError as error:
-        raise DriverError(_WORDS[pynvml.NVML_ERROR_FUNCTION_NOT_FOUND], lasting=True) from error
+        raise DriverError(_TEXTS[pynvml.NVML_ERROR_FUNCTION_NOT_FOUND], lasting=True) from error
 
 
-def _let_go(give_back: Callable[[], object]) -> None:
+def _release(function: Callable[[], object]) -> None:
     try:
-        give_back()
+        function()
     except pynvml.NVMLError:
-        return  # a driver that is gone has let go of everything by itself
+        return  # a lost driver has released everything
 
 
 def _instances(board: Any) -> Iterator[Any]:
-    """Handles of the instances of a partitioned GPU; none of a whole one, or of one that cannot be partitioned."""
+    """Yields handles of the instances of a partitioned GPU; none if it is not partitioned."""
     try:
         if pynvml.nvmlDeviceGetMigMode(board)[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
             return
-        most = pynvml.nvmlDeviceGetMaxMigDeviceCount(board)
+        count = pynvml.nvmlDeviceGetMaxMigDeviceCount(board)
     except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_FunctionNotFound, pynvml.NVMLError_NoPermission):
         return
-    for index in range(most):
+    for index in range(count):
         try:
             yield pynvml.nvmlDeviceGetMigDeviceHandleByIndex(board, index)
         except pynvml.NVMLError_NotFound:
-            continue  # instances need not be numbered without gaps
+            continue  # the numbers of instances may have gaps
 
 
 def _plain(value: Any) -> NvmlValue:
-    """ctypes' structures, and pynvml's objects in their place, as mappings of their numbers."""
+    """Converts structures of ctypes, and pynvml's objects for them, to mappings of their numbers."""
     if isinstance(value, list | tuple):
-        return [_fields(one) for one in value]
+        return [_fields(item) for item in value]
     if isinstance(value, int | str):
         return value
     return _text(value) if isinstance(value, bytes) else _fields(value)

@@ -1,4 +1,4 @@
-"""GPU performance monitoring (GPM, Hopper and newer): metrics between two samples that the driver takes."""
+"""GPU performance monitoring (GPM, Hopper and newer): metrics between two samples of the driver."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ import pynvml
 
 
 class GpmSamples:
-    """The two samples of one GPU, of which the older is always taken anew. Raises what pynvml raises."""
+    """The two samples of one GPU; each call replaces the older one. Raises pynvml's errors."""
 
     def __init__(self, board: Any, instance: int | None) -> None:
         self._board = board
@@ -17,23 +17,23 @@ class GpmSamples:
         self._newer: Any = None
 
     def since_last(self, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Values by metric id, without those that this GPU does not give; empty at the first call."""
+        """Returns values by metric id, without unsupported ones; empty at the first call."""
         spare, self._older = self._older, self._newer
-        self._newer = None  # if taking one fails, the next call begins anew
-        taken = spare if spare is not None else pynvml.nvmlGpmSampleAlloc()
+        self._newer = None  # after an error, the next call starts again
+        sample = spare if spare is not None else pynvml.nvmlGpmSampleAlloc()
         try:
             if self._instance is None:
-                pynvml.nvmlGpmSampleGet(self._board, taken)
+                pynvml.nvmlGpmSampleGet(self._board, sample)
             else:
-                pynvml.nvmlGpmMigSampleGet(self._board, self._instance, taken)
+                pynvml.nvmlGpmMigSampleGet(self._board, self._instance, sample)
         except pynvml.NVMLError:
-            pynvml.nvmlGpmSampleFree(taken)
+            pynvml.nvmlGpmSampleFree(sample)
             raise
-        self._newer = taken
+        self._newer = sample
         return self._between(metrics) if self._older is not None else {}
 
     def close(self) -> None:
-        """Gives the samples back."""
+        """Frees the samples."""
         samples, self._older, self._newer = (self._older, self._newer), None, None
         for sample in samples:
             if sample is not None:
@@ -47,5 +47,7 @@ class GpmSamples:
         for index, metric in enumerate(metrics):
             request.metrics[index].metricId = metric
         pynvml.nvmlGpmMetricsGet(request)
-        found = ((one.metricId, one.nvmlReturn, one.value) for one in request.metrics[: len(metrics)])
-        return {metric: value for metric, code, value in found if code == pynvml.NVML_SUCCESS and math.isfinite(value)}
+        results = ((metric.metricId, metric.nvmlReturn, metric.value) for metric in request.metrics[: len(metrics)])
+        return {
+            number: value for number, code, value in results if code == pynvml.NVML_SUCCESS and math.isfinite(value)
+        }

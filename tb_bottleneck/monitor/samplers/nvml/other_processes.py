@@ -1,6 +1,6 @@
-"""Other tenants of a GPU: how many other processes have work on it, and how much of its time they take.
+"""Other processes on a GPU: their number, and their share of its time.
 
-Only counts are kept, never a name or an id.
+Only counts are recorded, never a name or id.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -22,29 +22,30 @@ class OtherProcesses:
     def __init__(self, own: Callable[[], Set[int]] = own_processes) -> None:
         self._own = own
 
-    def ask(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Raises DriverError."""
-        return {"other_processes": float(len(_strangers(driver, gpu, self._own())))}
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """See the protocol. Raises DriverError."""
+        return {"other_processes": float(len(_other_pids(driver, gpu, self._own())))}
 
 
 class OtherWork:
-    """The time that their kernels take, as the driver samples it."""
+    """The GPU utilisation by other processes, as the driver samples it."""
 
     signals = ("other_processes_utilisation",)
     every_s = 5.0
 
     def __init__(self, own: Callable[[], Set[int]] = own_processes) -> None:
         self._own = own
-        self._seen: dict[str, int] = {}
+        self._last_timestamp: dict[str, int] = {}
 
-    def ask(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """The first call gives nothing: the driver remembers what was before us. Raises DriverError."""
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """Returns nothing at the first call, when the driver's samples are from before the monitor. Raises
+        DriverError."""
         own = self._own()
-        _strangers(driver, gpu, own)
-        since = self._seen.get(gpu.uuid, 0)
+        _other_pids(driver, gpu, own)
+        since = self._last_timestamp.get(gpu.uuid, 0)
         samples = as_rows(driver.call("nvmlDeviceGetProcessUtilization", gpu.uuid, since))
         new = [sample for sample in samples if sample["timeStamp"] > since]
-        self._seen[gpu.uuid] = max([since, *(sample["timeStamp"] for sample in new)])
+        self._last_timestamp[gpu.uuid] = max([since, *(sample["timeStamp"] for sample in new)])
         if not since:
             return {}
         others: dict[int, list[int]] = {}
@@ -55,5 +56,5 @@ class OtherWork:
         return {"other_processes_utilisation": min(percent / 100, 1.0)}
 
 
-def _strangers(driver: NvmlDriver, gpu: GpuDevice, own: Set[int]) -> set[int]:
+def _other_pids(driver: NvmlDriver, gpu: GpuDevice, own: Set[int]) -> set[int]:
     return other_processes({row["pid"] for row in as_rows(call_newest(driver, gpu.uuid, *_FUNCTIONS))}, own)

@@ -1,4 +1,4 @@
-"""NVML's answers taken apart: what is not of the documented shape is refused, not guessed."""
+"""Parses NVML's results. A result without the documented structure raises DriverError."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,31 +7,31 @@ from tb_bottleneck.monitor.samplers.nvml.driver import NvmlDriver, NvmlValue
 
 
 def call_newest(driver: NvmlDriver, uuid: str, newer: str, older: str) -> NvmlValue:
-    """What `newer` answers, or `older` where that name is not known or refused for good. Raises DriverError."""
+    """Calls `newer`, or `older` if `newer` is unknown or permanently refused. Raises DriverError."""
     try:
         return driver.call(newer, uuid)
-    except DriverError as refusal:
-        if not refusal.lasting:
+    except DriverError as error:
+        if not error.lasting:
             raise
     return driver.call(older, uuid)
 
 
 def as_number(answer: NvmlValue) -> float:
-    """An answer that is to be a number. Raises DriverError."""
+    """Returns a numeric result. Raises DriverError."""
     if isinstance(answer, int):
         return float(answer)
-    raise DriverError("the driver answered something that is no number", lasting=True)
+    raise DriverError("the driver's result is not a number", lasting=True)
 
 
 def field_of(answer: NvmlValue, name: str) -> float:
-    """A field of an answer that is to be a structure. Raises DriverError."""
+    """Returns a field of a structure. Raises DriverError."""
     if isinstance(answer, Mapping) and name in answer:
         return float(answer[name])
-    raise DriverError(f"the driver's answer has no field {name}", lasting=True)
+    raise DriverError(f"the driver's result has no field {name}", lasting=True)
 
 
 def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
-    """An answer that is to be a list. Raises DriverError."""
+    """Returns a result that is a list. Raises DriverError."""
     if isinstance(answer, int | str | Mapping):
-        raise DriverError("the driver answered something that is no list", lasting=True)
+        raise DriverError("the driver's result is not a list", lasting=True)
     return answer

@@ -1,7 +1,7 @@
-"""Traffic on the PCIe link: from byte counters where the driver has them, else measured by the driver, which is slow.
+"""Traffic on the PCIe link, from the driver's byte counters, or from its slow measurement if it has none.
 
-Newer drivers count bytes (fields 197 and 198). nvmlDeviceGetPcieThroughput counts over 20 ms for each direction while
-the caller waits, so it is used sparingly; its unit is KB/s.
+Newer drivers count bytes (fields 197 and 198). nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is
+called rarely; its unit is KB/s.
 """
 
 import time
@@ -31,13 +31,13 @@ class PcieTraffic:
         self._no_counters: set[str] = set()
         self._slow_at: dict[str, float] = {}
 
-    def ask(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """From counters nothing at the first call. Raises DriverError."""
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """Returns nothing at the first call with counters. Raises DriverError."""
         if gpu.uuid not in self._no_counters:
             try:
                 counted = {signal: driver.field(gpu.board, field) for signal, field in _FIELDS.items()}
-            except DriverError as refusal:
-                if not refusal.lasting:
+            except DriverError as error:
+                if not error.lasting:
                     raise
                 self._no_counters.add(gpu.uuid)
             else:

@@ -51,7 +51,7 @@ def test_half_of_the_samples_take_half_of_the_time(tmp_path):
 
 
 def test_how_many_samples_there_are_has_to_be_known(tmp_path):
-    with pytest.raises(CannotPredict, match="batch size cannot be told"):
+    with pytest.raises(CannotPredict, match="batch size is unknown"):
         change_batch_size(run(tmp_path, FULL, tb_bottleneck="{}"), 16)
 
 

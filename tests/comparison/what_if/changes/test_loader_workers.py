@@ -1,4 +1,4 @@
-"""Another number of workers: known where the training waits for them, refused where nothing tells how fast they are."""
+"""Another number of workers: predicted if training waits for them, refused if their speed is unknown."""
 
 import json
 
@@ -26,11 +26,11 @@ def test_cores_that_nobody_recorded_are_taken_to_be_there_and_it_is_said(tmp_pat
     contexts = context(workers=2), context(workers=2, cores=64)
     runs = [judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=one) for one in contexts]
     told = [change_workers(run.recording, 1000).assumptions for run in runs]
-    assert "the job has cores for 1000 of them: how many it has was not recorded" in told[0]
-    assert "only 64 of them work at once: the job has no more cores" in told[1]
+    assert "the job has cores for 1000 of them; their number was not recorded" in told[0]
+    assert "only 64 of them work at once, because the job has no more cores" in told[1]
 
 
-def test_workers_beside_a_model_on_the_cpu_take_more_of_it(tmp_path):
+def test_workers_slow_a_model_on_the_cpu_more(tmp_path):
     """There they take the model's own cores: of the demo's pair it took 1.35 times as long."""
     trace = drawn(repeated(9, loader="######.......", op="......#.#.#.#"), 1000, deviceProperties=[])
     path = tmp_path / "cpu.pt.trace.json"
@@ -41,17 +41,17 @@ def test_workers_beside_a_model_on_the_cpu_take_more_of_it(tmp_path):
 
 
 def test_how_many_there_are_has_to_be_known(tmp_path):
-    with pytest.raises(CannotPredict, match="is not recorded"):
+    with pytest.raises(CannotPredict, match="was not recorded"):
         change_workers(judged(tmp_path, SLOW_WORKERS, unit_us=1000).recording, 4)
 
 
 def test_workers_that_keep_up_do_not_show_how_fast_they_are(tmp_path):
-    with pytest.raises(CannotPredict, match="keep up already"):
+    with pytest.raises(CannotPredict, match="already keep up"):
         change_workers(judged(tmp_path, FAST_WORKERS).recording, 4)
 
 
 def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
-    with pytest.raises(CannotPredict, match="Who makes the batches is not known"):
+    with pytest.raises(CannotPredict, match="It is unknown who makes the batches"):
         change_workers(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
 
 

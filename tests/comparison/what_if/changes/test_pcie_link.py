@@ -36,9 +36,9 @@ def test_the_link_that_the_run_recorded_comes_first(tmp_path):
     assert "as the run recorded it" in change.assumptions[0]
 
 
-def test_a_narrow_link_is_told_with_its_figures(tmp_path):
+def test_a_narrow_link_is_described_with_its_figures(tmp_path):
     change = change_link(pinned(tmp_path), "gen3x1")
-    assert change.says == "the link were PCIe 3.0 with 1 lane"
+    assert change.clause == "the link were PCIe 3.0 with 1 lane"
     assert "25 GB/s usable now, 0.8 then" in change.assumptions[0]
 
 
@@ -54,7 +54,7 @@ def test_copies_that_the_host_stages_go_no_faster_than_the_link(tmp_path):
 
 @pytest.mark.parametrize("spelt", ["", "gen9x16", "gen4", "x16", "gen4x0"])
 def test_what_is_no_link_is_refused(tmp_path, spelt):
-    with pytest.raises(CannotPredict, match="write gen4x16"):
+    with pytest.raises(CannotPredict, match="write it as in gen4x16"):
         change_link(pinned(tmp_path), spelt)
 
 
@@ -62,8 +62,8 @@ def test_what_is_no_link_is_refused(tmp_path, spelt):
     ("spelt", "low", "expected", "high"),
     [("gen5x16", 0.75 / 0.9, 0.75, 0.5 / 1.1), ("gen4x8", 2 / 0.9, 1.5, 1.5 / 1.1)],
 )
-def test_what_holds_a_copy_up_beside_the_link_stays(tmp_path, spelt, low, expected, high):
-    """A link of 25.2 GB/s takes half of these copies' time; the rest was said to follow the link, too."""
+def test_copy_time_that_the_link_does_not_cause_stays(tmp_path, spelt, low, expected, high):
+    """A link of 25.2 GB/s takes half of these copies' time; the rest was predicted to follow the link, too."""
     change = change_link(pinned(tmp_path, 2_520_320), spelt)
     for case, factor in ((Estimate.LOW, low), (Estimate.EXPECTED, expected), (Estimate.HIGH, high)):
         found = change.factors(case)

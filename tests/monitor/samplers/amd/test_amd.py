@@ -1,4 +1,4 @@
-"""AMD SMI over a module that is made up: its dictionaries in our units, its "N/A" left out, its errors refused."""
+"""AMD SMI with a fake module: its dictionaries in our units, its "N/A" omitted, its errors converted."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -14,7 +14,7 @@ from tb_bottleneck.schema.signals import SERIES
 
 
 class AmdSmiException(Exception):
-    """As the library's own: `err_info` begins with the code's name."""
+    """Like the library's own exception: `err_info` begins with the name of the code."""
 
     def __init__(self, words: str) -> None:
         self.err_info = words
@@ -95,7 +95,7 @@ def test_an_mi300x_in_our_units(gpus: GpuSampler[AmdSmi]) -> None:
 def test_what_it_does_not_tell_has_a_reason(gpus: GpuSampler[AmdSmi]) -> None:
     list(gpus.read())
     assert gpus.missing() == {
-        "memory_utilisation": "this GPU does not tell umc_activity",
+        "memory_utilisation": "this GPU does not report umc_activity",
         "other_processes": "the driver did not answer (AMD SMI: NO_PERM)",
     }
 
@@ -147,5 +147,5 @@ def test_every_signal_is_declared() -> None:
 
 def test_its_link_becomes_a_fact(gpus: GpuSampler[AmdSmi]) -> None:
     link = PcieLinkFacts()
-    link.hear(list(gpus.read()))
+    link.add_readings(list(gpus.read()))
     assert link.facts() == {"link_generation": 4, "link_width": 16, "link_generation_max": 5, "link_width_max": 16}

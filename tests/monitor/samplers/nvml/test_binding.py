@@ -1,4 +1,4 @@
-"""The door to NVML, over a pynvml whose functions are replaced: structures become numbers, errors become refusals."""
+"""The NVML binding with replaced functions of pynvml: structures become numbers, errors become DriverErrors."""
 
 import ctypes
 from types import SimpleNamespace
@@ -118,7 +118,7 @@ def test_errors_become_refusals(
 
 
 def test_a_call_that_this_pynvml_lacks_is_refused_for_good(nvml: Nvml) -> None:
-    with pytest.raises(DriverError, match="does not know nvmlDeviceGetWhatever"):
+    with pytest.raises(DriverError, match="has no nvmlDeviceGetWhatever"):
         nvml.call("nvmlDeviceGetWhatever", UUID)
 
 
@@ -174,7 +174,7 @@ def test_closing_a_driver_that_is_gone_says_nothing(nvml: Nvml, monkeypatch: pyt
 
 
 class Metrics:
-    """The part of NVML that takes and compares samples; counts what is taken and not given back."""
+    """The part of NVML that takes and compares samples; counts samples that are not freed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, supported: bool = True) -> None:
         self.held = 0
@@ -227,7 +227,7 @@ def test_a_gpu_before_hopper_has_none(nvml: Nvml, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_permission_that_goes_away_while_it_runs_leaks_nothing(nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a container the driver was seen to refuse after some minutes of answering."""
+    """In a container, the driver once refused after some minutes of correct results."""
     metrics = Metrics(monkeypatch)
     gpu = nvml.gpus()[0]
     nvml.performance(gpu, (2,))

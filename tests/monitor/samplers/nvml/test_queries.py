@@ -1,4 +1,4 @@
-"""NVML's answers in our units, from readings of a file: what each signal is made of, what a partition cannot give."""
+"""NVML's results in our units, from a recorded file: the source of each signal, and signals that a partition lacks."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from tb_bottleneck.schema.signals import SERIES
 
 
 class Clock:
-    """Time that stands until it is moved."""
+    """A manual clock."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -9,7 +9,7 @@ from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools
 
 
-def link_rate(graph: ModifiedGraph) -> float | None:
+def healthy_link_rate(graph: ModifiedGraph) -> float | None:
     """Returns the rate of pinned copies on a healthy link of this device, in bytes per ns; None if it is not known."""
     trace = graph.base.recording.trace
     facts = trace.header.device(trace.device_index)

@@ -1,0 +1,80 @@
+// The diagnosis of one recording: where the time goes, what to change, what was checked.
+import type { Disagreement, Replay, Report } from "../../shared/report";
+import type { Focus } from "../../shared/run/focus";
+import { share } from "../../shared/text/format";
+import { Health } from "../../shared/widgets/health";
+import { Account } from "./account";
+import { Findings } from "./findings";
+import { Facts } from "./headline";
+import { Phases } from "./phases";
+import { Plan } from "./plan";
+import { Regimes } from "./regimes";
+
+interface Props {
+  readonly report: Report;
+  /** Shows a range of time on the timeline or in the telemetry. Undefined once the recording is gone, as is `predict`. */
+  readonly showFocus: ((focus: Focus) => void) | undefined;
+  /** Opens the what-if view. */
+  readonly predict: (() => void) | undefined;
+}
+
+export function Diagnosis({ report, showFocus, predict }: Props) {
+  const { account, findings, phases, plan, regimes, window, verdict } = report;
+  const facts = window && <Facts report={report} />;
+  return (
+    <>
+      {verdict && facts}
+      {report.health && <Health health={report.health} />}
+      {!verdict && facts}
+      {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
+      <div class="halves">
+        <div class="half">
+          <Phases phases={phases} showFocus={showFocus} />
+          {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
+        </div>
+        <div class="half">
+          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
+          {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.median} />}
+          {report.replay && <ReplayNote replay={report.replay} />}
+          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
+        </div>
+      </div>
+      {regimes.length > 0 && <Regimes regimes={regimes} />}
+      {report.disagreements.length > 0 && <Disagreements disagreements={report.disagreements} />}
+    </>
+  );
+}
+
+/** The plan improves the run as it is; other hardware and settings are predicted in the what-if view. */
+function WhatIfLink({ predict }: { predict: () => void }) {
+  return (
+    <p class="what-if-link">
+      <button type="button" class="link" onClick={predict}>
+        Would another device, more workers, another batch size or precision help?
+      </button>
+    </p>
+  );
+}
+
+function ReplayNote({ replay }: { replay: Replay }) {
+  if (replay.because) return <p class="muted footnote">No prediction for this recording: {replay.because}</p>;
+  return (
+    <p class="muted footnote">
+      Accuracy of the simulation: an unchanged replay of this recording misses its time by {share(replay.error)};{" "}
+      {share(replay.frozen_share)} of the time is waiting that the simulation cannot change. {replay.host}
+    </p>
+  );
+}
+
+function Disagreements({ disagreements }: { disagreements: readonly Disagreement[] }) {
+  return (
+    <section>
+      <h2>Where trace and telemetry disagree</h2>
+      <ul class="disagreements">
+        {disagreements.map(({ regime, sentence }) => (
+          <li key={regime}>{sentence}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,25 @@
+// What a view can ask the application to do.
+import type { Client } from "../server/api";
+import type { Focus } from "./focus";
+import type { Key } from "./keys";
+import type { Span } from "./viewport";
+import type { View } from "./views";
+
+export interface Session {
+  readonly client: Client;
+  /** Shows another recording. */
+  readonly choose: (key: Key) => void;
+  readonly open: (view: View) => void;
+  /** Opens the timeline (or the telemetry) at this range and marks it. */
+  readonly showFocus: (focus: Focus) => void;
+  /** Stores the visible range of the timeline or the telemetry; undefined is everything. */
+  readonly setVisible: (visible: Span | undefined) => void;
+  /** Compares the chosen recording with this one. Without a key the user is asked which. */
+  readonly compare: (key: Key | undefined) => void;
+  /** Compares these recordings, which include the chosen one, as a series. Without keys the user is asked which. */
+  readonly compareSeries: (keys: readonly Key[] | undefined) => void;
+  /** Predicts the chosen recording under these conditions (features/what_if/conditions.ts); "" predicts nothing. */
+  readonly predict: (conditions: string) => void;
+  /** Requests the list and the report now. */
+  readonly refresh: () => void;
+}

@@ -1,0 +1,8 @@
+// The views of a recording, in the order of their tabs. app/views.tsx says what each of them shows.
+
+/** The names are part of the address. "live" is the telemetry. */
+export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "ranks", "live", "compare", "whatif"] as const;
+export type View = (typeof VIEWS)[number];
+
+/** The view with this name, or the diagnosis. */
+export const viewNamed = (name: string | undefined): View => VIEWS.find((view) => view === name) ?? "diagnosis";

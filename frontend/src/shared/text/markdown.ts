@@ -1,0 +1,23 @@
+// Pieces of Markdown. Names in them can never become markup.
+
+/** Text that Markdown shows literally. */
+export function escaped(text: string): string {
+  return text.replace(/[\\`*_{}[\]<>#|~!&]/g, (character) => `\\${character}`).replace(/\s+/g, " ");
+}
+
+export const tableRow = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+
+/** A bullet list; the lines are Markdown. */
+export const bulletList = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join("\n");
+
+/** A code block. Its fence is longer than any in the code itself. */
+export function codeBlock(code: string): string {
+  const longest = Math.max(2, ...[...code.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}python\n${code}\n${fence}`;
+}
+
+/** Joins the parts that are not empty to a document, with ordinary spaces. */
+export function joinParts(parts: readonly string[]): string {
+  return `${parts.filter(Boolean).join("\n\n")}\n`.replaceAll("\u00a0", " ");
+}

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { availableView, viewsOf } from "../../src/app/views";
+import { entry, report } from "../recordings";
+
+const trace = entry("r", "a");
+const telemetry = entry("r", "b", { evidence_source: "telemetry" });
+
+test("a recording has the views with content", () => {
+  assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "timeline", "tables", "roofline", "compare"]);
+  assert.ok(viewsOf({ ...report("a"), world_size: 8 }, trace).includes("ranks"));
+  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "" };
+  assert.ok(viewsOf({ ...report("a"), verdict }, trace).includes("whatif"), "a verdict can be predicted from");
+  assert.ok(!viewsOf({ ...report("b"), verdict }, telemetry).includes("whatif"), "a replay needs a trace");
+  assert.deepEqual(viewsOf({ ...report("a"), health: { status: "unreadable", reasons: [] } }, trace), ["diagnosis", "compare"]);
+  assert.deepEqual(viewsOf(report("b"), telemetry), ["diagnosis", "live"]);
+});
+
+test("a missing view is replaced by the diagnosis", () => {
+  assert.equal(availableView("timeline", report("a"), trace), "timeline");
+  assert.equal(availableView("timeline", report("b"), telemetry), "diagnosis");
+});

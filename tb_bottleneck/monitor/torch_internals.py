@@ -1,0 +1,56 @@
+"""The only module that uses private names of torch, and of `threading`.
+
+A release of torch may remove any of them. Each has a test in tests/monitor/test_torch_internals.py that says which
+signal is lost then.
+"""
+
+import sys
+import threading
+from typing import Any
+
+LOADER_ITERATOR = "_BaseDataLoaderIter"
+PREPARE_TRACE = "_prepare_trace"
+PROFILER_ENABLED = "_is_profiler_enabled"
+COMPILED_CALL = "_compiled_call_impl"
+COMPILED_MODULE = "_orig_mod"
+FOREIGN_THREAD = "_DummyThread"
+
+
+def loader_iterator_class() -> Any:
+    """Returns the base class of the iterators of torch's DataLoader, which defines `__next__`."""
+    from torch.utils.data import dataloader
+
+    return getattr(dataloader, LOADER_ITERATOR)
+
+
+def profiler_methods() -> tuple[Any, str, str]:
+    """Returns the class of every profiler of torch, and the names of its methods that begin and end a recording."""
+    from torch.autograd.profiler import profile
+
+    return profile, PREPARE_TRACE, "__exit__"
+
+
+def is_profiling() -> bool:
+    """Returns True if any profiler records now, on any thread. Called in every step; torch must be imported."""
+    return bool(sys.modules["torch.autograd.profiler"]._is_profiler_enabled)
+
+
+def is_compiled_in_place(model: Any) -> bool:
+    """Returns True if `model.compile()` was called."""
+    return getattr(model, COMPILED_CALL, None) is not None
+
+
+def wrapped_module(wrapper: Any) -> Any:
+    """Returns the module inside a wrapper such as DistributedDataParallel or torch.compile's, or None."""
+    return getattr(wrapper, "module", None) or getattr(wrapper, COMPILED_MODULE, None)
+
+
+def is_python_thread() -> bool:
+    """Returns True if Python started the current thread; False on autograd's own threads.
+
+    `threading.current_thread()` is not used: for an unknown thread it creates an object that is never deleted.
+    """
+    own = threading.get_ident()
+    return any(
+        thread.ident == own and not isinstance(thread, threading._DummyThread) for thread in threading.enumerate()
+    )

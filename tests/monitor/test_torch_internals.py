@@ -1,0 +1,66 @@
+"""The private names that the monitor uses exist in this torch. Each test says what breaks if one is removed."""
+
+import threading
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from tb_bottleneck.monitor import torch_internals as internals
+
+
+def test_loader_iterator_base_class() -> None:
+    """Without `_BaseDataLoaderIter.__next__`, waits for batches and samples per step are not measured."""
+    assert "__next__" in vars(internals.loader_iterator_class())
+    assert isinstance(iter(DataLoader([1])), internals.loader_iterator_class())
+    assert "__next__" not in vars(type(iter(DataLoader([1])))), "a subclass would bypass the hook"
+
+
+def test_prepare_trace() -> None:
+    """Without `profile._prepare_trace`, the monitor does not notice the training's own profiler: torch may crash."""
+    owner, begin, end = internals.profiler_methods()
+    assert callable(vars(owner)[begin])
+    assert callable(vars(owner)[end])
+    calls = []
+    recorder = owner(use_kineto=True)
+    recorder.__dict__[begin] = lambda: calls.append(begin)
+    recorder._start_trace = lambda: calls.append("start")
+    recorder.__enter__()
+    assert calls == [begin, "start"], "torch no longer begins a recording with this method"
+
+
+def test_is_profiler_enabled() -> None:
+    """Without `_is_profiler_enabled`, no step is marked as profiled and no trace is captured."""
+    assert not internals.is_profiling()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        assert internals.is_profiling()
+    assert not internals.is_profiling()
+
+
+def test_compiled_call_impl() -> None:
+    """Without `_compiled_call_impl`, the forward hook would become part of what torch.compile compiles."""
+    model = nn.Linear(1, 1)
+    assert not internals.is_compiled_in_place(model)
+    model.compile(backend="eager")
+    assert internals.is_compiled_in_place(model)
+
+
+def test_orig_mod() -> None:
+    """Without `_orig_mod`, the fact `model_wrappers` misses torch.compile and the wrappers inside it."""
+    model = nn.Linear(1, 1)
+    assert internals.wrapped_module(torch.compile(model, backend="eager")) is model
+    assert internals.wrapped_module(nn.DataParallel(model)) is model
+    assert internals.wrapped_module(model) is None
+
+
+def test_dummy_thread() -> None:
+    """Without `threading._DummyThread`, optimizers that step inside the backward pass are not recognised."""
+    kinds = []
+    thread = threading.Thread(target=lambda: kinds.append(internals.is_python_thread()))
+    thread.start()
+    thread.join()
+    leaf = torch.ones(1, requires_grad=True)
+    leaf.register_hook(lambda _gradient: kinds.append(internals.is_python_thread()))
+    leaf.sum().backward()
+    assert kinds == [True, True], "the CPU's backward pass runs on the calling thread"
+    assert issubclass(threading._DummyThread, threading.Thread)
