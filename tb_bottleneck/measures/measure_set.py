@@ -12,7 +12,7 @@ __all__ = ["EvidenceSource", "MeasureFunction", "Measures", "Recording", "Source
 
 
 class EvidenceSource(Protocol):
-    """What measures are taken from: the recording of a trace, or the telemetry of one process."""
+    """The source of measures: the recording of a trace, or the telemetry of one process."""
 
     @property
     def account(self) -> Account:
