@@ -4,11 +4,7 @@ from collections.abc import Callable, Sized
 from typing import Generic, Protocol, TypeVar
 
 from tb_bottleneck.attribution.account import Account
-from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
-
-__all__ = ["EvidenceSource", "MeasureFunction", "Measures", "Recording", "Source", "TelemetryRecording"]
 
 
 class EvidenceSource(Protocol):

@@ -9,7 +9,8 @@ one line of code, and worth reporting earlier. The kinds of waits are in measure
 kind is the cause.
 """
 
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.syncs import (

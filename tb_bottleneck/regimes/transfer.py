@@ -10,7 +10,8 @@ time: pinning the memory that is copied to the device does not help them.
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
     copies_to_device,

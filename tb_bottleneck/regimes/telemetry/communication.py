@@ -8,7 +8,8 @@ them.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import world_size
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.communication import FIRES_AT

@@ -10,7 +10,8 @@ Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the defa
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.clocks import (
     clock_reduction,
     heat_throttled,

@@ -8,7 +8,8 @@ Source: regimes/interruption.py; three times the median is the limit for outlier
 minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
     long_step_excess,
     long_step_period,

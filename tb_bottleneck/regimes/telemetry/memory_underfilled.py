@@ -7,7 +7,8 @@ Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import (
     bandwidth_used,
     bound_known,

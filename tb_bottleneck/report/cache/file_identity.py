@@ -25,9 +25,9 @@ class FileIdentity:
 def identity_of(path: str) -> FileIdentity | None:
     """Returns the current identity of the file, or None if it is not a regular file or cannot be accessed."""
     try:
-        place = filesystem_of(path)
-        real = place.absolute(path)
-        status = place.status(real)
+        storage = filesystem_of(path)
+        real = storage.absolute(path)
+        status = storage.status(real)
     except (OSError, ValueError, Unreadable):
         return None
     return FileIdentity(real, status.size, status.mtime_ns, status.tag) if status.kind == "file" else None

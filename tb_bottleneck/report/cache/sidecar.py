@@ -79,11 +79,11 @@ def read(trace: str, identity: FileIdentity) -> pb.Report | None:
 
 def _bytes_of(path: str) -> bytes:
     """Raises OSError or ValueError if there is no such file, it is not regular (a pipe would block), or too large."""
-    place = filesystem_of(path)
-    status = place.status(path)
+    storage = filesystem_of(path)
+    status = storage.status(path)
     if status.kind != "file" or status.size > MAX_REPORT_BYTES:
         raise ValueError("not a sidecar")
-    with place.open(path) as file:
+    with storage.open(path) as file:
         return file.read(MAX_REPORT_BYTES)
 
 
@@ -104,7 +104,7 @@ def _is_valid(report: pb.Report) -> bool:
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:
-    """Returns True if the texts of the finding are those of our advice, with figures only in place of figures."""
+    """Returns True if the texts of the finding are those of our advice, with figures only in storage of figures."""
     if finding.regime not in _JUDGED:
         return False
     advice = regime_advice(finding.regime).causes[finding.cause]
