@@ -18,7 +18,7 @@ from statistics import fmean
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402

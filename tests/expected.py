@@ -20,7 +20,7 @@ from statistics import fmean
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
 from simulate.other_device import JITTER, MISSED, THERE, OtherDevice  # noqa: E402

@@ -16,7 +16,7 @@ from statistics import median
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
 from simulate.fixes import FIXES  # noqa: E402
 from simulate.pairs import Pair, finding_of, pair_of, planned, simulated  # noqa: E402
 

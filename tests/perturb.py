@@ -1,7 +1,7 @@
 """Shows whether verdicts rest on the run or on the file: `python tests/perturb.py [-r NAME …] [-p NAME …] [--write]`.
 
-Each labelled recording of the folder that TB_BOTTLENECK_TRACES names is changed in the ways of perturbations.py and
-judged again. A change loses or rewrites what is recorded, never what the run did: so the answer should stay right, or
+Each labelled recording of the folder that TB_BOTTLENECK_TRACES names is changed in the ways of
+helpers/perturbations.py and judged again. A change loses or rewrites what is recorded, never what the run did: so the answer should stay right, or
 become "cannot tell". The tables go to stdout, and with --write to tests/PERTURBED.md; progress goes to stderr.
 """
 
@@ -21,8 +21,8 @@ import msgspec
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
-from perturbations import PERTURBATIONS, Perturbation  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
+from helpers.perturbations import PERTURBATIONS, Perturbation  # noqa: E402
 from simulate.cases import answer_of  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 import tb_bottleneck.diagnosis.trace
 from tb_bottleneck.__main__ import main

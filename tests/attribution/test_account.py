@@ -1,7 +1,7 @@
 """Attribution: each test draws a training and checks the owners of its time."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.account import account_of
 from tb_bottleneck.attribution.recording import Recording

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from draw import drawn
+from helpers.draw import drawn
+from helpers.simulated_telemetry import simulate, stretch
+from helpers.telemetry_files import NAME as EVENTS
+from helpers.telemetry_files import write as write_events
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.other_device import OtherDevice
 from simulate.problems import PROBLEMS
 from simulate.training import program_of
 from simulate.workload import Workload, healthy
-
-from tests.telemetry.simulated import simulate, stretch
-from tests.telemetry.written import NAME as EVENTS
-from tests.telemetry.written import write as write_events
 
 SEED = 11
 SIMULATED = {

@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote, urlsplit
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from comparison.drawn_runs import A100, H200, V100, repeated
-from draw import drawn
+from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, Visit, start_tensorboard, violations

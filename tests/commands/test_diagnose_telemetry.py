@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
+from helpers.simulated_telemetry import simulate, stretch
+from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.__main__ import main
-from tests.telemetry.simulated import simulate, stretch
-from tests.telemetry.written import NAME, write
 
 STARVED = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc

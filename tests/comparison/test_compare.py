@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from comparison.drawn_runs import H200, V100, judged, read, recorded, repeated
-from draw import drawn
+from helpers.draw import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

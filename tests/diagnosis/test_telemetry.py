@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.simulated_telemetry import DECOYS, FACTS, HEALTHY, HOST, ILLNESSES, TRUTH, Stretch, simulate, stretch
+from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
 from tb_bottleneck.regime import REGIMES
@@ -11,8 +13,6 @@ from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.signals import ENDED
-from tests.telemetry.simulated import DECOYS, FACTS, HEALTHY, HOST, ILLNESSES, TRUTH, Stretch, simulate, stretch
-from tests.telemetry.written import NAME, write
 
 RANDOM_RUNS = 240
 IDLE_ILLNESSES = ("starved", "in_process", "storage", "saturated", "copies", "launches", "python", "emptied", "paused")

@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.regime import REGIMES

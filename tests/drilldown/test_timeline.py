@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown import timeline as module
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace

@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown import trace_slice
 from tb_bottleneck.drilldown.trace_slice import slice_of

@@ -6,7 +6,7 @@ import math
 import pkgutil
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 from simulate.examine import measured
 from simulate.kineto import DIALECTS
 from simulate.kineto import Recording as Written

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.quality.trace_defects import defects_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps

@@ -1,7 +1,7 @@
 """One long pause in a recording without steps is a start-up, unless something that recurs explains it."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.quality.warmup import warmup_defect

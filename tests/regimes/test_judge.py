@@ -1,6 +1,6 @@
 """A broken rule does not affect the others, and the conclusion follows the recoverable time."""
 
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.diagnosis.trace import diagnose

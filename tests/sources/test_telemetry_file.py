@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from helpers.telemetry_files import NAME, context, event, scalar, write
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.sources.telemetry_file import SeriesFile
-from tests.telemetry.written import NAME, context, event, scalar, write
 
 
 def packets(*numbers: int) -> list[Packet]:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from helpers.telemetry_files import context
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,6 @@ from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tb_bottleneck.telemetry.telemetry import MOST_DEVICES, Telemetry
-from tests.telemetry.written import context
 
 T = 1.7e18
 

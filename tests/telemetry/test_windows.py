@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from helpers.telemetry_files import context
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, Series
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.telemetry.windows import MOST_WINDOWS, WARMUP_STEPS, Windows
-from tests.telemetry.written import context
 
 S = 1_000_000_000
 T = 1_700_000_000 * S

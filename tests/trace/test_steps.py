@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load

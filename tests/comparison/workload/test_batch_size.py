@@ -3,7 +3,7 @@
 import json
 
 from comparison.drawn_runs import context, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of

@@ -1,12 +1,12 @@
 """Measures from telemetry: a number with its unit if the signal was recorded, or the name of the missing signal."""
 
 import pytest
+from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, Stretch, simulate, stretch
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.telemetry import clocks, device_utilisation, input_pipeline, pcie_link, step_phases
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tests.telemetry.simulated import FACTS, HEALTHY, HOST, S, Stretch, simulate, stretch
 
 EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.kineto import DIALECTS, Recording
 from simulate.problems import PROBLEMS

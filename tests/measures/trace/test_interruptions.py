@@ -1,7 +1,7 @@
 """Interruptions: their kinds, how often they recur, and the time of a step with and without one."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 from simulate.examine import measured
 from simulate.workload import healthy
 

@@ -1,7 +1,7 @@
 """The overhead of the profiler per step, if the step time without the profiler was recorded with the trace."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.workload import healthy
 

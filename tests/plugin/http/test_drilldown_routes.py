@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from werkzeug.test import TestResponse
 
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue

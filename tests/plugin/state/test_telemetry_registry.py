@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.simulated_telemetry import BEGIN, S, simulate, stretch
+from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.plugin.state import telemetry_registry as module
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tests.plugin.tenant import Tenant, record, until
-from tests.telemetry.simulated import BEGIN, S, simulate, stretch
-from tests.telemetry.written import NAME, write
 
 MoveIn = Callable[..., Tenant]
 

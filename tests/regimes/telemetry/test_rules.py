@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 
 import pytest
+from helpers.simulated_telemetry import HEALTHY, simulate, stretch
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.measures.measure_set import Measures
@@ -13,7 +14,6 @@ from tb_bottleneck.regimes import telemetry
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN
 from tb_bottleneck.regimes.telemetry import judge
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tests.telemetry.simulated import HEALTHY, simulate, stretch
 
 MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("judge", "phases")]
 

@@ -1,8 +1,8 @@
 """Batches made next to the training, on drawn timelines worked out by hand; times in columns."""
 
-import draw
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers import draw
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.pipeline import LOADER, LOOP

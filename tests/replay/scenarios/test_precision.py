@@ -1,9 +1,9 @@
 """Products on matrix units: kernels of ordinary arithmetic become as much shorter as the device's peaks allow."""
 
-import draw
 import pytest
-from draw import drawn
-from drawn_graphs import columns, drawn_graph
+from helpers import draw
+from helpers.draw import drawn
+from helpers.drawn_graphs import columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.precision import PEAK_SHARE_KEPT, SCENARIO

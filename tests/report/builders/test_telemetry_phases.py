@@ -1,13 +1,13 @@
 """The phases of a run, drawn with one letter for ten seconds."""
 
 import pytest
+from helpers.simulated_telemetry import S, Stretch, simulate, stretch
+from helpers.telemetry_files import context
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.report.builders.telemetry_phases import _confirmed, phases_of
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tests.telemetry.simulated import S, Stretch, simulate, stretch
-from tests.telemetry.written import context
 
 T, MS = 1_700_000_000 * S, 1_000_000
 LETTER_NS = 10 * S

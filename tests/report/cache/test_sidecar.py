@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -2,7 +2,7 @@
 
 import json
 
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.text import render

@@ -1,6 +1,6 @@
 """What programs say while they write a page, and where the page goes."""
 
-from pages import progress, publish
+from helpers.pages import progress, publish
 
 
 def test_a_page_is_printed_and_written_only_where_that_is_asked_for(tmp_path, capsys):

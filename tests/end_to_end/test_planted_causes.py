@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 

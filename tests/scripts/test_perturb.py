@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
+from helpers.perturbations import PERTURBATIONS
 from perturb import ABSTAINS, NEVER, OTHER, RIGHT, SAME, grade, judged, page
-from perturbations import PERTURBATIONS
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.problems import PROBLEMS

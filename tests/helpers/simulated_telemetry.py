@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from helpers.telemetry_files import context
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
-from tests.telemetry.written import context
 
 S = 1_000_000_000
 BEGIN = 1_700_000_000 * S
