@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.draw import drawn
-from helpers.simulated_telemetry import simulate, stretch
+from helpers.simulated_telemetry import simulate, simulated_phase
 from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.__main__ import main
@@ -19,7 +19,7 @@ STARVED = """
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    write(tmp_path / "tb_bottleneck" / "mine" / NAME, simulate([stretch("healthy", 60.0)]))
+    write(tmp_path / "tb_bottleneck" / "mine" / NAME, simulate([simulated_phase("healthy", 60.0)]))
     trace = tmp_path / "tb_bottleneck" / "mine" / "rank0_1.1.pt.trace.json"
     trace.write_text(json.dumps(drawn(STARVED, unit_us=18_000.0)))
     return tmp_path

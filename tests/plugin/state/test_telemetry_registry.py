@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.simulated_telemetry import BEGIN, S, simulate, stretch
+from helpers.simulated_telemetry import BEGIN, S, simulate, simulated_phase
 from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.plugin.state import telemetry_registry as module
@@ -26,7 +26,7 @@ def listing_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def messages() -> list[RunContext | Packet]:
-    return simulate([stretch("healthy", 60.0), stretch("storage", 60.0)])
+    return simulate([simulated_phase("healthy", 60.0), simulated_phase("storage", 60.0)])
 
 
 def telemetry(tenant: Tenant, query: str = "") -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_the_report_is_the_one_of_telemetry(move_in: MoveIn, tmp_path: Path, mes
     write(tmp_path / NAME, messages)
     report = move_in(tmp_path).report(NAME)
     assert report["evidence_source"] == "telemetry"
-    assert [stretch["regime"] for stretch in report["phases"]] == ["compute", "input"]
+    assert [phase["regime"] for phase in report["phases"]] == ["compute", "input"]
 
 
 def test_series_steps_and_stretches_are_answered(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
@@ -173,7 +173,9 @@ def test_what_cannot_be_read_is_an_answer_too(move_in: MoveIn, tmp_path: Path, m
 def test_the_verdict_of_a_live_run_follows_it_and_is_about_the_whole_once_it_ended(
     move_in: MoveIn, tmp_path: Path
 ) -> None:
-    messages = simulate([stretch("healthy", 60.0), stretch("storage", 60.0), stretch("healthy", 60.0)])
+    messages = simulate(
+        [simulated_phase("healthy", 60.0), simulated_phase("storage", 60.0), simulated_phase("healthy", 60.0)]
+    )
     moved_to_end_now(messages, 181)
     path = write(tmp_path / NAME, messages)
     tenant = move_in(tmp_path)
@@ -192,7 +194,7 @@ def test_the_verdict_of_a_live_run_follows_it_and_is_about_the_whole_once_it_end
 def test_a_run_that_falls_silent_is_judged_as_a_whole(
     move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    messages = simulate([stretch("storage", 60.0), stretch("healthy", 60.0)])
+    messages = simulate([simulated_phase("storage", 60.0), simulated_phase("healthy", 60.0)])
     moved_to_end_now(messages, 121)
     write(tmp_path / NAME, messages)
     tenant = move_in(tmp_path)

@@ -18,7 +18,7 @@ LOADING = """
 @pytest.fixture
 def module_loading(monkeypatch):
     """The drawn cudaMalloc loads a module."""
-    monkeypatch.setitem(draw._HOST_ROWS, "malloc", ("cuda_driver", "cuModuleLoadData"))
+    monkeypatch.setitem(draw.HOST_ROWS, "malloc", ("cuda_driver", "cuModuleLoadData"))
 
 
 def test_loading_takes_no_time(module_loading):

@@ -19,8 +19,8 @@ BUSY = """
 @pytest.fixture
 def in_fp32(monkeypatch):
     """Drawn products are of an fp32 kernel."""
-    category, _, stream, grid = draw._DEVICE_ROWS["gpu"]
-    monkeypatch.setitem(draw._DEVICE_ROWS, "gpu", (category, FP32, stream, grid))
+    category, _, stream, grid = draw.DEVICE_ROWS["gpu"]
+    monkeypatch.setitem(draw.DEVICE_ROWS, "gpu", (category, FP32, stream, grid))
 
 
 def test_an_ordinary_product_gets_shorter(in_fp32):
