@@ -25,7 +25,7 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_both_witnesses_are_printed_as_json(logdir, capsys):
+def test_both_evidence_sources_are_printed_as_json(logdir, capsys):
     assert main(["diagnose", str(logdir), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     by_source = {report["source"]: report for report in answer["reports"]}

@@ -55,7 +55,7 @@ def test_only_roofs_that_something_ran_under_are_drawn(roofline):
     assert (chart.bandwidth, chart.basis) == (2039e9, "data sheet")
 
 
-def test_what_no_device_does_in_this_time_is_no_point(roofline):
+def test_an_impossible_rate_is_no_point(roofline):
     """Some recordings tie kernels to the wrong operators."""
     chart = roofline(rows=64 * ROWS)
     assert not chart.points

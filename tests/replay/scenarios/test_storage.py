@@ -30,7 +30,7 @@ def test_slow_fetches_become_usual_ones():
     assert after_fix(graph, SCENARIO, Estimate.LOW) == pytest.approx(before - 10, abs=0.1)
 
 
-def test_at_best_nobody_waits_for_a_batch():
+def test_at_best_there_is_no_wait_for_a_batch():
     graph = drawn_graph(UNEVEN)
     assert after_fix(graph, SCENARIO, Estimate.HIGH) < after_fix(graph, SCENARIO)
 
