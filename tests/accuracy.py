@@ -1,9 +1,9 @@
 """Measures how often the diagnosis is right: `python tests/accuracy.py [--runs N] [--write]`.
 
-Simulated trainings are judged first: random ones, ones with a planted illness, and healthy ones that look ill; their
-truth is known by construction (simulate/truth.py). Where the environment variable TB_BOTTLENECK_TRACES names a folder
-of labelled recordings, these are judged too. The table goes to stdout, and with --write to tests/ACCURACY.md; progress
-goes to stderr. Everything is drawn from seeds: the same code gives the same table.
+First come simulated trainings: random ones, ones with a planted problem, and hard negatives, which are healthy but look
+similar. Their truth is known by construction (simulate/truth.py). If the environment variable TB_BOTTLENECK_TRACES
+names a folder of labelled recordings, these are judged too. The table goes to stdout, and with --write to
+tests/ACCURACY.md; progress goes to stderr. Everything is drawn from seeds: the same code gives the same table.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from statistics import fmean
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
@@ -32,7 +32,7 @@ REGIMES = (*RECOVERABLE, *BOUNDS)
 
 
 def simulated(runs: int) -> list[Case]:
-    """All runs of the plan, examined."""
+    """Examines all runs of the plan."""
     cases = []
     for number, (origin, seed, workload) in enumerate(plan(runs), 1):
         progress("simulated run", number, runs)
@@ -41,30 +41,30 @@ def simulated(runs: int) -> list[Case]:
 
 
 def verdict_table(cases: list[Case]) -> Iterator[str]:
-    """Precision and recall of the verdict's regime. A run with several right answers counts for what was said."""
-    true, said, hit = Counter[str](), Counter[str](), Counter[str]()
+    """Yields precision and recall by regime. A run with several right answers counts for the one that was given."""
+    true, given, hit = Counter[str](), Counter[str](), Counter[str]()
     for case in cases:
         correct = case.answer in case.right_answers
         true[case.answer if correct else case.right_answers[0]] += 1
-        said[case.answer] += 1
+        given[case.answer] += 1
         hit[case.answer] += correct
-    yield "| verdict | runs | said | right | precision | recall |"
+    yield "| verdict | runs | answers | right | precision | recall |"
     yield "|---|---:|---:|---:|---:|---:|"
-    for regime in [*REGIMES, *sorted(set(said) - set(REGIMES))]:
-        precision, recall = _ratio(hit[regime], said[regime]), _ratio(hit[regime], true[regime])
-        yield f"| {regime} | {true[regime]} | {said[regime]} | {hit[regime]} | {precision} | {recall} |"
+    for regime in [*REGIMES, *sorted(set(given) - set(REGIMES))]:
+        precision, recall = _ratio(hit[regime], given[regime]), _ratio(hit[regime], true[regime])
+        yield f"| {regime} | {true[regime]} | {given[regime]} | {hit[regime]} | {precision} | {recall} |"
     yield f"| **all** | {len(cases)} | {len(cases)} | {sum(hit.values())} | {_ratio(sum(hit.values()), len(cases))} | |"
 
 
 def cause_table(cases: list[Case]) -> Iterator[str]:
-    """Whether planted illnesses are named by the first finding, and healthy runs left alone."""
+    """Yields the runs whose first finding names the planted problem, and the healthy runs without a finding."""
     yield "| planted | runs | named | |"
     yield "|---|---:|---:|---|"
-    for name, illness in PROBLEMS.items():
+    for name, problem in PROBLEMS.items():
         mine = [case.examination.report for case in cases if case.origin == name]
-        named = sum(bool(report.findings) and report.findings[0].cause in illness.named for report in mine)
-        told = " or ".join(f"`{cause}`" for cause in illness.named if cause)
-        yield f"| {name} | {len(mine)} | {named} | first finding is {told} |"
+        named = sum(bool(report.findings) and report.findings[0].cause in problem.named for report in mine)
+        causes = " or ".join(f"`{cause}`" for cause in problem.named if cause)
+        yield f"| {name} | {len(mine)} | {named} | first finding is {causes} |"
     for name in HARD_NEGATIVES:
         mine = [case.examination.report for case in cases if case.origin == name]
         clean = sum(report.verdict.severity == "none" for report in mine)
@@ -72,7 +72,7 @@ def cause_table(cases: list[Case]) -> Iterator[str]:
 
 
 def account_table(cases: list[Case]) -> Iterator[str]:
-    """Errors of the account, in points: hundredths of the window."""
+    """Yields the errors of the account in points, which are hundredths of the window."""
     judged = [case for case in cases if case.examination.account]
     yield "| regime | runs that have it | mean error | mean where it has ≥ 1 % | largest error | in run |"
     yield "|---|---:|---:|---:|---:|---|"
@@ -89,48 +89,48 @@ def account_table(cases: list[Case]) -> Iterator[str]:
 
 
 def misses(cases: list[Case]) -> Iterator[str]:
-    """Every run whose verdict or first cause is wrong, or whose account is off."""
+    """Yields every run with a wrong verdict, a wrong first cause or an inaccurate account."""
     for case in cases:
-        wrong = "; ".join(_what_is_wrong(case))
+        wrong = "; ".join(_errors_of(case))
         if wrong:
             yield f"- {case.origin}, seed {case.seed} ({case.examination.recording.dialect.name}): {wrong}"
 
 
-def _what_is_wrong(case: Case) -> Iterator[str]:
+def _errors_of(case: Case) -> Iterator[str]:
     examination = case.examination
     if case.answer not in case.right_answers:
-        yield f"said **{case.answer}**, right: {' or '.join(case.right_answers)}"
-    illness = PROBLEMS.get(case.origin)
+        yield f"answered **{case.answer}**, right: {' or '.join(case.right_answers)}"
+    problem = PROBLEMS.get(case.origin)
     causes = [finding.cause for finding in examination.report.findings]
-    if illness and (causes[0] if causes else "") not in illness.named:
-        yield f"planted `{illness.cause}`, found {', '.join(f'`{cause}`' for cause in causes) or 'nothing'}"
+    if problem and (causes[0] if causes else "") not in problem.named:
+        yield f"planted `{problem.cause}`, found {', '.join(f'`{cause}`' for cause in causes) or 'nothing'}"
     off = [
         f"{regime} {_points(examination.truth.share(regime))} → {_points(share)}"
         for regime, share in examination.account.items()
         if abs(examination.errors[regime]) > TOLERANCE
     ]
     if off:
-        yield f"account (points, true → said): {', '.join(off)}"
+        yield f"account (points, true → reported): {', '.join(off)}"
 
 
 # --- Labelled recordings ---
 
 
 def labelled(folder: Path) -> Iterator[str]:
-    """A table of the labelled recordings in a folder, and the misses."""
+    """Yields the table of the labelled recordings in a folder."""
     labels = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
     rows, hits, forbidden = [], 0, 0
     for number, label in enumerate(labels, 1):
         progress("labelled recording", number, len(labels))
-        said = answer_of(diagnose(str(folder / f"{label['name']}.json.gz")))
+        answer = answer_of(diagnose(str(folder / f"{label['name']}.json.gz")))
         right = [label["truth"], *label["also"]]
-        hit, never = said in right, said in label["never"]
+        hit, never = answer in right, answer in label["never"]
         hits, forbidden = hits + hit, forbidden + never
         mark = "yes" if hit else "**never**" if never else "**no**"
-        rows.append(f"| {label['name']} | {' or '.join(right)} | {said} | {mark} | {label['confidence']} |")
+        rows.append(f"| {label['name']} | {' or '.join(right)} | {answer} | {mark} | {label['confidence']} |")
     yield f"{hits} of {len(labels)} answers are right; {forbidden} are answers that the label rules out."
     yield ""
-    yield "| recording | label | said | right | the label's own confidence |"
+    yield "| recording | label | answer | right | confidence of the label |"
     yield "|---|---|---|---|---|"
     yield from rows
 
@@ -139,25 +139,25 @@ def labelled(folder: Path) -> Iterator[str]:
 
 
 def page(runs: int) -> Iterator[str]:
-    """The whole page, line by line."""
+    """Yields the whole page, line by line."""
     cases = simulated(runs)
     yield "# Accuracy"
     yield ""
     yield "Written by `python tests/accuracy.py --write`. Figures as they come; nothing is left out."
     yield ""
-    yield "Read them with care. The simulator knows only what its authors know of trainings, and it defines the regimes"
-    yield "as the analyser does: it finds errors of the analysis, not of the definitions. Its seeds here are not those"
-    yield "that the analyser was mended by; the public recordings are: the rules were made with them at hand, and their"
-    yield "labels are judgements."
+    yield "Read them with care. The simulator contains only what its authors know about trainings, and it defines the"
+    yield "regimes as the analyser does: it finds errors of the analysis, not of the definitions. The analyser was"
+    yield "debugged with other seeds than these. The public recordings are not held out: the rules were developed with"
+    yield "them, and their labels are judgements."
     yield ""
     yield f"## {len(cases)} simulated trainings"
     yield ""
-    yield "What they are and how their truth is defined: `tests/simulate/`. Shares nearer to each other than"
-    yield f"{_points(TOLERANCE)} points, or to the limit from which on a cure is worth it, have several right answers."
+    yield "`tests/simulate/` describes them and defines their truth. There are several right answers if shares differ"
+    yield f"from each other, or from the smallest share worth recovering, by less than {_points(TOLERANCE)} points."
     yield ""
     yield from verdict_table(cases)
     yield ""
-    yield "### Planted illnesses, and healthy trainings that look ill"
+    yield "### Planted problems and hard negatives"
     yield ""
     yield from cause_table(cases)
     yield ""
@@ -187,7 +187,7 @@ def _points(share: float) -> str:
 
 
 def main() -> int:
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description="Measures how often the diagnosis is right.")
     parser.add_argument("--runs", type=int, default=400, help="simulated trainings (default: 400)")
     parser.add_argument("--write", action="store_true", help="write tests/ACCURACY.md as well")

@@ -1,4 +1,4 @@
-"""What holds for every test: no thread and no process is left behind, and the user's own cache is left alone."""
+"""Fixtures of every test: no thread or process remains after a test, and the user's own cache is not used."""
 
 import threading
 import time
@@ -8,21 +8,21 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-SECONDS_TO_END = 20.0  # on a busy machine; what ends is not waited for any longer than it takes
+SECONDS_TO_END = 20.0  # longest wait, for a busy machine; the wait ends as soon as nothing remains
 
-# A machine that is busy otherwise takes longer, and a test that failed for that told nothing.
+# No deadline: on a busy machine an example takes longer, and such a failure shows no defect.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
 
 def child_processes() -> set[str]:
-    """The command lines of this process's children, by id; multiprocessing's own tracker lives on by design."""
+    """Returns "PID COMMAND" of each child process, except multiprocessing's tracker, which remains by design."""
     children: set[str] = set()
     for listing in Path("/proc/self/task").glob("*/children"):
         try:
             pids = listing.read_text().split()
         except OSError:
-            continue  # the thread has ended meanwhile
+            continue  # the thread has ended
         for pid in pids:
             try:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -35,7 +35,7 @@ def child_processes() -> set[str]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Also what lives longer than one test, such as a server, keeps its reports in a scratch directory."""
+    """Sets a scratch cache directory for fixtures that outlive a test, such as servers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -43,7 +43,7 @@ def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(autouse=True)
 def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Each test has a cache of its own, outside of its tmp_path, which many tests take for a logdir."""
+    """Gives each test its own cache, outside of its tmp_path, which many tests use as a logdir."""
     directory = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which must end before its tmp_path does
         patch.setenv("TB_BOTTLENECK_CACHE", str(directory))
@@ -52,11 +52,13 @@ def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind() -> Iterator[None]:
-    """Fails a test after which more threads or child processes live than before it."""
+    """Fails a test if more threads or child processes exist after it than before it."""
     threads, children = set(threading.enumerate()), child_processes()
     yield
     for thread in set(threading.enumerate()) - threads:
-        thread.join(SECONDS_TO_END)  # a queue's feeder, of torch's workers say, ends a moment after the queue
+        thread.join(
+            SECONDS_TO_END
+        )  # the feeder thread of a queue, e.g. of torch's workers, ends shortly after the queue
     assert not {thread.name for thread in set(threading.enumerate()) - threads}, "this test left threads"
     give_up = time.monotonic() + SECONDS_TO_END
     while child_processes() - children and time.monotonic() < give_up:

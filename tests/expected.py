@@ -1,6 +1,6 @@
 """Measures the accuracy of expected times on another device: `python tests/expected.py [--runs N] [--write]`.
 
-Trainings are simulated twice: on one device, and on another with kernel times of its own (simulate/elsewhere.py). Both
+Trainings are simulated twice: on one device, and on another with its own kernel times (simulate/other_device.py). Both
 are recorded and compared; the expected time from the first recording and the two devices' data sheets is compared with
 the measurement of the second. The page also contains recorded pairs, of the demo and (if the environment variable
 TB_BOTTLENECK_TRACES names their folder) public ones. The table goes to stdout, and with --write to tests/EXPECTED.md.
@@ -20,7 +20,7 @@ from statistics import fmean
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
 from simulate.other_device import JITTER, MISSED, THERE, OtherDevice  # noqa: E402
@@ -77,18 +77,18 @@ def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> 
 
 def pairs(runs: int) -> tuple[list[Pair], int]:
     """Returns the pairs that could be compared, and the number of the others."""
-    found = []
+    compared = []
     for number in range(runs):
         progress("pair", number + 1, runs)
         seed = FIRST_SEED + number
-        found.append(pair(random_workload(seed), THERE[number % len(THERE)], seed))
-    usable = [one for one in found if one.comparison.HasField("expected")]
-    return usable, len(found) - len(usable)
+        compared.append(pair(random_workload(seed), THERE[number % len(THERE)], seed))
+    usable = [result for result in compared if result.comparison.HasField("expected")]
+    return usable, len(compared) - len(usable)
 
 
 def page(runs: int) -> Iterator[str]:
     """Yields the page, line by line."""
-    found, refused = pairs(runs)
+    predicted, refused = pairs(runs)
     yield "# The speed of another device, expected and measured"
     yield ""
     yield "Written by `python tests/expected.py --write`. Figures as they come; nothing is left out."
@@ -100,51 +100,51 @@ def page(runs: int) -> Iterator[str]:
     yield "interval; it does not measure how far real kernels deviate from their data sheets. Published errors of that:"
     yield "11.8 % on average (Habitat)."
     yield ""
-    yield f"## {len(found)} simulated pairs"
+    yield f"## {len(predicted)} simulated pairs"
     yield ""
     yield f"{refused} more gave no prediction. Errors are expected time / measured time - 1; sizes are absolute."
     yield ""
-    yield from table(found)
+    yield from table(predicted)
     yield ""
     yield from recorded_pairs()
 
 
-def table(found: list[Pair]) -> Iterator[str]:
+def table(pairs: list[Pair]) -> Iterator[str]:
     """Yields the errors, by device and in total."""
     yield "| from an A100 to | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     by_device = defaultdict(list)
-    for one in found:
-        by_device[one.device].append(one)
-    for device, ones in sorted(by_device.items()):
-        yield _row(device, ones)
-    yield _row("**all**", found)
+    for each in pairs:
+        by_device[each.device].append(each)
+    for device, group in sorted(by_device.items()):
+        yield _row(device, group)
+    yield _row("**all**", pairs)
     yield ""
     yield "| predicted by | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     by_basis = defaultdict(list)
-    for one in found:
-        by_basis[one.comparison.expected.basis].append(one)
-    for basis, ones in sorted(by_basis.items()):
-        yield _row(basis, ones)
+    for each in pairs:
+        by_basis[each.comparison.expected.basis].append(each)
+    for basis, group in sorted(by_basis.items()):
+        yield _row(basis, group)
     yield ""
     yield "The last column is the mean size of the error if the whole step is expected to gain what its kernels gain."
 
 
-def _row(name: str, ones: list[Pair]) -> str:
-    errors = sorted((one.error for one in ones), key=abs)
+def _row(name: str, pairs: list[Pair]) -> str:
+    errors = sorted((each.error for each in pairs), key=abs)
     middle = sorted(errors)[len(errors) // 2]
     sizes = [abs(error) for error in errors]
-    inside = sum(one.inside for one in ones) / len(ones)
-    naive = fmean(abs(one.naive) for one in ones)
+    inside = sum(each.inside for each in pairs) / len(pairs)
+    naive = fmean(abs(each.naive) for each in pairs)
     most = sizes[min(int(len(sizes) * 0.9), len(sizes) - 1)]
     worst = errors[-1]
     shown = f"{middle:+.1%} | {fmean(sizes):.1%} | {most:.1%} | {worst:+.1%} | {inside:.0%} | {naive:.0%}"
-    return f"| {name} | {len(ones)} | {shown} |"
+    return f"| {name} | {len(pairs)} | {shown} |"
 
 
 def recorded_pairs() -> Iterator[str]:
-    """Yields what one recording predicts of a change, for recordings with that change: the demo's, and public ones."""
+    """Yields predicted and measured effects of a change, from recordings of the demo and public ones."""
     yield "## Recorded pairs"
     yield ""
     yield "The prediction of a change from the first recording, and the measurement of the second. The first row was"
@@ -155,20 +155,20 @@ def recorded_pairs() -> Iterator[str]:
     yield "| recorded | change | expected | interval | measured | without a profiler | error of the time |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     yield from _row_of("the demo's loader", _demo("slow"), _demo("fixed"), WhatIfOptions(workers=WORKERS))
-    for name, a, b, asked in PUBLIC:
-        yield from _row_of(name, _public(a), _public(b), asked)
+    for name, a, b, change in PUBLIC:
+        yield from _row_of(name, _public(a), _public(b), change)
 
 
-def _row_of(name: str, a: ComparedRun | None, b: ComparedRun | None, asked: WhatIfOptions) -> Iterator[str]:
+def _row_of(name: str, a: ComparedRun | None, b: ComparedRun | None, change: WhatIfOptions) -> Iterator[str]:
     """Yields one row; a placeholder if a recording is missing or gets no verdict."""
     if a is None or b is None:
-        yield f"| {name} | not at hand | | | | | |"
+        yield f"| {name} | not available | | | | | |"
         return
-    prediction = what_if(a, asked)
+    prediction = what_if(a, change)
     if not prediction.HasField("after"):
         yield f"| {name} | none: {prediction.headline} | | | | | |"
         return
-    size = asked.batch or 1
+    size = change.batch or 1
     after, there = prediction.after, b.step_ns / size
     times = [unprofiled_of(side.recording, 1) for side in (a, b)]
     plain = f"{times[0] / times[1]:.2f}x" if times[0] and times[1] else ""
@@ -206,7 +206,7 @@ def _public(name: str) -> ComparedRun | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=DEFAULT_RUNS)
+    parser.add_argument("--runs", type=int, default=DEFAULT_RUNS, help="simulated pairs (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help=f"also write {PAGE.name}")
     options = parser.parse_args()
     publish(page(options.runs), PAGE, options.write)

@@ -1,10 +1,9 @@
-"""Damages real recordings at random and looks whether the reader bears it: `python tests/fuzz.py --seconds 600`.
+"""Fuzzes the reader with damaged recordings: `python tests/fuzz.py --seconds 600`.
 
-Files are cut, spliced, bit-flipped; keys doubled, numbers mangled, lines of events swapped. Whatever a file holds, the
-answer has to be a report, with tables and a timeline behind it: nothing but our own errors is raised, no rule breaks,
-and no file takes long. What behaves as nothing did before (by health, by what was lost) is damaged further, as AFL
-does. A find is cut down to the least that still shows it, and kept under --keep; it belongs into tests/traces, named
-after its illness.
+Files are cut, spliced and bit-flipped; keys are doubled, numbers mangled, events swapped. For any file content, the
+result must be a report, tables and a timeline: only our own errors are raised, no rule breaks, and no file takes long.
+Inputs with new behaviour (by health and lost parts) are damaged further, as AFL does. A failing file is reduced to the
+smallest part that still fails, and saved under --keep; it belongs in tests/traces, with the defect as its name.
 """
 
 import argparse
@@ -32,7 +31,7 @@ from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
 from tb_bottleneck.report.rendering.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
 
-LARGEST = 60_000  # bytes of an input: a larger one takes time and shows nothing more
+LARGEST = 60_000  # bytes of an input: a larger one takes longer and shows nothing more
 BROKEN_REPLAY = word("broken").substitute()
 SLOW_SECONDS = 5.0  # a file of 60 KB takes some hundredths
 OLD = 1e9  # a file of this age is not being written any more
@@ -62,61 +61,62 @@ KINDS = (
 
 
 def flip(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """One bit."""
+    """Flips one bit."""
     if data:
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
 
 
 def cut(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A stretch is missing, or the file ends early."""
+    """Removes a part, or the rest of the file."""
     at = chance.randrange(len(data) + 1)
     del data[at : len(data) if chance.random() < 0.2 else at + chance.choice([1, 4, 30, 300, 3000])]
 
 
 def splice(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A stretch of another file, put in or over."""
+    """Inserts a part of another file, or overwrites with it."""
     at, begin = chance.randrange(len(data) + 1), chance.randrange(len(other) + 1)
     size = chance.choice([5, 50, 500, 5000])
     data[at : at + chance.choice([0, size])] = other[begin : begin + size]
 
 
 def insert(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A piece of syntax."""
+    """Inserts a piece of syntax."""
     at = chance.randrange(len(data) + 1)
     data[at : at + chance.choice([0, 0, 1, 5])] = chance.choice(WORDS)
 
 
 def double(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A key with its value twice, or an event."""
-    found = _one(_MEMBER if chance.random() < 0.7 else _EVENT, data, chance)
-    if found:
-        data[found.end() : found.end()] = b", " + found[0]
+    """Repeats a key with its value, or an event."""
+    match = _one(_MEMBER if chance.random() < 0.7 else _EVENT, data, chance)
+    if match:
+        data[match.end() : match.end()] = b", " + match[0]
 
 
 def swap(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """An event goes elsewhere."""
-    found = sorted((one for one in (_one(_EVENT, data, chance), _one(_EVENT, data, chance)) if one), key=_begin)
-    if len(found) == 2 and found[0].end() <= found[1].start():
-        one, two = found
-        data[one.start() : two.end()] = two[0] + data[one.end() : two.start()] + one[0]
+    """Exchanges two events."""
+    matches = [_one(_EVENT, data, chance), _one(_EVENT, data, chance)]
+    events = sorted((match for match in matches if match), key=_begin)
+    if len(events) == 2 and events[0].end() <= events[1].start():
+        first, last = events
+        data[first.start() : last.end()] = last[0] + data[first.end() : last.start()] + first[0]
 
 
 def mangle(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A number becomes another, or no number."""
-    found = _one(_NUMBER, data, chance)
-    if found:
-        data[found.start() : found.end()] = chance.choice([*NUMBERS, str(chance.randrange(-(2**40), 2**40)).encode()])
+    """Replaces a number by another one, or by something else."""
+    match = _one(_NUMBER, data, chance)
+    if match:
+        data[match.start() : match.end()] = chance.choice([*NUMBERS, str(chance.randrange(-(2**40), 2**40)).encode()])
 
 
 def rename(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A category, or any word of letters, becomes a category."""
-    found = _one(re.compile(rb"(?<=\")[a-zA-Z_]+(?=\")"), data, chance)
-    if found:
-        data[found.start() : found.end()] = chance.choice(KINDS)
+    """Replaces a category, or any string of letters, by a category."""
+    match = _one(re.compile(rb"(?<=\")[a-zA-Z_]+(?=\")"), data, chance)
+    if match:
+        data[match.start() : match.end()] = chance.choice(KINDS)
 
 
 def repeat(data: bytearray, chance: random.Random, other: bytes) -> None:
-    """A stretch again and again."""
+    """Repeats a part."""
     at, size = chance.randrange(len(data) + 1), chance.choice([1, 10, 100, 1000])
     data[at:at] = data[at : at + size] * chance.choice([1, 3, 30])
 
@@ -131,13 +131,13 @@ def _begin(match: "re.Match[bytes]") -> int:
 
 
 def _one(pattern: "re.Pattern[bytes]", data: bytearray, chance: random.Random) -> "re.Match[bytes] | None":
-    """A match behind a random place, or from the beginning."""
+    """Returns a match after a random position, or the first one."""
     at = chance.randrange(len(data) + 1)
     return pattern.search(bytes(data), at) or pattern.search(bytes(data))
 
 
 def damaged(data: bytes, chance: random.Random, other: bytes) -> bytes:
-    """The file with a few changes; sometimes zipped, sometimes with the zipped bytes damaged."""
+    """Returns the file with a few changes; sometimes compressed, sometimes with damaged compressed bytes."""
     changed = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 2, 3, 6, 12])):
         chance.choice(MUTATIONS)(changed, chance, other)
@@ -151,7 +151,7 @@ def damaged(data: bytes, chance: random.Random, other: bytes) -> bytes:
 
 
 def corpus() -> list[bytes]:
-    """The tiny files, and the beginnings of real recordings: the demo's, and the public ones where there are any."""
+    """Returns the files of tests/traces, and the beginnings of recordings: the demo's, and public ones if available."""
     real = [*(CHECKOUT / "demo" / "recorded").rglob("*.json.gz")]
     real += Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent")).glob("*.json.gz")
     files = [path.read_bytes() for path in sorted((CHECKOUT / "tests" / "traces").glob("*.json*"))]
@@ -159,19 +159,19 @@ def corpus() -> list[bytes]:
 
 
 def _parts(path: Path) -> Iterator[bytes]:
-    """The head of a recording, with some of its first events, and with some from its middle."""
+    """Yields the head of a recording with some of its first events, and with some from its middle."""
     with gzip.open(path) as file:
         text = file.read(4 << 20)
     begin = re.search(rb'"traceEvents"\s*:\s*\[', text)
     if begin and begin.end() < LARGEST // 4:
-        events = [found[0] for found in _EVENT.finditer(text, begin.end())]
+        events = [match[0] for match in _EVENT.finditer(text, begin.end())]
         for first in (0, len(events) // 2):
             yield text[: begin.end()] + b",\n".join(events[first : first + 120])[: LARGEST // 2] + b"]}"
 
 
 @dataclass
 class Find:
-    """A file that is not borne, and how that shows."""
+    """A failing file, and the description of its failure."""
 
     data: bytes
     words: str
@@ -179,7 +179,7 @@ class Find:
 
 @dataclass
 class Fuzzer:
-    """One search: what is damaged, what was seen, what was found."""
+    """One search: its inputs, the behaviours seen, and the finds."""
 
     chance: random.Random
     folder: Path
@@ -190,31 +190,31 @@ class Fuzzer:
     finds: list[Find] = field(default_factory=list)
 
     def run(self, seconds: float) -> None:
-        """Damages and looks until the time is over."""
+        """Tries damaged files until the time is over."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.one()
 
     def one(self) -> None:
-        """One file."""
+        """Tries one damaged file."""
         data = damaged(self.chance.choice(self.inputs), self.chance, self.chance.choice(self.inputs))
         self.cases += 1
-        words, behaviour = self.looked_at(data)
+        words, behaviour = self.examine(data)
         if words and words not in {find.words for find in self.finds}:
             self.finds.append(Find(self.shrunk(data, words), words))
         if behaviour not in self.seen and len(self.seen) < MOST_KEPT:
             self.seen.add(behaviour)
             self.inputs.append(data)
 
-    def looked_at(self, data: bytes) -> tuple[str, object]:
-        """What is wrong with how this file is borne (empty where nothing is), and how it was."""
+    def examine(self, data: bytes) -> tuple[str, object]:
+        """Returns (description of the failure, or "" if there is none; behaviour) for this file."""
         path = self.folder / "case.json"
         path.write_bytes(data)
         os.utime(path, (OLD, OLD))
-        began = time.process_time()  # a busy machine makes no file slow
+        began = time.process_time()  # CPU time, so that a busy machine makes no file slow
         try:
             behaviour: tuple[object, ...] = self._behaviour(str(path))
-        except Exception as error:  # what this program looks for
+        except Exception as error:  # a find
             return f"{type(error).__name__} in {_place_of(error)}", None
         took = time.process_time() - began
         self.slowest = max(self.slowest, took)
@@ -229,7 +229,7 @@ class Fuzzer:
             lost = (type(error).__name__,)
         else:
             lost = (*sorted(trace.lost), trace.truncated[:20])
-            look_closer(trace)
+            drill_down(trace)
         if codes == ("broken",):
             raise AssertionError(report.health.reasons[0].detail)
         broken = [verdict.because for verdict in report.regimes if verdict.status == "broken"]
@@ -240,13 +240,13 @@ class Fuzzer:
         return (report.health.status, codes, lost, report.verdict.regime)
 
     def shrunk(self, data: bytes, words: str) -> bytes:
-        """The file with everything cut away that is not needed to show the same."""
+        """Returns the file without the parts that are not needed for the same failure."""
         end, size = time.monotonic() + SECONDS_TO_SHRINK, len(data) // 2
         while size and time.monotonic() < end:
             at = 0
             while at < len(data) and time.monotonic() < end:
                 shorter = data[:at] + data[at + size :]
-                if self.looked_at(shorter)[0] == words:
+                if self.examine(shorter)[0] == words:
                     data = shorter
                 else:
                     at += size
@@ -254,8 +254,8 @@ class Fuzzer:
         return data
 
 
-def look_closer(trace: Trace) -> None:
-    """Asks for what the tab shows besides the report: tables, timeline, a slice."""
+def drill_down(trace: Trace) -> None:
+    """Requests what the tab shows besides the report: tables, timeline, a slice."""
     case = InspectedTrace(trace)
     whole = time_range_of(case, None, None, PIXELS)
     as_json(tables_of(case))
@@ -264,7 +264,7 @@ def look_closer(trace: Trace) -> None:
 
 
 def _place_of(error: BaseException) -> str:
-    """Where it was raised, or its words where that is here."""
+    """Returns where the error was raised, or its message if that is in this file."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -273,11 +273,13 @@ def _place_of(error: BaseException) -> str:
 
 
 def main() -> int:
-    """Searches and tells."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=None, help="the same again, as far as the clock allows")
-    parser.add_argument("--keep", type=Path, default=None, help="a folder for what is found")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of the search (default: 60)")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="seed of the search; how far it gets depends on the clock"
+    )
+    parser.add_argument("--keep", type=Path, default=None, help="folder for failing files")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         fuzzer = Fuzzer(random.Random(options.seed), Path(folder), corpus())
@@ -288,7 +290,7 @@ def main() -> int:
             options.keep.mkdir(parents=True, exist_ok=True)
             (options.keep / f"find{number}.json").write_bytes(find.data)
     print(
-        f"{fuzzer.cases} files in {options.seconds:.0f} s, {len(fuzzer.seen)} ways to behave, "
+        f"{fuzzer.cases} files in {options.seconds:.0f} s, {len(fuzzer.seen)} different behaviours, "
         f"the slowest took {fuzzer.slowest:.2f} s, {len(fuzzer.finds)} finds"
     )
     return min(len(fuzzer.finds), 1)

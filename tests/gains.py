@@ -16,7 +16,7 @@ from statistics import median
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
 from simulate.fixes import FIXES  # noqa: E402
 from simulate.pairs import Pair, finding_of, pair_of, planned, simulated  # noqa: E402
 
@@ -66,7 +66,7 @@ def page(runs: int) -> Iterator[str]:
     yield ""
     yield "Read them with care. In the simulator, a fix does what its advice says, and nothing else changes; the host"
     yield "is not slowed by a profiler, and the recording says so. Errors here are errors of the replay and of the"
-    yield "scenarios, not of the world: caches, contention and clocks are not simulated. The pairs at the end are real."
+    yield "scenarios only: caches, contention and clocks are not simulated. The pairs at the end are real."
     yield ""
     yield f"## {len(pairs)} simulated trainings, before and after the fix"
     yield ""
@@ -149,7 +149,7 @@ def real_table() -> Iterator[str]:
 
 def main() -> int:
     """Runs the command."""
-    parser = argparse.ArgumentParser(description="Measures how near predicted gains come to real ones.")
+    parser = argparse.ArgumentParser(description="Measures the error of predicted gains.")
     parser.add_argument("--runs", type=int, default=400, help="simulated pairs (default: 400)")
     parser.add_argument("--write", action="store_true", help="write tests/GAINS.md as well")
     options = parser.parse_args()

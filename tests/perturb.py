@@ -1,8 +1,8 @@
-"""Shows whether verdicts rest on the run or on the file: `python tests/perturb.py [-r NAME …] [-p NAME …] [--write]`.
+"""Judges changed recordings: `python tests/perturb.py [-r NAME …] [-p NAME …] [--write]`.
 
-Each labelled recording of the folder that TB_BOTTLENECK_TRACES names is changed in the ways of perturbations.py and
-judged again. A change loses or rewrites what is recorded, never what the run did: so the answer should stay right, or
-become "cannot tell". The tables go to stdout, and with --write to tests/PERTURBED.md; progress goes to stderr.
+Each labelled recording in the folder TB_BOTTLENECK_TRACES is changed in the ways of helpers/perturbations.py. A change
+loses or rewrites parts of the recording, but the run is the same: the answer should stay right, or become "cannot
+tell". The tables go to stdout, and with --write to tests/PERTURBED.md; progress goes to stderr.
 """
 
 import argparse
@@ -21,32 +21,32 @@ import msgspec
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from pages import progress, publish  # noqa: E402
-from perturbations import PERTURBATIONS, Perturbation  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
+from helpers.perturbations import PERTURBATIONS, Perturbation  # noqa: E402
 from simulate.cases import answer_of  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 
-# What an answer is, from the best to the worst.
+# Grades of an answer, from best to worst.
 SAME, RIGHT, ABSTAINS, OTHER, NEVER = "same", "right", "cannot tell", "another", "never"
 GRADES = (SAME, RIGHT, ABSTAINS, OTHER, NEVER)
 
 
-def grade(label: dict[str, Any], before: str, said: str) -> str:
-    """How an answer compares with the one that the untouched recording got, and with its label."""
+def grade(label: dict[str, Any], before: str, answer: str) -> str:
+    """Returns the grade of an answer, from the label and the answer for the unchanged recording."""
     right = (label["truth"], *label["also"])
-    incomplete = [answer for answer in (said, label["truth"]) if answer.startswith("incomplete")]
-    if said in label["never"]:
+    incomplete = [text for text in (answer, label["truth"]) if text.startswith("incomplete")]
+    if answer in label["never"]:
         return NEVER
-    if said == before:
+    if answer == before:
         return SAME
-    if said in right or len(incomplete) == 2:
+    if answer in right or len(incomplete) == 2:
         return RIGHT
-    return ABSTAINS if said.startswith(("incomplete", "unreadable")) else OTHER
+    return ABSTAINS if answer.startswith(("incomplete", "unreadable")) else OTHER
 
 
 def judged(raw: bytes, change: Perturbation) -> str:
-    """The answer that a changed recording gets."""
+    """Returns the answer for a changed recording."""
     trace = msgspec.json.decode(raw)
     if isinstance(trace, list):
         trace = {"traceEvents": trace}
@@ -60,7 +60,7 @@ def judged(raw: bytes, change: Perturbation) -> str:
 def answers(
     folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturbation]
 ) -> Iterator[tuple[str, str, str, str, str]]:
-    """Recording, change, answer before, answer then, grade."""
+    """Yields (recording, change, answer before, answer after, grade)."""
     for number, label in enumerate(labels, 1):
         progress("recording", number, len(labels))
         path = folder / f"{label['name']}.json.gz"
@@ -69,12 +69,12 @@ def answers(
             continue
         before = answer_of(diagnose(str(path)))
         for name, change in changes.items():
-            said = judged(raw, change)
-            yield label["name"], name, before, said, grade(label, before, said)
+            answer = judged(raw, change)
+            yield label["name"], name, before, answer, grade(label, before, answer)
 
 
 def _decodable(raw: bytes) -> bytes | None:
-    """The recording as strict JSON; None where only this package's own lenient reader makes something of it."""
+    """Returns the recording as strict JSON, or None if only this package's lenient reader can read it."""
     try:
         msgspec.json.decode(raw)
     except msgspec.DecodeError:
@@ -86,7 +86,7 @@ def _decodable(raw: bytes) -> bytes | None:
 
 
 def page(folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturbation]) -> Iterator[str]:
-    """The whole page, line by line."""
+    """Yields the whole page, line by line."""
     rows = list(answers(folder, labels, changes))
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for _, change, _, _, graded in rows:
@@ -97,26 +97,28 @@ def page(folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturba
     yield "again: the *same* answer as before, another *right* one by its label, *cannot tell*, *another* one, or one"
     yield "that the label rules out (*never*)."
     yield ""
-    yield f"| change | what it stands for | {' | '.join(GRADES)} |"
+    yield f"| change | meaning | {' | '.join(GRADES)} |"
     yield "|---|---|" + "---:|" * len(GRADES)
     for name, change in changes.items():
-        told = " ".join((change.__doc__ or "").split())
-        yield f"| {name} | {told} | {' | '.join(str(counts[name][one]) for one in GRADES)} |"
+        meaning = " ".join((change.__doc__ or "").split())
+        yield f"| {name} | {meaning} | {' | '.join(str(counts[name][kind]) for kind in GRADES)} |"
     total = Counter(graded for *_, graded in rows)
-    yield f"| **all** | | {' | '.join(str(total[one]) for one in GRADES)} |"
+    yield f"| **all** | | {' | '.join(str(total[kind]) for kind in GRADES)} |"
     yield ""
     yield "## Answers that are neither the same nor right"
     yield ""
-    yield "| recording | change | before | then | |"
+    yield "| recording | change | before | after | |"
     yield "|---|---|---|---|---|"
-    for recording, change_name, before, said, graded in rows:
+    for recording, change_name, before, after, graded in rows:
         if graded not in (SAME, RIGHT):
-            yield f"| {recording} | {change_name} | {before} | {said} | {graded} |"
+            yield f"| {recording} | {change_name} | {before} | {after} | {graded} |"
 
 
 def main() -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(description="Judges labelled recordings again, with parts of them lost.")
+    """Runs the command."""
+    parser = argparse.ArgumentParser(
+        description="Judges labelled recordings again after changes, such as missing parts."
+    )
     parser.add_argument("-r", "--recordings", nargs="*", help="only these")
     parser.add_argument("-p", "--perturbations", nargs="*", choices=[*PERTURBATIONS], help="only these")
     parser.add_argument("--write", action="store_true", help="write tests/PERTURBED.md as well")

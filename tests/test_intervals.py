@@ -61,10 +61,10 @@ def test_a_window_splits_into_what_is_covered_and_what_is_free(intervals, a, b):
 
 
 @given(interval_lists)
-def test_contains_tells_marked_from_free_units(intervals):
+def test_contains_distinguishes_marked_and_free_units(intervals):
     spans = spans_of(intervals)
     assert (spans.contains(np.arange(LENGTH)) == marked(spans)).all()
 
 
-def test_covered_is_zero_where_the_end_lies_before_the_begin():
+def test_covered_is_zero_if_the_end_is_before_the_begin():
     assert Spans(np.array([0]), np.array([10])).covered([5], [3]).tolist() == [0]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 import tb_bottleneck.diagnosis.trace
 from tb_bottleneck.__main__ import main
@@ -56,7 +56,7 @@ def test_wrong_usage_is_2(capsys):
     assert exit_.value.code == 2
 
 
-def test_a_directory_without_traces_says_what_was_looked_for(tmp_path, capsys):
+def test_a_directory_without_traces_names_the_expected_files(tmp_path, capsys):
     assert main(["diagnose", str(tmp_path), "--json"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
@@ -94,14 +94,14 @@ def output(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_a_second_look_reads_what_is_unreadable_only_and_says_the_same(logdir, capsys, monkeypatch):
+def test_a_second_run_reads_only_unreadable_files_and_prints_the_same(logdir, capsys, monkeypatch):
     first = output(capsys, logdir)
     paths = judged(monkeypatch)
     assert output(capsys, logdir) == first
     assert [os.path.basename(path) for path in paths] == ["broken.pt.trace.json"]
 
 
-def test_no_cache_neither_asks_nor_keeps(logdir, capsys, monkeypatch, cache_directory):
+def test_no_cache_neither_reads_nor_writes_reports(logdir, capsys, monkeypatch, cache_directory):
     paths = judged(monkeypatch)
     assert output(capsys, logdir, "--no-cache") == output(capsys, logdir, "--no-cache")
     assert len(paths) == 6
@@ -118,7 +118,7 @@ def test_write_puts_readable_reports_beside_their_traces_and_they_are_used(logdi
     assert [os.path.basename(path) for path in paths] == ["broken.pt.trace.json"]
 
 
-def test_a_report_that_cannot_be_written_is_told_and_1(logdir, capsys):
+def test_a_report_that_cannot_be_written_is_an_error_message_and_1(logdir, capsys):
     beside = logdir / "a" / "host_1.17.pt.trace.json.bottlenecks.json"
     beside.mkdir()
     assert main(["diagnose", str(logdir / "a"), "--write", "--json"]) == 1
@@ -132,14 +132,14 @@ def ran(*words, **environment):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
 
 
-def test_a_terminal_without_our_signs_shows_the_rest(logdir):
+def test_a_terminal_without_our_characters_shows_the_rest(logdir):
     """An account drawn with blocks ended in a UnicodeEncodeError."""
     done = ran("diagnose", logdir / "a", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, "")
     assert "host_1.17.pt.trace.json" in done.stdout
 
 
-def test_a_reader_that_has_gone_is_no_error(logdir):
+def test_a_closed_pipe_is_no_error(logdir):
     """Buffered output was written when Python ended, outside of all exception handlers."""
     reading, writing = os.pipe()
     os.close(reading)

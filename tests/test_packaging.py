@@ -42,7 +42,7 @@ def test_tensorboard_finds_the_plugin_by_its_entry_point() -> None:
     assert found.load().__name__ == "BottleneckLoader"
 
 
-def test_the_entry_module_imports_next_to_nothing() -> None:
+def test_the_entry_module_imports_almost_nothing() -> None:
     """An import error in it would prevent TensorBoard from starting, so it imports none of our layers."""
     assert imported_by("tb_bottleneck.plugin.entry", HEAVY) == []
 
@@ -140,7 +140,7 @@ def build(checkout: Path, kind: str) -> Path:
     return archive
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(checkout: Path) -> None:
+def test_the_wheel_contains_the_package_and_nothing_else(checkout: Path) -> None:
     with zipfile.ZipFile(build(checkout, "bdist_wheel")) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
         entries = next(wheel.read(name).decode() for name in wheel.namelist() if name.endswith("entry_points.txt"))
@@ -162,7 +162,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(checkout: Path) -> None:
     assert licences
 
 
-def test_the_sdist_holds_the_built_tab_and_its_sources(checkout: Path) -> None:
+def test_the_sdist_contains_the_built_tab_and_its_sources(checkout: Path) -> None:
     (checkout / "frontend" / "node_modules" / "x").mkdir(parents=True)
     (checkout / "frontend" / "node_modules" / "x" / "big.js").write_text("")
     with tarfile.open(build(checkout, "sdist")) as sdist:

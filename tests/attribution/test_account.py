@@ -1,7 +1,7 @@
 """Attribution: each test draws a training and checks the owners of its time."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.account import account_of
 from tb_bottleneck.attribution.recording import Recording
@@ -22,7 +22,7 @@ def about(**expected: float):
     return pytest.approx(expected, abs=0.012)
 
 
-def test_loader_in_front_of_an_idle_device_is_input():
+def test_a_loader_before_an_idle_device_is_input():
     account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         loader  ####......####......
@@ -31,7 +31,7 @@ def test_loader_in_front_of_an_idle_device_is_input():
     assert account == about(input=0.4, compute=0.6)
 
 
-def test_loader_behind_a_busy_device_costs_nothing():
+def test_a_loader_hidden_by_a_busy_device_costs_nothing():
     account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         loader  .####......####.....
@@ -42,7 +42,7 @@ def test_loader_behind_a_busy_device_costs_nothing():
     assert account["compute"] > 0.9
 
 
-def test_dispatching_in_front_of_an_idle_device_is_launch():
+def test_dispatching_before_an_idle_device_is_launch():
     account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         op      #####.....#####.....
@@ -83,7 +83,7 @@ def test_a_checkpoint_is_an_interruption():
     assert account["interruption"] == pytest.approx(0.25, abs=0.012)
 
 
-def test_driver_allocations_in_front_of_an_idle_device_are_the_allocators():
+def test_driver_allocations_before_an_idle_device_are_the_allocators():
     account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         malloc  .###.......###......
@@ -104,7 +104,7 @@ def test_a_wait_over_a_busy_device_costs_nothing():
     assert account["compute"] > 0.9
 
 
-def test_a_wait_that_drains_the_queue_owns_the_dispatching_behind_it():
+def test_a_wait_that_drains_the_queue_owns_the_dispatching_after_it():
     """After each wait of 6 ms the queue is empty; the host then needs 4 ms to launch again."""
     account = shares("""
         step    aaaaaaaaaabbbbbbbbbb

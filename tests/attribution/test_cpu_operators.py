@@ -36,7 +36,7 @@ def convolved(dims, groups):
 @pytest.mark.parametrize(
     ("dims", "groups", "regime"), [(DENSE, "1", "compute"), (DEPTHWISE, "64", "memory"), (None, "", "compute")]
 )
-def test_a_convolution_with_next_to_no_arithmetic_is_bound_by_memory(tmp_path, dims, groups, regime):
+def test_a_convolution_with_little_arithmetic_is_bound_by_memory(tmp_path, dims, groups, regime):
     args = {} if dims is None else convolved(dims, groups)
     account, report = account_of(tmp_path, "aten::mkldnn_convolution", args)
     assert account[regime] == pytest.approx(0.9, abs=0.01)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -50,9 +50,9 @@ def test_a_start_up_is_reported_but_does_not_bound_the_run(tmp_path):
     assert report.verdict.regime == "launch"
 
 
-def test_a_later_one_does_not(tmp_path):
+def test_a_later_long_launch_does_not(tmp_path):
     assert account(tmp_path, 8, 9_000).ns["interruption"] == 0
 
 
-def test_nor_does_a_first_one_that_is_quick(tmp_path):
+def test_a_short_first_launch_does_not_either(tmp_path):
     assert account(tmp_path, 0, 600).ns["interruption"] == 0

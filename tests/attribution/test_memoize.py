@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
@@ -89,7 +89,7 @@ def test_spans_cover_the_window_without_overlap(name):
     check(recorded(drawn_trace(DRAWINGS[name])))
 
 
-def test_spans_lie_where_their_owner_ran():
+def test_spans_cover_the_time_in_which_their_owner_ran():
     """0 to 400 us the loader, then 600 us of kernels, in each step."""
     recording = recorded(drawn_trace(DRAWINGS["starved"]))
     waits = recording.owned_spans.of(Regime.INPUT)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -42,7 +42,7 @@ def judged(tmp_path, name, others=(), kind="user_annotation"):
         ("lightning/pytorch/loops/evaluation_loop.py(122): run", "python_function"),
     ],
 )
-def test_inference_is_not_interrupted_by_what_it_is(tmp_path, name, kind):
+def test_an_evaluation_alone_is_no_interruption(tmp_path, name, kind):
     assert judged(tmp_path, name, kind=kind).verdict.regime == "launch"
     amid_training = judged(tmp_path, name, ["autograd::engine::evaluate_function: AddmmBackward0"], kind)
     assert amid_training.verdict.regime == "interruption"
@@ -55,7 +55,7 @@ def test_similar_names_interrupt_nothing(tmp_path, name):
     assert report.verdict.regime == "launch"
 
 
-def test_a_checkpoint_interrupts_whatever_runs(tmp_path):
+def test_a_checkpoint_interrupts_any_run(tmp_path):
     assert judged(tmp_path, "save_checkpoint").verdict.regime == "interruption"
 
 
@@ -69,7 +69,7 @@ def test_a_checkpoint_interrupts_whatever_runs(tmp_path):
         ("torch/optim/optimizer.py(300): wrapper", False),
     ],
 )
-def test_a_training_is_known_by_its_backward_pass_or_its_optimizer(tmp_path, name, is_training):
+def test_a_training_is_recognised_by_its_backward_pass_or_optimizer(tmp_path, name, is_training):
     whole, path = drawn(SPARSE, 1000), tmp_path / "run.pt.trace.json"
     row = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 100, "tid": 100, "ts": 10, "dur": 5}
     path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))

@@ -25,7 +25,9 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests"), str(HERE)]
 
-from draw import drawn  # noqa: E402
+from helpers.draw import drawn  # noqa: E402
+from helpers.simulated_telemetry import simulate, simulated_phase  # noqa: E402
+from helpers.telemetry_files import NAME, write  # noqa: E402
 from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
@@ -35,8 +37,6 @@ from tile import tile  # noqa: E402
 
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY  # noqa: E402
 from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
-from tests.telemetry.simulated import simulate, stretch  # noqa: E402
-from tests.telemetry.written import NAME, write  # noqa: E402
 
 EVENTS, RUNS, REPEATS, HOUR_S = 1_000_000, 1_000, 5, 3600
 PATIENCE = 300_000  # ms
@@ -99,7 +99,7 @@ def main() -> None:
         _pan(browser, address, events)
         _many(folder / "many", given.runs)
         _list(browser, start_tensorboard(stack, "--logdir", str(folder / "many")), given.runs)
-        write(folder / "hour" / NAME, simulate([stretch("healthy", HOUR_S)]))
+        write(folder / "hour" / NAME, simulate([simulated_phase("healthy", HOUR_S)]))
         _telemetry(start_tensorboard(stack, "--logdir", str(folder / "hour")))
 
 

@@ -4,7 +4,7 @@ import gzip
 import json
 
 from bench.tile import GAP_US, tile
-from draw import drawn
+from helpers.draw import drawn
 
 
 def events_of(path):

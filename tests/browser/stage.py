@@ -7,17 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from draw import drawn
+from helpers.draw import drawn
+from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.telemetry_files import NAME as EVENTS
+from helpers.telemetry_files import write as write_events
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.other_device import OtherDevice
 from simulate.problems import PROBLEMS
 from simulate.training import program_of
 from simulate.workload import Workload, healthy
-
-from tests.telemetry.simulated import simulate, stretch
-from tests.telemetry.written import NAME as EVENTS
-from tests.telemetry.written import write as write_events
 
 SEED = 11
 SIMULATED = {
@@ -48,15 +47,20 @@ _HOSTILE = """
 
 def stage(folder: Path, hostile: bool = True) -> Path:
     """Writes the recordings below the folder, and returns it; what means harm, or is no trace, where it is wanted."""
-    for run, illness in SIMULATED.items():
-        workload = PROBLEMS[illness].make(SEED)
+    for run, problem in SIMULATED.items():
+        workload = PROBLEMS[problem].make(SEED)
         text = kineto_json(Machine(program_of(workload)).run(), Recording(DIALECTS[3], stacks=True))
         write(folder / run / NAME, text)
     for rank, drawing in enumerate((_WAITING, _LATE, _WAITING)):
         about = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
         write(folder / "job" / f"rank{rank}.17.pt.trace.json", json.dumps(drawn(drawing, 1000, **about)))
     write(folder / "shapes" / NAME, json.dumps(_with_shapes()))
-    watched = [stretch("healthy", 300), stretch("starved", 240), stretch("healthy", 200), stretch("capped", 120)]
+    watched = [
+        simulated_phase("healthy", 300),
+        simulated_phase("few_workers", 240),
+        simulated_phase("healthy", 200),
+        simulated_phase("capped", 120),
+    ]
     write_events(folder / "watched" / EVENTS, simulate(watched))
     if hostile:
         write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))

@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote, urlsplit
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
@@ -67,7 +67,7 @@ def test_what_opens_over_the_page_closes_when_the_focus_leaves_it(look):
     expect(seen.frame.locator(".share summary")).to_be_focused()
 
 
-def test_names_that_mean_harm_are_text_in_every_view(look):
+def test_untrusted_names_are_text_in_every_view(look):
     seen = look("diagnosis", run=HOSTILE.replace("/", ""), fresh=True)
     for name, drawn_once in (
         ("Diagnosis", "section.account"),

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from comparison.drawn_runs import A100, H200, V100, repeated
-from draw import drawn
+from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, Visit, start_tensorboard, violations
@@ -162,7 +162,7 @@ def test_a_comparison_is_copied_as_markdown(compare):
     assert "| Waiting for data |" in copied
 
 
-def test_a_server_that_fails_is_told_and_asked_again(compare):
+def test_a_server_error_is_shown_and_the_request_repeated(compare):
     seen = compare("fed")
     seen.page.route("**/compare?*", lambda route: route.fulfill(status=500, content_type="text/plain", body="Broken."))
     seen.frame.locator(".candidate", has_text="starved").click()
@@ -173,7 +173,7 @@ def test_a_server_that_fails_is_told_and_asked_again(compare):
     expect(seen.frame.locator("h2.answer")).to_be_visible(timeout=PATIENCE)
 
 
-def test_names_that_mean_harm_are_text(compare, compared_board):
+def test_untrusted_names_are_text(compare, compared_board):
     for seen in (compare("h200", HARMFUL, fresh=True), compare("v100", fresh=True)):
         assert HARMFUL in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0

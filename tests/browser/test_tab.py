@@ -5,7 +5,7 @@ import os
 from urllib.parse import quote, urlsplit
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, RECORDED, violations
@@ -34,7 +34,7 @@ def headline(visit):
     return visit.frame.locator("h1")
 
 
-def test_a_recorded_run_is_answered_with_verdict_account_and_cure(recorded_board, visit):
+def test_a_recorded_run_is_answered_with_verdict_account_and_fix(recorded_board, visit):
     seen = visit(recorded_board, source_of("loader_in_main_process/slow"))
     expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
     words = seen.text()

@@ -243,7 +243,7 @@ def test_what_cannot_be_predicted_is_a_sentence(suppose):
     assert seen.frame.locator(".what-if .waterfall, .what-if .facts").count() == 0
 
 
-def test_a_device_that_nobody_knows_is_answered_with_near_names(suppose):
+def test_an_unknown_device_gives_a_message_with_similar_names(suppose):
     seen = suppose("sweep/w8", "device=RTX 40900", ".request button")
     expect(seen.frame.locator(".request")).to_contain_text("did you mean")
 
@@ -309,7 +309,7 @@ def test_nothing_scrolls_sideways(opened):
         assert overhang(opened) <= 0, width
 
 
-def test_names_that_mean_harm_are_text(row, suppose, rows_board):
+def test_untrusted_names_are_text(row, suppose, rows_board):
     harmful = suppose("sweep/w1", f"device={quote(HOSTILE)}", ".request button", fresh=True)
     for seen in (row(*ROWS["apart"], fresh=True), harmful):
         assert HOSTILE[:20] in seen.text()

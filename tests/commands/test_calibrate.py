@@ -47,7 +47,7 @@ def test_for_programs_and_for_later_runs(measured: Calibration, capsys: pytest.C
     assert calibration_store.recall("NVIDIA H200", "570.86.15") == measured.figures
 
 
-def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
+def test_a_cache_that_cannot_be_written_does_not_prevent_the_result(
     cache_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (cache_directory / "calibrations").write_text("in the way")
@@ -57,7 +57,7 @@ def test_a_cache_that_cannot_be_written_costs_the_keeping_only(
     assert "could not be stored" in err
 
 
-def test_a_cache_that_is_off_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cache_that_is_off_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, "off")
     assert main(["calibrate"]) == 0
     assert "Not stored" in capsys.readouterr().out

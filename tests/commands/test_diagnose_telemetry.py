@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
+from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.__main__ import main
-from tests.telemetry.simulated import simulate, stretch
-from tests.telemetry.written import NAME, write
 
 STARVED = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
@@ -19,13 +19,13 @@ STARVED = """
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    write(tmp_path / "tb_bottleneck" / "mine" / NAME, simulate([stretch("healthy", 60.0)]))
+    write(tmp_path / "tb_bottleneck" / "mine" / NAME, simulate([simulated_phase("healthy", 60.0)]))
     trace = tmp_path / "tb_bottleneck" / "mine" / "rank0_1.1.pt.trace.json"
     trace.write_text(json.dumps(drawn(STARVED, unit_us=18_000.0)))
     return tmp_path
 
 
-def test_both_witnesses_are_printed_as_json(logdir, capsys):
+def test_both_evidence_sources_are_printed_as_json(logdir, capsys):
     assert main(["diagnose", str(logdir), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     by_source = {report["source"]: report for report in answer["reports"]}

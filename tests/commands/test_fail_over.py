@@ -22,7 +22,7 @@ def test_the_report_is_printed_all_the_same(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["reports"]
 
 
-def test_a_regime_that_is_none_is_2(tmp_path, capsys):
+def test_an_unknown_regime_is_2(tmp_path, capsys):
     assert main(["diagnose", recorded(tmp_path, STARVED), "--fail-over", "loader=0.1"]) == 2
     assert "is not a regime" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ import pytest
 from tb_bottleneck.commands.progress_bar import progress_bar
 
 
-def test_where_nobody_watches_nothing_is_drawn_nor_imported():
+def test_without_a_terminal_nothing_is_drawn_or_imported():
     """Drawing costs 45 ms to import, a tenth of judging a small recording."""
     script = (
         "import sys\nfrom tb_bottleneck.commands.progress_bar import progress_bar\n"

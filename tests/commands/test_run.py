@@ -17,7 +17,7 @@ def ran(folder: Path, *words: str, python: tuple[str, ...] = ()) -> "subprocess.
 
 
 @pytest.mark.parametrize("error", ["BrokenPipeError(32, 'Broken pipe')", "KeyboardInterrupt()"])
-def test_an_error_that_means_something_to_us_is_still_the_programs_own(tmp_path: Path, error: str) -> None:
+def test_an_error_of_the_program_is_not_handled_as_ours(tmp_path: Path, error: str) -> None:
     """A broken pipe of a training with a dead worker was mistaken for that of `| head`: status 0 and no message."""
     (tmp_path / "train.py").write_text(f"raise {error}\n")
     done = ran(tmp_path, "train.py")
@@ -34,7 +34,7 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
     assert f"tb-bottleneck diagnose {directory}" in done.stderr
 
 
-def test_the_script_finds_what_lies_beside_it_and_only_with_leave(tmp_path: Path) -> None:
+def test_the_script_can_import_modules_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("")
     (tmp_path / "train.py").write_text("import beside, sys; print(len(sys.path))\n")
     assert ran(tmp_path, "train.py").returncode == 0
@@ -44,7 +44,7 @@ def test_the_script_finds_what_lies_beside_it_and_only_with_leave(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["no_such_module", "no_such_package.train"])
-def test_a_module_that_is_not_there_is_one_line_and_nothing_is_made(
+def test_a_missing_module_is_one_line_and_creates_no_files(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "--logdir", str(tmp_path / "logs"), "-m", name]) == 2

@@ -36,7 +36,7 @@ def test_a_directory_without_a_trace_says_what_was_looked_for(tmp_path):
         recordings_of(str(tmp_path))
 
 
-def test_telemetry_alone_is_said_to_be_no_trace(tmp_path, monkeypatch):
+def test_telemetry_alone_is_reported_as_no_trace(tmp_path, monkeypatch):
     events = tmp_path / "events.out.tfevents.1.2.0"
     events.write_bytes(b"")
     listing = Listing((RecordingFile(str(events), ".", events.name, 0, 0),), ())

@@ -17,7 +17,7 @@ def test_every_command_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(parsers()))
-def test_help_has_examples_and_words_for_each_option(name: str) -> None:
+def test_help_has_examples_and_describes_each_option(name: str) -> None:
     parser = parsers()[name]
     assert f"\nexamples:\n  tb-bottleneck {name} " in f"\n{parser.epilog}"
     for action in parser._actions:
@@ -42,7 +42,7 @@ def test_prose_is_as_wide_as_the_terminal(name: str, monkeypatch: pytest.MonkeyP
         (["what-if", "run", "--workers", "-3"], "'-3': must be a whole number from 1"),
     ],
 )
-def test_a_wrong_number_is_answered_with_the_range(
+def test_an_invalid_number_gives_a_message_with_the_range(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message was "invalid _counts value", with the name of an internal function."""

@@ -13,7 +13,7 @@ def sweep(function: str, *options: str) -> int:
     return main(["sweep-loader", f"monitor.datasets:{function}", "--seconds-per-setting", "0.2", *options])
 
 
-def test_a_dataset_that_waits_is_told_more_workers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_a_dataset_that_waits_more_workers_are_advised(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("waits", "--workers", "0,4", "--prefetch", "2") == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["workers", "pinned", "prefetch", "samples/s", "±", "first", "batch"]
@@ -43,7 +43,7 @@ def test_a_dataset_that_breaks_fails_setting_by_setting(capsys: pytest.CaptureFi
     assert err == "tb-bottleneck: no setting could be measured\n"
 
 
-def test_a_dataset_that_cannot_be_sent_still_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dataset_that_cannot_be_pickled_still_gets_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("cannot_be_sent", "--workers", "0,1", "--prefetch", "2", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["use"]["num_workers"] == 0

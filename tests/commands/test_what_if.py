@@ -26,6 +26,6 @@ def test_an_unknown_device_is_2_and_names_near_ones(tmp_path, capsys):
     assert "did you mean" in capsys.readouterr().err
 
 
-def test_nothing_asked_is_2(tmp_path, capsys):
+def test_without_a_change_the_exit_status_is_2(tmp_path, capsys):
     assert main(["what-if", recorded(tmp_path, DRAWING)]) == 2
     assert "--device" in capsys.readouterr().err

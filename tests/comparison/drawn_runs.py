@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, judge_run
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from comparison.drawn_runs import H200, V100, judged, read, recorded, repeated
-from draw import drawn
+from helpers.draw import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ def by_regime(told):
     return {bar.regime: bar for bar in told.by_regime}
 
 
-def test_a_starved_run_against_a_fed_one(tmp_path):
+def test_a_run_that_waits_for_data_against_one_that_does_not(tmp_path):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: four columns of waiting for data are gone."""
     told = compare_runs(judged(tmp_path, STARVED), judged(tmp_path, FED))
     assert told.comparable

@@ -52,7 +52,7 @@ def test_a_larger_batch_is_predicted_within_a_tenth(recorded, samples):
     assert told.after.step_ns == pytest.approx(measured.step_ns / samples, rel=0.1)
 
 
-def test_a_starved_h100_gains_little_by_an_h200():
+def test_an_h100_that_waits_for_data_gains_little_by_an_h200():
     told = what_if(run("h100_owlv2"), WhatIfOptions(device="NVIDIA H200"))
     assert told.regime == "input"
     assert told.after.speedup < 1.25

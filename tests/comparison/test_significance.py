@@ -12,7 +12,7 @@ from tb_bottleneck.comparison.significance import _by_normal, _ranks, difference
 TIMES = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(np.array)
 
 
-def test_a_clear_difference_is_told_with_its_interval():
+def test_a_clear_difference_has_its_interval():
     found = difference(np.array([100, 101, 99, 100, 102, 98]), np.array([50, 51, 49, 50, 52, 50]))
     assert found.significant
     assert found.speedup == pytest.approx(600 / 302)
@@ -26,7 +26,7 @@ def test_a_difference_inside_the_spread_is_not_claimed():
     assert "p = " in found.test
 
 
-def test_one_step_tells_no_noise_and_so_no_difference():
+def test_one_step_has_no_noise_and_so_no_difference():
     found = difference(np.array([100]), np.array([50, 51]))
     assert not found.significant
     assert found.noise == 0

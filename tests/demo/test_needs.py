@@ -9,12 +9,12 @@ from demo.pairs import CPU, GPU, PAIRS, TWO_GPUS, VARIANTS
 
 
 @pytest.mark.parametrize(("gpus", "lacking"), [(0, {GPU, TWO_GPUS}), (1, {TWO_GPUS}), (2, set())])
-def test_what_lacks_is_named(gpus: int, lacking: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_requirement_is_named(gpus: int, lacking: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/c++" if name == "c++" else None)
     assert {missing_for(pair, gpus) for pair in PAIRS.values()} == lacking | {""}
 
 
-def test_compiling_on_a_cpu_takes_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_on_a_cpu_requires_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     assert missing_for(PAIRS["unfused_pointwise"], 0) == "a C++ compiler"
     assert missing_for(PAIRS["unfused_pointwise"], 1) == ""

@@ -48,5 +48,5 @@ def test_a_sweep_has_a_script_of_another_switch() -> None:
     assert [workers for pair in swept for workers, pinned in pair.variants.values() if pinned] == [0, 2, 4, 8]
 
 
-def test_the_others_say_what_they_need() -> None:
+def test_the_other_scripts_report_their_requirements() -> None:
     assert {pair.needs for pair in PAIRS.values()} == {CPU, COMPILER, "a GPU", "two GPUs"}

@@ -49,12 +49,12 @@ TELLTALE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("secret", ["gpu-box", "mallory", "t0ken", "secret-project", "/home", "Users", "B157B242"])
-def test_nothing_private_comes_out(secret: str) -> None:
+def test_no_private_value_is_published(secret: str) -> None:
     assert secret in json.dumps(TELLTALE), "this test would pass with any scrubber"
     assert secret.lower() not in json.dumps(scrub.scrub(TELLTALE, PRIVATE)).lower()
 
 
-def test_what_a_diagnosis_needs_comes_out() -> None:
+def test_the_input_of_a_diagnosis_is_published() -> None:
     kept = scrub.scrub(TELLTALE, PRIVATE)
     assert kept["baseTimeNanoseconds"] == 1790857026000000000
     assert kept["with_stack"] == 1
@@ -82,7 +82,7 @@ def test_the_trace_given_is_not_edited() -> None:
         ("<built-in method mul_ of Tensor object at 0x7f3dbe942bc0>", "<built-in method mul_ of Tensor object at 0x0>"),
     ],
 )
-def test_a_frame_keeps_what_names_it(name: str, expected: str) -> None:
+def test_a_frame_keeps_file_and_function(name: str, expected: str) -> None:
     assert cleaned(name) == expected
 
 

@@ -43,9 +43,7 @@ def test_a_logdir_that_is_not_there_is_named(
     assert "--logdir" in message
 
 
-def test_an_empty_folder_of_recordings_is_no_reason_to_open_an_empty_tab(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_empty_folder_of_recordings_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(serve, "RECORDED", tmp_path)
     with pytest.raises(serve.CannotServe, match="python -m demo record"):
         serve.check_logdir(tmp_path)

@@ -27,7 +27,7 @@ def row(speedup: float, basis: str = "replay", cause: str = "loader_in_main_proc
     )
 
 
-def test_a_prediction_is_held_against_the_measured_step() -> None:
+def test_a_prediction_is_compared_with_the_measured_step() -> None:
     one = row(2.0)
     assert one.predicted_ns == pytest.approx(40e6)
     assert one.error == pytest.approx(-0.2)
@@ -43,7 +43,7 @@ def test_the_gain_of_another_fix_is_no_prediction_of_this_one() -> None:
     assert row(2.0, cause="too_few_workers").predicted_ns is None
 
 
-def test_the_lines_hold_every_pair_and_the_errors() -> None:
+def test_the_table_contains_every_pair_and_the_errors() -> None:
     lines = table.lines_of([row(2.0), row(1.6), row(3.0, "none")])
     assert lines[2].startswith(
         "| loader_in_main_process | a CPU | input | input 50% (critical) | compute 50% (critical)"

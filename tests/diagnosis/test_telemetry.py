@@ -4,6 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.simulated_telemetry import (
+    FACTS,
+    HARD_NEGATIVES,
+    HEALTHY,
+    HOST,
+    PROBLEMS,
+    TRUTH,
+    SimulatedPhase,
+    simulate,
+    simulated_phase,
+)
+from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
 from tb_bottleneck.regime import REGIMES
@@ -11,16 +23,24 @@ from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.signals import ENDED
-from tests.telemetry.simulated import DECOYS, FACTS, HEALTHY, HOST, ILLNESSES, TRUTH, Stretch, simulate, stretch
-from tests.telemetry.written import NAME, write
 
 RANDOM_RUNS = 240
-IDLE_ILLNESSES = ("starved", "in_process", "storage", "saturated", "copies", "launches", "python", "emptied", "paused")
+IDLE_PROBLEMS = (
+    "few_workers",
+    "in_process",
+    "storage",
+    "saturated",
+    "copies",
+    "launches",
+    "python",
+    "emptied",
+    "paused",
+)
 
 
-def judged(*stretches: Stretch, seed: int = 0, facts=None, without=()) -> pb.Report:
+def judged(*phases: SimulatedPhase, seed: int = 0, facts=None, without=()) -> pb.Report:
     reader = TelemetryReader("/no/such/file")
-    reader.telemetry.add(simulate(stretches, seed, facts, without))
+    reader.telemetry.add(simulate(phases, seed, facts, without))
     return judge_telemetry(reader)
 
 
@@ -32,75 +52,78 @@ def share_of(report: pb.Report, regime: str) -> float:
     return next(row.share for row in report.account if row.regime == regime)
 
 
-@pytest.mark.parametrize("illness", ILLNESSES)
-def test_an_illness_is_told_with_its_cause(illness):
-    report = judged(stretch(illness))
-    regime, cause = TRUTH[illness]
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_problem_is_reported_with_its_cause(problem):
+    report = judged(simulated_phase(problem))
+    regime, cause = TRUTH[problem]
     assert report.verdict.regime == regime
     assert cause in [finding.cause for finding in report.findings] or (cause is None and not report.findings)
     assert sum(row.share for row in report.account) == pytest.approx(1.0, abs=1e-9)
     assert report.verdict.confidence in ("medium", "low")
 
 
-@pytest.mark.parametrize("illness", IDLE_ILLNESSES)
+@pytest.mark.parametrize("problem", IDLE_PROBLEMS)
 @pytest.mark.parametrize("severity", [0.15, 0.4, 0.7])
-def test_the_account_is_right_by_a_few_points(illness, severity):
-    report = judged(stretch(illness, severity=severity))
-    assert share_of(report, TRUTH[illness][0]) == pytest.approx(severity, abs=0.04)
+def test_the_account_is_right_by_a_few_points(problem, severity):
+    report = judged(simulated_phase(problem, severity=severity))
+    assert share_of(report, TRUTH[problem][0]) == pytest.approx(severity, abs=0.04)
 
 
-@pytest.mark.parametrize("illness", IDLE_ILLNESSES)
-def test_a_healthy_run_accuses_nobody(illness):
-    report = judged(stretch("healthy"))
+@pytest.mark.parametrize("problem", IDLE_PROBLEMS)
+def test_a_healthy_run_gets_no_finding(problem):
+    report = judged(simulated_phase("healthy"))
     assert report.verdict.severity == "none"
-    assert status_of(report, TRUTH[illness][0]).status == "clear"
+    assert status_of(report, TRUTH[problem][0]).status == "clear"
 
 
-@pytest.mark.parametrize("decoy", DECOYS)
-def test_what_only_looks_ill_is_not_accused(decoy):
-    report = judged(DECOYS[decoy])
+@pytest.mark.parametrize("negative", HARD_NEGATIVES)
+def test_a_hard_negative_gets_no_finding(negative):
+    report = judged(HARD_NEGATIVES[negative])
     assert report.verdict.severity == "none"
     assert not report.findings
 
 
-def scaled(made: Stretch, factor: float) -> Stretch:
+def scaled(made: SimulatedPhase, factor: float) -> SimulatedPhase:
     """Returns the same training with steps that are longer by this factor."""
     times = {name: getattr(made, name) * factor for name in ("dispatch", "load", "copy", "python", "inside", "pause")}
     return replace(made, device=None if made.device is None else made.device * factor, **times)
 
 
-def random_run(rng: np.random.Generator) -> tuple[str, Stretch, tuple[str, ...]]:
-    """An illness (or a decoy, as "healthy"), how it shows, and a signal or two that happen not to be recorded."""
+def random_run(rng: np.random.Generator) -> tuple[str, SimulatedPhase, tuple[str, ...]]:
+    """Returns a problem (or "healthy" for a hard negative), its phase, and two signals that are not recorded."""
     seconds, factor = float(rng.uniform(60, 120)), float(rng.uniform(0.2, 4.0))
     if rng.random() < 0.25:
-        illness, made = "healthy", replace(DECOYS[str(rng.choice(list(DECOYS)))], seconds=seconds)
+        problem, made = "healthy", replace(HARD_NEGATIVES[str(rng.choice(list(HARD_NEGATIVES)))], seconds=seconds)
     else:
-        illness = str(rng.choice(list(ILLNESSES)))
-        made = stretch(illness, seconds, severity=float(rng.uniform(0.13, 0.7)))
+        problem = str(rng.choice(list(PROBLEMS)))
+        made = simulated_phase(problem, seconds, severity=float(rng.uniform(0.13, 0.7)))
     needed = {"quota_throttled_total", "worker_count", "worker_cores", "io_pressure", "cpu_busy_cores", "process_cores"}
     spare = sorted({"temperature", "samples", "power_limit_default", *HOST} - needed)
     without = tuple(str(name) for name in rng.choice(spare, size=2, replace=False))
-    return illness, scaled(made, factor), without
+    return problem, scaled(made, factor), without
 
 
-def test_random_runs_are_told_right(capsys):
-    """Precision and recall over random illnesses, decoys, severities, step times and lengths; printed with -s."""
+def test_random_runs_get_the_right_verdict(capsys):
+    """Computes precision and recall over random problems, hard negatives, severities, step times and lengths.
+
+    Run with -s to print them.
+    """
     rng = np.random.default_rng(7)
-    told: list[tuple[str, str, bool]] = []
+    results: list[tuple[str, str, bool]] = []
     for run in range(RANDOM_RUNS):
-        illness, made, without = random_run(rng)
+        problem, made, without = random_run(rng)
         report = judged(made, seed=run, without=without)
-        regime, cause = TRUTH[illness]
+        regime, cause = TRUTH[problem]
         causes = [finding.cause for finding in report.findings]
-        told.append((regime, report.verdict.regime, cause in causes if cause else not causes))
+        results.append((regime, report.verdict.regime, cause in causes if cause else not causes))
     lines, recalls, precisions = [], [], []
-    for regime in sorted({truth for truth, _, _ in told}):
-        hits = sum(truth == said == regime for truth, said, _ in told)
-        recalls.append(hits / sum(truth == regime for truth, _, _ in told))
-        precisions.append(hits / max(sum(said == regime for _, said, _ in told), 1))
+    for regime in sorted({truth for truth, _, _ in results}):
+        hits = sum(truth == answer == regime for truth, answer, _ in results)
+        recalls.append(hits / sum(truth == regime for truth, _, _ in results))
+        precisions.append(hits / max(sum(answer == regime for _, answer, _ in results), 1))
         lines.append(f"{regime:13} recall {recalls[-1]:.2f}  precision {precisions[-1]:.2f}")
-    causes_right = sum(right for *_, right in told) / len(told)
-    print("\n" + "\n".join(lines), f"\ncauses right in {causes_right:.3f} of {len(told)} runs")
+    causes_right = sum(right for *_, right in results) / len(results)
+    print("\n" + "\n".join(lines), f"\ncauses right in {causes_right:.3f} of {len(results)} runs")
     assert min(recalls) >= 0.9
     assert min(precisions) >= 0.9
     assert causes_right >= 0.95
@@ -118,20 +141,20 @@ MISSING = {
 @pytest.mark.parametrize("regime", MISSING)
 def test_a_missing_signal_is_named_and_never_zero(regime):
     signal, because = MISSING[regime]
-    verdict = status_of(judged(stretch("healthy"), without=(signal,)), regime)
+    verdict = status_of(judged(simulated_phase("healthy"), without=(signal,)), regime)
     assert verdict.status == "abstains"
     assert because in verdict.because
 
 
 def test_without_utilisation_gaps_inside_the_step_are_not_seen():
-    report = judged(stretch("launches"), without=("gpu_utilisation",))
+    report = judged(simulated_phase("launches"), without=("gpu_utilisation",))
     assert status_of(report, "launch").status == "abstains"
     assert "gpu_utilisation" in status_of(report, "launch").because
 
 
 def test_without_counters_and_power_what_bounds_the_device_is_not_guessed():
     blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
-    report = judged(stretch("healthy"), without=blind)
+    report = judged(simulated_phase("healthy"), without=blind)
     assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
     assert "does not show what limits it" in report.verdict.headline
     for regime in ("memory", "compute", "underfilled"):
@@ -139,22 +162,22 @@ def test_without_counters_and_power_what_bounds_the_device_is_not_guessed():
 
 
 def test_without_steps_an_idle_device_is_seen_and_its_reason_is_not_guessed():
-    report = judged(stretch("starved"), without=("steps",))
+    report = judged(simulated_phase("few_workers"), without=("steps",))
     assert report.health.reasons[0].code == "no_step_clock"
     assert status_of(report, "input").status == "abstains"
     assert [finding.cause for finding in report.findings] == ["idle_without_steps"]
     assert report.verdict.regime == "unexplained"
 
 
-def test_an_idle_device_is_not_throttled_and_a_normal_power_cap_is_no_illness():
-    idle_clocks = Stretch(load=300.0, readings={"clock_event_reasons": 1.0, "sm_clock": 0.3e9})
+def test_an_idle_device_is_not_throttled_and_a_normal_power_cap_is_no_problem():
+    idle_clocks = SimulatedPhase(load=300.0, readings={"clock_event_reasons": 1.0, "sm_clock": 0.3e9})
     assert "thermal_throttle" not in [finding.cause for finding in judged(idle_clocks).findings]
-    capped = Stretch(readings={"clock_event_reasons": 4.0, "sm_clock": 1.85e9, "power": 699.0})
+    capped = SimulatedPhase(readings={"clock_event_reasons": 4.0, "sm_clock": 1.85e9, "power": 699.0})
     assert judged(capped).verdict.severity == "none"
 
 
 def test_a_link_is_judged_under_load_only():
-    slow_while_idle = Stretch(device=5.0, load=300.0, readings={"pcie_generation": 1.0})
+    slow_while_idle = SimulatedPhase(device=5.0, load=300.0, readings={"pcie_generation": 1.0})
     assert "degraded_link" not in [finding.cause for finding in judged(slow_while_idle).findings]
 
 
@@ -171,10 +194,10 @@ ON_CPU = {**FACTS, "device_kind": "cpu", "torch_threads": 16}
         ({"blas_pools": [{"api": "blas", "library": "netlib"}]}, {}, "slow_blas"),
         ({"blas_pools": [{"api": "blas", "library": "openblas"}]}, {}, None),
     ],
-    ids=["threads", "processes x threads", "quota", "crowded cores", "reference BLAS", "healthy"],
+    ids=["threads", "processes x threads", "quota", "contended cores", "reference BLAS", "healthy"],
 )
 def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings, cause):
-    made = Stretch(device=None, dispatch=200.0, readings=readings)
+    made = SimulatedPhase(device=None, dispatch=200.0, readings=readings)
     report = judged(made, facts={**ON_CPU, **facts}, without=(*HEALTHY, "gpu_utilisation"))
     assert report.device.kind == "cpu"
     assert [finding.cause for finding in report.findings] == ([cause] if cause else [])
@@ -183,7 +206,7 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
 
 def test_a_cause_that_two_regimes_name_is_one_finding():
     """A training with Hugging Face's Trainer got two findings with the same text about threads that wait for a core."""
-    made = Stretch(device=None, dispatch=200.0, python=120.0, readings={"cpu_pressure": 0.6, "run_queue": 40.0})
+    made = SimulatedPhase(device=None, dispatch=200.0, python=120.0, readings={"cpu_pressure": 0.6, "run_queue": 40.0})
     report = judged(made, facts=ON_CPU, without=(*HEALTHY, "gpu_utilisation"))
     named = [one.regime for one in report.regimes if one.status == "fires"]
     assert {"host", "compute"} <= set(named)
@@ -196,11 +219,11 @@ def test_a_cause_that_two_regimes_name_is_one_finding():
     ids=["simple data, small model", "simple data, large model", "complex, small", "complex, large"],
 )
 def test_small_and_large_models_on_simple_and_complex_data(loader, model, regime):
-    assert judged(Stretch(load=loader, device=model)).verdict.regime == regime
+    assert judged(SimulatedPhase(load=loader, device=model)).verdict.regime == regime
 
 
 def test_profiled_steps_are_left_out_of_the_step_time():
-    messages = simulate([stretch("healthy")])
+    messages = simulate([simulated_phase("healthy")])
     for packet in messages[4:6]:
         for column in packet.steps.columns:
             if column.name == "profiled":
@@ -218,7 +241,7 @@ def test_too_little_gets_no_verdict(tmp_path):
     assert not report.HasField("verdict")
 
 
-def test_a_training_that_ended_before_its_second_step_is_not_told_to_wait():
+def test_a_training_that_ended_before_its_second_step_is_not_reported_as_waiting():
     """A script that failed immediately got the text that the verdict follows after the first steps."""
     reader = TelemetryReader("/no/such/file")
     messages = simulate([])
@@ -229,10 +252,10 @@ def test_a_training_that_ended_before_its_second_step_is_not_told_to_wait():
     assert "monitor.step()" in reason.fix
 
 
-def test_a_defect_of_ours_costs_one_report_and_is_told(tmp_path, monkeypatch, caplog):
-    path = write(tmp_path / NAME, simulate([stretch("healthy", 20.0)]))
+def test_an_internal_error_costs_one_report_and_is_reported(tmp_path, monkeypatch, caplog):
+    path = write(tmp_path / NAME, simulate([simulated_phase("healthy", 20.0)]))
 
-    def broken(testimony):
+    def broken(_):
         raise ZeroDivisionError("planted")
 
     for place in ("tb_bottleneck.diagnosis.telemetry.judge_all", "tb_bottleneck.telemetry.telemetry.Telemetry.add"):
@@ -250,7 +273,7 @@ def test_a_file_that_is_gone_is_an_unreadable_report():
 
 
 def test_lost_packets_degrade_the_report():
-    messages = simulate([stretch("healthy")])
+    messages = simulate([simulated_phase("healthy")])
     del messages[5]
     reader = TelemetryReader("/no/such/file")
     reader.telemetry.add(messages)
@@ -259,44 +282,49 @@ def test_lost_packets_degrade_the_report():
     assert (report.health.status, report.verdict.confidence) == ("degraded", "low")
 
 
-def test_while_a_run_lives_the_verdict_is_about_its_last_stretch():
-    """healthy, starved, healthy again: the verdict of the whole run named the starvation from then on."""
-    healthy, starved = stretch("healthy", 60.0), stretch("storage", 60.0, severity=0.5)
-    said = []
-    for parts in ([healthy], [healthy, starved], [healthy, starved, healthy]):
+def test_the_verdict_of_a_live_run_is_about_its_last_phase():
+    """After a phase of waiting for data, the verdict of the whole run named the wait from then on."""
+    healthy, waiting = simulated_phase("healthy", 60.0), simulated_phase("storage", 60.0, severity=0.5)
+    results = []
+    for parts in ([healthy], [healthy, waiting], [healthy, waiting, healthy]):
         reader = TelemetryReader("/no/such/file")
         reader.telemetry.add(simulate(parts))
         latest, whole = (judge_telemetry(reader, latest=one) for one in (True, False))
         assert [band.regime for band in latest.phases] == [band.regime for band in whole.phases]
-        said.append((latest.verdict, whole.verdict, latest.window))
-    assert [latest.regime for latest, _, _ in said] == ["compute", "input", "compute"]
-    assert [whole.regime for _, whole, _ in said] == ["compute", "input", "input"]
-    starved_now, starved_in_all, window = said[1]
-    assert starved_now.share == pytest.approx(0.5, abs=0.06)
-    assert starved_in_all.share < 0.3
+        results.append((latest.verdict, whole.verdict, latest.window))
+    assert [latest.regime for latest, _, _ in results] == ["compute", "input", "compute"]
+    assert [whole.regime for _, whole, _ in results] == ["compute", "input", "input"]
+    waiting_now, waiting_in_all, window = results[1]
+    assert waiting_now.share == pytest.approx(0.5, abs=0.06)
+    assert waiting_in_all.share < 0.3
     assert window.end_ns - window.begin_ns == pytest.approx(60e9, rel=0.2)
-    assert said[0][0].headline == said[0][1].headline, "of a run with one stretch nothing more is said"
-    assert starved_now.headline.startswith("In the last 60 s: ")
+    assert results[0][0].headline == results[0][1].headline, "a run with one phase has one headline"
+    assert waiting_now.headline.startswith("In the last 60 s: ")
 
 
-def test_what_bounds_the_devices_work_is_no_doubt_about_a_wait_that_was_seen():
+def test_an_unknown_device_bound_does_not_lower_the_confidence_in_a_measured_wait():
     blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
-    report = judged(stretch("storage"), without=blind)
+    report = judged(simulated_phase("storage"), without=blind)
     assert share_of(report, "unexplained") > 0.25
     assert (report.verdict.regime, report.verdict.confidence) == ("input", "medium")
 
 
 def test_a_device_that_works_is_not_called_unexplained():
     blind = ("dram_activity", "tensor_activity", "fp32_activity", "sm_activity", "power", "memory_utilisation")
-    healthy, puzzling = judged(stretch("healthy"), without=blind), judged(stretch("starved"), without=("steps",))
+    healthy, puzzling = (
+        judged(simulated_phase("healthy"), without=blind),
+        judged(simulated_phase("few_workers"), without=("steps",)),
+    )
     assert {band.title for band in healthy.phases} == {healthy.verdict.title} == {"At work"}
     assert puzzling.verdict.title == "Unexplained"
-    assert judged(stretch("hot")).verdict.title == "Compute, slowed down"
-    assert judged(stretch("healthy")).verdict.title == "Compute"
+    assert judged(simulated_phase("hot")).verdict.title == "Compute, slowed down"
+    assert judged(simulated_phase("healthy")).verdict.title == "Compute"
 
 
-def test_the_report_is_whole_and_reads_well(tmp_path):
-    path = write(tmp_path / NAME, simulate([stretch("healthy"), stretch("storage"), stretch("healthy")]))
+def test_the_report_is_complete_and_its_text_names_the_phases(tmp_path):
+    path = write(
+        tmp_path / NAME, simulate([simulated_phase("healthy"), simulated_phase("storage"), simulated_phase("healthy")])
+    )
     report = diagnose_telemetry(str(path), run="mine")
     assert (report.run, report.source, report.evidence_source, report.rank) == ("mine", NAME, "telemetry", 0)
     assert [row.regime for row in report.account] == list(REGIMES)

@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.regime import REGIMES
@@ -29,7 +29,7 @@ def report(tmp_path):
     return of
 
 
-def test_a_starved_run_is_told_so_with_evidence_and_a_cure(report):
+def test_a_run_that_waits_for_data_gets_evidence_and_a_fix(report):
     found = report(drawn(STARVED, unit_us=1000))
     assert (found["schema"], found["run"], found["source"]) == (2, "resnet/slow", "host_1.17.pt.trace.json.gz")
     assert found["health"] == {"status": "ok", "reasons": []}
@@ -54,7 +54,7 @@ def test_a_starved_run_is_told_so_with_evidence_and_a_cure(report):
     assert finding["evidence"][0]["begin_ns"] < finding["evidence"][0]["end_ns"]
 
 
-def test_a_busy_device_has_nothing_to_mend(report):
+def test_a_busy_device_has_nothing_to_fix(report):
     found = report(drawn("step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd", 1000))
     assert (found["verdict"]["regime"], found["verdict"]["severity"]) == ("compute", "none")
     assert found["findings"] == []
@@ -80,13 +80,13 @@ def test_a_recording_that_cannot_be_judged_gets_no_verdict(report):
     assert found["account"] == []
 
 
-def test_a_file_that_ends_early_says_so_even_where_too_little_is_left(report):
+def test_a_file_that_ends_early_is_reported_as_truncated_even_if_too_little_remains(report):
     found = report(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}, {"ph')
     codes = [reason["code"] for reason in found["health"]["reasons"]]
     assert codes == ["insufficient_data", "truncated", "events_lost"]
 
 
-def test_a_failure_of_ours_is_shown_as_ours(report, monkeypatch, caplog):
+def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
     def fails(*_):
         raise KeyError("planted")
 
@@ -107,7 +107,7 @@ def test_private_metadata_is_not_repeated(report):
     assert "secret" not in json.dumps(report(raw))
 
 
-def test_progress_is_told_in_bytes(tmp_path):
+def test_progress_is_given_in_bytes(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(json.dumps(drawn(STARVED)))
     told = []
@@ -162,7 +162,7 @@ def test_no_rule_breaks_on_a_run_that_is_mostly_python(report):
     assert found["findings"][0]["evidence"][0]["value"] == pytest.approx(8e6)
 
 
-def test_a_file_whose_name_is_no_unicode_is_told_with_what_can_be_read_of_it(tmp_path):
+def test_a_file_name_that_is_no_unicode_is_shown_with_its_readable_part(tmp_path):
     path = os.path.join(os.fsencode(tmp_path), b"host\xff.pt.trace.json")
     with open(path, "w") as file:
         json.dump(drawn(STARVED), file)

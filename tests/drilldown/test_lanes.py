@@ -34,13 +34,13 @@ def assert_apart(lanes):
         assert (lane.start[1:] >= lane.end[:-1]).all(), f"{lane.track} at depth {lane.depth}"
 
 
-def test_operators_are_shown_as_deep_as_there_is_room(nested):
+def test_operators_are_shown_up_to_the_depth_limit(nested):
     lanes = [lane for lane in nested("cpu_op", 0, MAX_DEPTH + 3) if lane.group == "host"]
     assert [lane.depth for lane in lanes] == list(range(MAX_DEPTH))
     assert_apart(lanes)
 
 
-def test_frames_that_come_once_take_no_row(nested):
+def test_frames_that_occur_once_take_no_row(nested):
     lanes = [lane for lane in nested("python_function", 20, 3) if lane.group == "python"]
     assert [lane.names[lane.name[0]][-2:] for lane in lanes] == ["20", "21", "22"]
     assert [lane.depth for lane in lanes] == [0, 1, 2], "shown without holes"

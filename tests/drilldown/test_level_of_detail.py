@@ -35,7 +35,7 @@ def test_short_neighbours_of_one_kind_are_merged_and_named_after_the_longest():
     assert blocks.busy.tolist() == [10, 3]
 
 
-def test_a_long_thing_between_two_runs_keeps_them_apart():
+def test_a_long_event_between_two_blocks_separates_them():
     blocks = condense(lane((0, 2, 1, 0), (3, 33, 2, 1), (34, 36, 1, 0)), 0, 100, 10.0)
     assert rows_of(blocks) == [(0, 2, 0, 1), (3, 33, 1, 1), (34, 36, 0, 1)]
 
@@ -65,7 +65,7 @@ def test_counts_and_busy_time_are_kept_and_blocks_do_not_overlap(gaps_and_length
     assert (blocks.busy <= blocks.end - blocks.start).all()
 
 
-def test_a_million_things_make_as_many_blocks_as_there_are_pixels_at_most():
+def test_a_million_events_make_at_most_one_block_per_pixel():
     start = np.arange(1_000_000, dtype=np.int64) * 10
     ones = np.ones(len(start), np.int64)
     busy = Lane("device", "", "d", 0, start, start + 6, np.arange(len(start)) % 5, ones, ("a", "b"))

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
@@ -55,7 +55,7 @@ def test_only_roofs_that_something_ran_under_are_drawn(roofline):
     assert (chart.bandwidth, chart.basis) == (2039e9, "data sheet")
 
 
-def test_what_no_device_does_in_this_time_is_no_point(roofline):
+def test_an_impossible_rate_is_no_point(roofline):
     """Some recordings tie kernels to the wrong operators."""
     chart = roofline(rows=64 * ROWS)
     assert not chart.points

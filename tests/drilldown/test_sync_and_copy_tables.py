@@ -1,7 +1,7 @@
 """The table of waits, grouped by place in the program, with the user's line if frames were recorded."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.sync_and_copy_tables import add_waits

@@ -1,7 +1,7 @@
 """The tables of a drawn run: names, times, shares, and the problem if nothing is known."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of

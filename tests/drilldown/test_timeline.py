@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown import timeline as module
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
@@ -40,7 +40,7 @@ def named_blocks(timeline, group):
     ]
 
 
-def test_the_drawing_comes_back(inspected):
+def test_the_blocks_are_those_of_the_drawing(inspected):
     timeline = whole(inspected)
     assert [name for name, _, _ in named_blocks(timeline, "steps")] == ["Step 1", "Step 2"]
     assert [(begin, length) for _, begin, length in named_blocks(timeline, "device")] == [(5, 5), (15, 5)]
@@ -56,7 +56,7 @@ def test_what_the_host_calls_is_nested_and_coloured_by_what_it_does(inspected):
     assert {KEYS[key] for key in lanes[2].key} == {"call"}
 
 
-def test_every_answer_has_the_same_lanes(inspected):
+def test_every_range_has_the_same_lanes(inspected):
     some = timeline_of(inspected, time_range_of(inspected, 500_000, 600_000, 50))
     assert [(lane.track, lane.depth, lane.group) for lane in some.lanes] == [
         (lane.track, lane.depth, lane.group) for lane in whole(inspected).lanes
@@ -76,7 +76,7 @@ def test_every_answer_has_the_same_lanes(inspected):
         (0.4, 0.6, math.pi),
     ],
 )
-def test_whatever_is_asked_is_answered(inspected, begin, end, pixels):
+def test_any_range_is_answered(inspected, begin, end, pixels):
     time_range = time_range_of(inspected, begin, end, pixels)
     assert 0 <= time_range.begin < time_range.end <= 2_000_001
     assert 16 <= time_range.pixels <= MAX_PIXELS

@@ -2,7 +2,7 @@
 
 import json
 
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.drilldown import trace_cache
 from tb_bottleneck.drilldown.trace_cache import TraceCache

@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown import trace_slice
 from tb_bottleneck.drilldown.trace_slice import slice_of
@@ -36,7 +36,7 @@ def test_only_what_reaches_into_the_range():
     assert any("gemm" in name for name in names)
 
 
-def test_launches_are_tied_to_their_kernels_by_arrows():
+def test_launches_are_linked_to_their_kernels_by_flows():
     flows = [event for event in cut(0, 2_000_000)["traceEvents"] if event["ph"] in "sf"]
     assert len(flows) == 4
     assert {event["cat"] for event in flows} == {"ac2g"}
@@ -50,7 +50,7 @@ def test_our_own_reader_reads_it(tmp_path):
     assert again.device_ops.launched.all()
 
 
-def test_nothing_of_the_head_is_taken_along():
+def test_the_header_is_not_copied():
     assert "secret" not in json.dumps(cut(0, 2_000_000, host_name="secret", distributedInfo={"user": "secret"}))
 
 

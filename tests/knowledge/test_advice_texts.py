@@ -37,7 +37,7 @@ def test_evidence_names_measures_that_exist(regime):
 
 
 @pytest.mark.parametrize("code", list(load("advice/health.toml")))
-def test_a_defect_says_what_was_seen_and_what_mends_it(code):
+def test_a_defect_has_a_description_and_a_fix(code):
     words = health_advice(code)
     assert words.detail.template
     assert words.fix

@@ -47,7 +47,7 @@ def test_an_example_is_recognised_by_its_own_entry(name, patterns, entry):
         ("_my_own_kernel", None),
     ],
 )
-def test_names_that_look_alike_are_told_apart(kernel, work):
+def test_similar_names_are_distinguished(kernel, work):
     assert first_match(LISTS["kernels"], kernel) == work
 
 

@@ -99,7 +99,7 @@ def test_a_mean_that_is_advised_is_of_the_steps_that_it_names():
 
 
 @pytest.mark.parametrize(("cause", "named"), [("scalar_reads", True), ("explicit_waits", False)])
-def test_what_names_waiting_lines_is_promised_only_where_it_does(cause, named):
+def test_the_sync_debug_mode_is_advised_only_where_it_reports_waits(cause, named):
     """torch.cuda.set_sync_debug_mode warns of reads and copies, not of synchronize() (c10/cuda/CUDAFunctions.cpp)."""
     words = regime_advice("sync").causes[cause]
     assert ("set_sync_debug_mode" in words.summary + words.confirm) == named

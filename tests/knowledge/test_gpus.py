@@ -62,7 +62,7 @@ def test_an_example_is_recognised_by_its_own_entry_and_by_no_other(name, device)
         ("AMD Instinct MI250X", "MI250X, per GCD", 191.5, 1638.5),
     ],
 )
-def test_names_that_look_alike_are_told_apart(name, device, fp16, bandwidth):
+def test_similar_names_are_distinguished(name, device, fp16, bandwidth):
     gpu = gpu_named(name)
     assert (gpu.name, gpu.tflops["fp16"], gpu.bandwidth) == (device, pytest.approx(fp16, rel=0.002), bandwidth)
 
@@ -90,7 +90,7 @@ def test_unknown_devices_and_pieces_of_known_ones_have_no_peaks(name):
 
 
 @pytest.mark.parametrize("gpu", [entry.gpu for entry in entries()], ids=lambda gpu: gpu.name)
-def test_an_entry_holds_together(gpu):
+def test_an_entry_is_consistent(gpu):
     assert gpu.source
     assert gpu.checked
     assert set(gpu.tflops) <= {"fp32", "fp32_matrix", "tf32", "fp16", "bf16", "fp8"}
@@ -105,7 +105,7 @@ def test_an_entry_holds_together(gpu):
         assert gpu.tflops["tf32"] == pytest.approx(gpu.tflops["bf16"] / 2, rel=0.02)
 
 
-def test_ten_generations_are_there():
+def test_the_table_has_ten_generations():
     known = " ".join(entry.gpu.name for entry in entries())
     for device in ("V100", "T4", "A100", "A30", "L40S", "H100", "B200", "2080 Ti", "5090", "RTX A6000", "MI355X"):
         assert device in known
@@ -186,5 +186,5 @@ def test_a_count_is_one_that_a_device_with_such_a_peak_can_have(name):
     assert any(0.8 <= clock <= 2.7 for clock in clocks), clocks
 
 
-def test_a_device_that_nobody_counted_has_none():
+def test_a_device_without_a_count_has_none():
     assert multiprocessors_of("ACME 1") is None

@@ -75,7 +75,7 @@ def test_an_example_is_recognised_by_its_own_entry(entry):
         ("void splitKreduce_kernel<32, 16, int, float, float, float, float, true>", "vector", "fp32"),
     ],
 )
-def test_names_that_look_alike_are_told_apart(kernel, unit, dtype):
+def test_similar_names_are_distinguished(kernel, unit, dtype):
     assert precision_of(kernel) == Precision(unit, dtype)
 
 
@@ -90,7 +90,7 @@ def test_names_that_look_alike_are_told_apart(kernel, unit, dtype):
         "_my_own_gemm_kernel",
     ],
 )
-def test_kernels_that_multiply_nothing_or_tell_nothing_have_no_precision(kernel):
+def test_other_kernels_and_unclear_names_have_no_precision(kernel):
     assert precision_of(kernel) is None
 
 
@@ -110,7 +110,7 @@ def test_misaligned_shapes_show_in_the_name(kernel, expected):
     assert misaligned(kernel) is expected
 
 
-def test_endless_names_are_read_in_part():
+def test_only_a_part_of_a_very_long_name_is_read():
     assert precision_of("Cijk_" + "a_" * 200_000) is None
 
 

@@ -32,7 +32,7 @@ def named_causes() -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(named_causes()))
-def test_a_cause_has_words(name):
+def test_a_cause_has_texts(name):
     words = telemetry_advice().causes[name]
     assert words.title
     assert words.summary.endswith(".")
@@ -41,12 +41,12 @@ def test_a_cause_has_words(name):
     assert asked <= FILLED | MEASURES
 
 
-def test_no_words_are_left_over():
+def test_no_texts_are_unused():
     assert set(telemetry_advice().causes) == named_causes()
     assert set(telemetry_advice().lines) <= MEASURES
 
 
-def test_templates_ask_for_what_is_filled_in():
+def test_templates_use_values_that_are_filled_in():
     advice = telemetry_advice()
     for template in (*advice.headline.values(), *advice.because.values()):
         assert set(re.findall(r"\$(\w+)", template.template)) <= FILLED

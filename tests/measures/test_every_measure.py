@@ -6,7 +6,7 @@ import math
 import pkgutil
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 from simulate.examine import measured
 from simulate.kineto import DIALECTS
 from simulate.kineto import Recording as Written
@@ -91,7 +91,7 @@ def test_on_small_recordings(name):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_on_ill_trainings(name):
+def test_on_trainings_with_problems(name):
     recording = measured(PROBLEMS[name].make(5))
     for function in ALL:
         sound(function, recording)

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.training import program_of

@@ -171,6 +171,8 @@ def test_capture_asks_a_training_that_runs_and_names_its_trace(
     assert str(trace) in out
 
 
-def test_capture_with_nobody_there_says_how_to_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_capture_without_a_running_training_says_how_to_start_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["capture", str(tmp_path)]) == 2
     assert "tb-bottleneck run --logdir" in capsys.readouterr().err

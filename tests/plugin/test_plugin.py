@@ -49,7 +49,7 @@ def test_a_plugin_that_cannot_be_loaded_leaves_a_line_in_the_log(
     assert "Traceback" not in caplog.text
 
 
-def test_a_wrong_variable_is_named_and_the_installation_is_not_blamed(
+def test_an_invalid_variable_is_named_and_not_reported_as_a_broken_installation(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TB_BOTTLENECK_MEMORY_GIB", "plenty")
@@ -59,7 +59,7 @@ def test_a_wrong_variable_is_named_and_the_installation_is_not_blamed(
     assert "pip" not in caplog.text
 
 
-def test_it_is_active_even_without_recordings_since_the_tab_tells_how_to_make_them(
+def test_it_is_active_even_without_recordings_because_the_tab_shows_how_to_record(
     move_in: MoveIn, tmp_path: Path
 ) -> None:
     tenant = move_in(tmp_path)
@@ -67,7 +67,7 @@ def test_it_is_active_even_without_recordings_since_the_tab_tells_how_to_make_th
     assert tenant.plugin.is_active() is True
 
 
-def test_being_asked_does_not_wait_for_the_first_look(
+def test_is_active_does_not_wait_for_the_first_scan(
     move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tenant = move_in(tmp_path)
@@ -83,7 +83,7 @@ def test_being_asked_does_not_wait_for_the_first_look(
     tenant.listed()
 
 
-def test_being_asked_whether_it_is_active_starts_no_analysis(move_in: MoveIn, tmp_path: Path) -> None:
+def test_is_active_starts_no_analysis(move_in: MoveIn, tmp_path: Path) -> None:
     record(tmp_path / TRACE)
     tenant = move_in(tmp_path)
     assert tenant.plugin.is_active()
@@ -116,7 +116,7 @@ def test_a_logdir_spec_names_the_runs(move_in: MoveIn, tmp_path: Path) -> None:
     assert tenant.runs()["logdir"] == f"a:{tmp_path}/p,b:{tmp_path}/q"
 
 
-def test_without_logdir_and_spec_nothing_is_looked_at(move_in: MoveIn, tmp_path: Path) -> None:
+def test_without_logdir_and_spec_nothing_is_scanned(move_in: MoveIn, tmp_path: Path) -> None:
     record(tmp_path / TRACE)
     tenant = move_in("")
     assert tenant.listed() == []
@@ -124,7 +124,7 @@ def test_without_logdir_and_spec_nothing_is_looked_at(move_in: MoveIn, tmp_path:
     assert plugin.roots_of(TBContext(flags=None, logdir=None)) == ()
 
 
-def test_a_relative_logdir_is_meant_from_where_tensorboard_was_started(
+def test_a_relative_logdir_is_relative_to_the_working_directory_of_tensorboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
@@ -135,7 +135,7 @@ def test_a_relative_logdir_is_meant_from_where_tensorboard_was_started(
     assert plugin.roots_of(TBContext(logdir="s3://b/runs", flags=flags)) == (Root("s3://b/runs"),)
 
 
-def test_a_remote_logdir_is_answered_with_a_sentence(move_in: MoveIn) -> None:
+def test_a_remote_logdir_gives_a_message(move_in: MoveIn) -> None:
     tenant = move_in("nosuchscheme://bucket/runs")
     assert tenant.listed() == []
     (problem,) = tenant.runs()["problems"]

@@ -77,7 +77,7 @@ def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: 
     assert tenant.done("other.pt.trace.json")["health"] == "ok"
 
 
-def test_where_nobody_asks_any_more_nothing_new_is_begun(move_in: MoveIn, tmp_path: Path) -> None:
+def test_without_further_requests_no_analysis_starts(move_in: MoveIn, tmp_path: Path) -> None:
     """A user opens the tab on a logdir of thousands of recordings and closes it: the rest must not be read."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -115,7 +115,7 @@ def test_one_worker_serves_many_recordings(move_in: MoveIn, tmp_path: Path) -> N
     assert len({tenant.report(f"{number}.pt.trace.json")["device"]["name"] for number in range(4)}) == 1
 
 
-def test_the_recording_that_is_asked_for_goes_first_then_the_newest(move_in: MoveIn, tmp_path: Path) -> None:
+def test_the_requested_recording_is_first_then_the_newest(move_in: MoveIn, tmp_path: Path) -> None:
     """held (newest) runs ── oldest is requested ── gate opens ──▶ oldest, then newer; older still waits."""
     gates = {name: tmp_path / f"gate-{name}" for name in ("held", "newer", "older")}
     for age, (name, gate) in enumerate(gates.items()):
@@ -132,7 +132,7 @@ def test_the_recording_that_is_asked_for_goes_first_then_the_newest(move_in: Mov
     assert tenant.entry("older.pt.trace.json")["state"] == "waiting"
 
 
-def test_a_changed_file_is_analysed_anew(move_in: MoveIn, tmp_path: Path) -> None:
+def test_a_changed_file_is_analysed_again(move_in: MoveIn, tmp_path: Path) -> None:
     trace = record(tmp_path / "t.pt.trace.json", "raise early", age=60)
     tenant = move_in(tmp_path)
     before = tenant.done("t.pt.trace.json")
@@ -150,7 +150,7 @@ def pid_of_the_reader(tenant: Tenant) -> int:
 
 
 @pytest.mark.parametrize("how", ["replaced", "grown", "gone"])
-def test_an_analysis_whose_file_is_another_now_is_ended(move_in: MoveIn, tmp_path: Path, how: str) -> None:
+def test_an_analysis_of_a_replaced_file_is_ended(move_in: MoveIn, tmp_path: Path, how: str) -> None:
     """A slot was busy for minutes with a file that had been replaced, while the new one waited."""
     trace = record(tmp_path / "t.pt.trace.json", "hang", age=60)
     tenant = move_in(tmp_path)
@@ -169,9 +169,7 @@ def test_an_analysis_whose_file_is_another_now_is_ended(move_in: MoveIn, tmp_pat
     assert not _is_alive(reader)
 
 
-def test_an_analysis_that_nobody_waits_for_any_more_is_ended_and_taken_up_again(
-    move_in: MoveIn, tmp_path: Path
-) -> None:
+def test_an_analysis_that_is_no_longer_requested_is_ended_and_restarted_later(move_in: MoveIn, tmp_path: Path) -> None:
     trace = record(tmp_path / "t.pt.trace.json", "stream")
     tenant = move_in(tmp_path)
     tenant.listed()
@@ -214,7 +212,7 @@ def test_not_more_processes_than_allowed(move_in: MoveIn, tmp_path: Path) -> Non
     assert 1 <= len(pids) <= 2
 
 
-def test_an_analysis_that_cannot_be_imported_is_told_for_each_recording(move_in: MoveIn, tmp_path: Path) -> None:
+def test_an_analysis_that_cannot_be_imported_is_reported_for_each_recording(move_in: MoveIn, tmp_path: Path) -> None:
     record(tmp_path / "t.pt.trace.json")
     tenant = move_in(tmp_path, analyse="tests.plugin.fake_analysis:absent")
     assert reason(tenant.report("t.pt.trace.json"))["code"] == "worker_died"
@@ -295,7 +293,7 @@ def test_a_report_outlives_the_server(move_in: MoveIn, tmp_path: Path) -> None:
     assert second.done("failing.pt.trace.json")["health"] == "ok"
 
 
-def test_no_cache_is_no_trouble(move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_works_without_a_cache(move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     record(tmp_path / "runs" / "t.pt.trace.json")
     monkeypatch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path / "file"))

@@ -2,7 +2,7 @@
 
 import json
 
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -45,7 +45,7 @@ def test_a_steady_recording_is_not_doubted():
     assert codes(drawn_trace(STEADY, UNIT_US)) == []
 
 
-def test_work_without_its_launches_is_not_believed_where_the_device_waits(tmp_path):
+def test_lost_launches_degrade_a_recording_if_the_device_waits(tmp_path):
     """The same third of the launches is lost; it matters where the device is idle."""
     waiting = """
         step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc
@@ -86,7 +86,7 @@ def test_code_that_is_loaded_while_the_device_waits_is(tmp_path):
     assert diagnose(str(path)).findings[0].cause in ("first_runs", "small_kernels")
 
 
-def test_the_profilers_own_cost_is_no_matter_where_the_device_sets_the_pace(tmp_path):
+def test_profiler_overhead_does_not_matter_if_the_run_is_device_bound(tmp_path):
     """So many operators that recording them takes a tenth of the time, on a host that has it to spare, and one that
     has not."""
     many = [row("cpu_op", "aten::add", at * 0.004, 0.001) for at in range(7500)]

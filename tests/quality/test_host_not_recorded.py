@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 
@@ -39,7 +39,7 @@ def recorded(tmp_path, drawing, without=()):
 HOST = ("cpu_op", "user_annotation", "python_function")
 
 
-def test_with_its_host_rows_the_recording_tells_why_the_device_waits(tmp_path):
+def test_with_host_rows_the_recording_shows_why_the_device_waits(tmp_path):
     assert recorded(tmp_path, WAITING).verdict.regime == "input"
 
 
@@ -61,7 +61,7 @@ def test_a_busy_device_needs_no_host_to_be_judged(tmp_path):
     assert shares["unexplained"] == pytest.approx(2 / 29, abs=0.001)
 
 
-def test_without_runtime_rows_operators_speak_for_the_launches_and_waits_are_not_judged(tmp_path):
+def test_without_runtime_rows_operators_replace_launches_and_waits_are_not_judged(tmp_path):
     """
     The operators run for 10 ms while kernels of a tenth of that come and go; the backward pass has a thread of its own.
     """

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.quality.trace_defects import defects_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps
@@ -48,7 +48,7 @@ def trace_of(tmp_path, events, **header):
         (OPERATORS, {"deviceProperties": []}, None),
     ],
 )
-def test_what_cannot_be_judged_is_told_by_its_code(tmp_path, events, header, code):
+def test_a_recording_that_cannot_be_judged_has_a_reason_code(tmp_path, events, header, code):
     trace = trace_of(tmp_path, events, **header)
     found = fatal_defect(trace, find_steps(trace))
     assert (found.code if found else None) == code
@@ -60,7 +60,7 @@ def test_a_recurrent_layer_on_the_cpu_asks_for_cudnn_and_is_judged(tmp_path):
     assert fatal_defect(trace, find_steps(trace)) is None
 
 
-def test_the_gpu_is_called_unused_only_where_its_calls_were_watched(tmp_path):
+def test_the_gpu_is_called_unused_only_if_its_calls_were_recorded(tmp_path):
     watched = [row("cuda_runtime", "cudaGetDeviceCount", 0)]
     assert work_ran_on_cpu(trace_of(tmp_path, OPERATORS + watched))
     assert not work_ran_on_cpu(trace_of(tmp_path, OPERATORS)), "no runtime call was recorded: nobody watched"
@@ -95,7 +95,7 @@ def test_many_short_operators_were_slowed_by_recording_them(tmp_path):
     assert "profiler_inflated" in codes(trace_of(tmp_path, crowd + LAUNCHES + KERNELS))
 
 
-def test_a_step_of_no_length_is_too_little_to_take_shares_of():
+def test_a_step_of_no_length_has_no_shares():
     """A recording whose only step took 0 us gave a window of 0 ns, and every share was a division by zero."""
     trace = load(str(Path(__file__).parents[1] / "traces" / "step_of_no_length.json"))
     assert fatal_defect(trace, find_steps(trace)).code == "insufficient_data"

@@ -1,7 +1,7 @@
 """One long pause in a recording without steps is a start-up, unless something that recurs explains it."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.quality.warmup import warmup_defect
@@ -21,7 +21,7 @@ ONE_PAUSE = """
         ("    save    ...........#########################.......\n", True),
     ],
 )
-def test_a_lone_pause_is_a_start_unless_a_batch_is_awaited_or_a_checkpoint_written(row, steady):
+def test_a_single_pause_is_a_start_unless_it_is_a_wait_for_data_or_a_checkpoint(row, steady):
     trace = drawn_trace(ONE_PAUSE + row, 1000)
     steps = find_steps(trace)
     assert steps.basis == "whole"

@@ -136,18 +136,18 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
 
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
-def test_words_show_only_what_the_rule_has_looked_at(regime, values, named, on_device):
+def test_evidence_contains_only_measures_of_the_rule(regime, values, named, on_device):
     for cause in judged(regime, values, on_device).causes:
         shown = {line.measure for line in regime_advice(regime).causes[cause.name].evidence}
         assert shown == {measure.__name__ for measure in cause.evidence}
 
 
 @pytest.mark.parametrize("regime", REGIMES)
-def test_every_cause_that_has_words_is_named_by_some_measures(regime):
+def test_every_cause_with_texts_is_named_by_some_measures(regime):
     reached = {name for other, _, named, _ in ALL if other == regime for name in named}
     assert reached == set(regime_advice(regime).causes)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.regime)
-def test_a_regime_that_owns_next_to_nothing_names_no_cause(rule):
+def test_a_regime_with_almost_no_share_names_no_cause(rule):
     assert not rule.judge(GivenMeasures(rule.regime, 0.001)).causes

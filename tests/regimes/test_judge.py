@@ -1,6 +1,6 @@
 """A broken rule does not affect the others, and the conclusion follows the recoverable time."""
 
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure
@@ -23,7 +23,7 @@ def measures_of(drawing: str) -> Measures:
     return Measures(Recording(trace, steps))
 
 
-def test_a_rule_that_breaks_is_shown_as_broken_and_spoils_no_other(monkeypatch, caplog):
+def test_a_failing_rule_is_broken_and_does_not_affect_the_others(monkeypatch, caplog):
     def breaks(measures):
         raise ZeroDivisionError("planted")
 

@@ -16,7 +16,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_rule_tells_signal_formula_threshold_and_source(name):
+def test_a_rule_documents_signal_formula_threshold_and_source(name):
     text = importlib.import_module(f"tb_bottleneck.regimes.{name}").__doc__
     assert text.startswith(f"{name}: ")
     for part in ("Signal:", "Formula:", "Threshold:", "Source:"):

@@ -1,8 +1,8 @@
 """The check of the unmodified replay, and when it forbids predictions."""
 
 import pytest
-from drawn_graphs import drawn_recording
-from simulated_recordings import simulated_recording
+from helpers.drawn_graphs import drawn_recording
+from helpers.simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.replay.modified_graph import RecordedGraph

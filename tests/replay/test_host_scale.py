@@ -1,9 +1,9 @@
 """Profiler overhead: solved for if the step time without the profiler is known, otherwise estimated."""
 
 import pytest
-from drawn_graphs import drawn_graph
+from helpers.drawn_graphs import drawn_graph
+from helpers.simulated_graphs import simulated_graph
 from simulate.workload import launch_bound
-from simulated_graphs import simulated_graph
 
 from tb_bottleneck.measures.trace import profiler_overhead
 from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN, HostScale, host_scale_of, with_host_scale

@@ -1,6 +1,6 @@
 """Lower bounds of a modified graph's window, whatever its items are."""
 
-from drawn_graphs import UNIT_NS, columns, drawn_graph
+from helpers.drawn_graphs import UNIT_NS, columns, drawn_graph
 
 BUSY = """
     step    aaaaaaaaaabbbbbbbbbb

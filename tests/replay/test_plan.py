@@ -1,9 +1,9 @@
 """Plans: the best fix first, each simulated on top of the earlier ones; on drawn and simulated recordings."""
 
 import pytest
-from drawn_graphs import drawn_recording
+from helpers.drawn_graphs import drawn_recording
+from helpers.simulated_graphs import simulated_graph
 from simulate.workload import healthy
-from simulated_graphs import simulated_graph
 
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
 from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_graphs import UNIT_NS, drawn_recording
-from simulated_recordings import simulated_recording
+from helpers.drawn_graphs import UNIT_NS, drawn_recording
+from helpers.simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.graph.blocks import layout_of
 from tb_bottleneck.replay.graph.graph import Graph, graph_of

@@ -19,7 +19,7 @@ def report_of(source: str, step_ms: float, rank: int | None = 0, **shares: float
     return report
 
 
-def test_where_they_disagree_both_say_so_and_whom_to_believe():
+def test_if_they_disagree_both_reports_say_so_and_which_one_to_trust():
     trace, telemetry = (
         report_of("trace", 100, input=0.41, compute=0.5),
         report_of("telemetry", 98, input=0.02, compute=0.5),
@@ -32,7 +32,7 @@ def test_where_they_disagree_both_say_so_and_whom_to_believe():
         assert "41 % of the few steps in the trace, 2.0 % of 500 unprofiled steps" in difference.sentence
 
 
-def test_on_the_device_the_trace_is_believed():
+def test_for_device_regimes_the_trace_is_trusted():
     trace, telemetry = report_of("trace", 100, memory=0.6), report_of("telemetry", 100, memory=0.05)
     trace, telemetry = join([("a", trace), ("a", telemetry)])
     assert "trust it" in trace.disagreements[0].sentence
@@ -42,7 +42,7 @@ def test_on_the_device_the_trace_is_believed():
     ("recorded", "says"),
     [(180, "The profiler makes it 1.80 times as long"), (101, "changes little"), (80, "what slows the others")],
 )
-def test_the_unprofiled_step_tells_what_the_profiler_costs(recorded, says):
+def test_the_unprofiled_step_gives_the_profiler_overhead(recorded, says):
     trace, telemetry = report_of("trace", recorded), report_of("telemetry", 100)
     trace, telemetry = join([("a", trace), ("a", telemetry)])
     assert trace.unprofiled.step_ns == 100e6

@@ -44,13 +44,13 @@ def test_of_two_ranks_the_slow_one_comes_half_of_the_way():
     assert job.speedup.expected == pytest.approx(1 / 0.8)
 
 
-def test_no_gain_is_told_where_recordings_of_ranks_are_missing():
+def test_no_gain_is_given_if_recordings_of_ranks_are_missing():
     (job,) = jobs_of([rank(0, 0.4), rank(1, 0.42), rank(2, 0.05, "input")])
     assert job.speedup.basis == "none"
     assert "missing" in job.speedup.because
 
 
-def test_ranks_that_wait_alike_have_no_straggler():
+def test_ranks_that_wait_equally_have_no_straggler():
     (job,) = jobs_of([rank(0, 0.3, "communication"), rank(1, 0.31, "communication")])
     assert not job.stragglers
     assert not job.HasField("speedup")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.roofline.kernel_bounds import BoundBy, kernel_bounds_of
 from tb_bottleneck.trace.trace import load

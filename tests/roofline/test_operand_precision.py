@@ -7,7 +7,7 @@ from tb_bottleneck.trace.operands import Operands
 BF16 = Precision("tensor", "bf16")
 
 
-def test_operands_complete_a_silent_name():
+def test_operands_complete_a_name_without_type():
     silent = Precision("tensor", None)
     assert with_operand_type(silent, "c10::BFloat16") == BF16
     assert with_operand_type(silent, "c10::Half") == Precision("tensor", "fp16")

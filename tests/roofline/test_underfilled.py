@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.roofline.underfilled import FILLED_SHARE, TOO_SHORT_NS, underfilled
 

@@ -123,13 +123,13 @@ def right_answers(truth: Truth) -> tuple[str, ...]:
     """
     recoverable = {regime: truth.share(regime) * factor for regime, factor in RECOVERABLE.items()}
     most = max(recoverable.values())
-    cures = [regime for regime, share in recoverable.items() if share >= max(most, WORTH_RECOVERING) - TOLERANCE]
+    fixable = [regime for regime, share in recoverable.items() if share >= max(most, WORTH_RECOVERING) - TOLERANCE]
     bound = max(truth.share(regime) for regime in BOUNDS)
     bounds = [regime for regime in BOUNDS if truth.share(regime) >= bound - TOLERANCE]
-    cures.sort(key=lambda regime: -recoverable[regime])
+    fixable.sort(key=lambda regime: -recoverable[regime])
     bounds.sort(key=lambda regime: -truth.share(regime))
     if most >= WORTH_RECOVERING + TOLERANCE:
-        return tuple(cures)
+        return tuple(fixable)
     if most < WORTH_RECOVERING - TOLERANCE:
         return tuple(bounds)
-    return (*cures, *bounds) if most >= WORTH_RECOVERING else (*bounds, *cures)
+    return (*fixable, *bounds) if most >= WORTH_RECOVERING else (*bounds, *fixable)

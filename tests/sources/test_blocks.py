@@ -40,14 +40,14 @@ def test_plain_and_zipped_files_give_the_same_bytes(tmp_path, block):
 
 
 @pytest.mark.parametrize("behind", [b"\0", bytes(1000), b"garbage", b"\x1f", b"\x1fgarbage"])
-def test_what_follows_the_last_member_and_is_no_gzip_is_left_out(tmp_path, behind):
+def test_garbage_after_the_last_member_is_left_out(tmp_path, behind):
     blocks = Blocks(file_of(tmp_path, gzip.compress(TEXT) + behind))
     assert read(blocks) == TEXT
 
 
 @pytest.mark.parametrize("kept", [10, 11, 20, 100, -9, -8, -1])
 @pytest.mark.parametrize("block", [1, 2, 4096])
-def test_a_stream_that_ends_early_gives_what_it_holds(tmp_path, kept, block):
+def test_a_stream_that_ends_early_gives_all_its_bytes(tmp_path, kept, block):
     """zlib itself holds back what does not fit into a small block."""
     data = gzip.compress(TEXT + b"x" * 50_000)[:kept]
     blocks = Blocks(file_of(tmp_path, data), Bounds(block=block))
@@ -55,7 +55,7 @@ def test_a_stream_that_ends_early_gives_what_it_holds(tmp_path, kept, block):
     assert blocks.truncated == "the gzip stream ends early"
 
 
-def test_a_damaged_stream_gives_what_lies_before_the_damage(tmp_path):
+def test_a_damaged_stream_gives_the_bytes_before_the_damage(tmp_path):
     """zlib, asked for a whole block, raises at a wrong checksum and keeps the block to itself."""
     data = bytearray(gzip.compress(TEXT))
     data[-5] ^= 1
@@ -116,7 +116,7 @@ def test_a_file_just_written_may_be_growing(tmp_path, age):
 
 
 @pytest.mark.parametrize("age", [SETTLED_S, 3600.0, -3600.0])
-def test_a_file_written_some_time_ago_is_not(tmp_path, age):
+def test_a_file_written_some_time_ago_is_not_growing(tmp_path, age):
     """Nor is one from the future: that is a wrong clock, and would be said for ever."""
     blocks = Blocks(file_of(tmp_path, TEXT, NOW - age), clock=lambda: NOW)
     read(blocks)

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from helpers.telemetry_files import NAME, context, scalar, write
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.sources.event_files import is_event_file
 from tb_bottleneck.sources.logdir import scan
-from tests.telemetry.written import NAME, context, scalar, write
 
 
 def test_only_event_files_with_telemetry_are_recordings(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tb_bottleneck.sources.json_repair import DECODER, MAX_REPAIRED, repaired
         ('{"a": "x"y", "b": N/A}', {"a": 'x"y', "b": None}),
     ],
 )
-def test_known_defects_are_mended(text, value):
+def test_known_defects_are_repaired(text, value):
     with pytest.raises(ValueError, match=r":|digits"):
         DECODER.decode(text)
     assert repaired(text) == value
@@ -37,7 +37,7 @@ def test_words_inside_sound_strings_stay():
     assert repaired('{"name": "f(:, N/A) ,} nan", "x": N/A}') == {"name": "f(:, N/A) ,} nan", "x": None}
 
 
-def test_control_characters_need_no_mending():
+def test_control_characters_need_no_repair():
     assert DECODER.decode('{"a": "\x01\n", "b": -Infinity}') == {"a": "\x01\n", "b": float("-inf")}
 
 
@@ -51,7 +51,7 @@ def test_long_fractions_keep_their_digits():
     ["", "{", "[1, 2]", "7", '{"a": 1} {"b": 2}', '{"a" 1}', '{"a": ' + "[" * 100_000],
     ids=lambda text: text[:12],
 )
-def test_what_cannot_be_mended_is_none(text):
+def test_text_that_cannot_be_repaired_is_none(text):
     assert repaired(text) is None
 
 
@@ -60,6 +60,6 @@ def test_what_is_too_large_is_not_tried():
 
 
 @pytest.mark.parametrize("piece", ['"', '\\"', '"a": "', '": ', '", "a":', "{", '"a": [', " ", ":", "\\", '"\\u'])
-def test_hostile_text_takes_linear_time(piece):
+def test_malformed_text_takes_linear_time(piece):
     """A quadratic mend of 300 kB would take minutes."""
     assert repaired('{"a": "' + piece * (300_000 // len(piece))) is None

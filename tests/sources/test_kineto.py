@@ -77,7 +77,7 @@ def test_oddities_are_the_same_wherever_the_blocks_are_cut(tmp_path, name):
         assert all_of(path, Bounds(block=block)) == whole, block
 
 
-def test_progress_tells_the_bytes_of_the_file(tmp_path):
+def test_progress_is_given_in_bytes_of_the_file(tmp_path):
     data = (TRACES / "sound.json").read_bytes()
     for content in (data, gzip.compress(data)):
         told = Told()
@@ -147,7 +147,7 @@ def test_deep_nesting_costs_its_own_event(tmp_path):
         assert dict(reader.lost) == {"malformed": 1}
 
 
-def test_a_deep_header_is_as_good_as_none(tmp_path):
+def test_a_deeply_nested_header_is_ignored(tmp_path):
     text = trace_of(event("a")).replace('{"schemaVersion": 1', '{"x": ' + "[" * 100_000 + "]" * 100_000)
     reader = KinetoReader(file_of(tmp_path, text))
     assert (names(reader), reader.header) == (["a"], {})

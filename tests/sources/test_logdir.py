@@ -40,7 +40,7 @@ def test_a_run_is_the_directory_relative_to_the_logdir(tmp_path: Path) -> None:
     assert found.problems == ()
 
 
-def test_a_recording_knows_the_file_it_was(tmp_path: Path) -> None:
+def test_a_recording_has_the_identity_of_its_file(tmp_path: Path) -> None:
     path = put(tmp_path / "t.pt.trace.json")
     (found,) = scan(tmp_path).recordings
     status = path.stat()
@@ -81,7 +81,7 @@ def test_json_that_looks_like_a_trace_is_taken(tmp_path: Path, name: str, conten
         ("t.pt.trace.json.gz.bottlenecks.json", TRACE),
     ],
 )
-def test_other_files_are_left_alone(tmp_path: Path, name: str, content: str | bytes) -> None:
+def test_other_files_are_no_recordings(tmp_path: Path, name: str, content: str | bytes) -> None:
     put(tmp_path / name, content)
     assert scan(tmp_path) == Listing((), ())
 
@@ -92,7 +92,7 @@ def test_what_the_profiler_named_is_taken_unread(tmp_path: Path) -> None:
     assert names(scan(tmp_path)) == [". h_1.1.pt.trace.json.gz"]
 
 
-def test_a_gzip_file_that_ends_early_is_judged_by_what_is_there(tmp_path: Path) -> None:
+def test_a_gzip_file_that_ends_early_is_recognised_by_its_beginning(tmp_path: Path) -> None:
     whole = gzip.compress((TRACE + os.urandom(9000).hex()).encode())
     (tmp_path / "t.json.gz").write_bytes(whole[:4000])
     (tmp_path / "broken.json.gz").write_bytes(b"\x1f\x8b" + b"\xff" * 50)
@@ -193,7 +193,7 @@ def test_a_logdir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     assert problem == f"{tmp_path}/absent: cannot be read (No such file or directory)."
 
 
-def test_a_logdir_at_a_url_is_listed_alike(tmp_path: Path) -> None:
+def test_a_logdir_at_a_url_is_listed_like_a_local_one(tmp_path: Path) -> None:
     paths = ("b/h_1.3.pt.trace.json.gz", "t.json", "other.json", "b/c/x.json.bottlenecks.json", "a/events.tfevents.1")
     for path in paths:
         put(tmp_path / path, TRACE if path != "other.json" else '{"a": 1}')
@@ -251,5 +251,5 @@ def test_runs_are_in_the_order_in_which_people_count(tmp_path: Path) -> None:
     assert found == ["9", "10", "9" * 200, "a", "night2", "night010", "night10", "night10b"]
 
 
-def test_a_name_of_many_digits_has_a_place() -> None:
+def test_a_name_of_many_digits_can_be_sorted() -> None:
     assert natural("a" + "9" * 5000) > natural("a1")

@@ -170,7 +170,7 @@ def test_every_tiny_file_is_in_a_table_and_is_tiny():
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_an_oddity_costs_its_own_event_at_most(name, settled):
+def test_an_oddity_loses_at_most_its_own_event(name, settled):
     trace = load(settled(name))
     assert (names_of(trace), dict(trace.lost), trace.truncated) == KEPT[name]
 
@@ -249,19 +249,19 @@ def test_work_whose_launches_were_not_recorded(settled):
     assert (len(ops), ops.launched.any()) == (3, False)
 
 
-def test_names_of_threads_wherever_they_stand(settled):
+def test_thread_names_at_any_position(settled):
     for name in ("metadata_before_events.json", "metadata_after_events.json", "string_pids.json"):
         threads = load(settled(name)).threads
         assert [row.name for row in threads if (row.process, row.thread) == ("1", "2")] == ["main"], name
 
 
-def test_the_header_wherever_it_stands(settled):
+def test_the_header_at_any_position(settled):
     for name in ("sound", "events_first", "events_last", "crlf", "pretty", "header_with_bare_na", "truncated_mid_args"):
         header = load(settled(f"{name}.json")).header
         assert [device.name for device in header.devices] == ["NVIDIA H100"], name
 
 
-def test_a_header_of_wrong_types_is_as_good_as_none(settled):
+def test_a_header_of_wrong_types_is_ignored(settled):
     header = load(settled("header_of_wrong_types.json")).header
     assert (header.devices, header.distributed, header.rank, header.context) == ((), False, None, {})
     assert header.stacks_recorded is False

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -68,7 +68,7 @@ def test_a_files_name_leads_to_no_other_place(memory, tmp_path):
     assert "is skipped" in found.problems[0]
 
 
-def test_what_is_remembered_of_a_url_is_forgotten_when_its_content_changes(memory, tmp_path):
+def test_cached_facts_about_a_url_are_dropped_if_its_content_changes(memory, tmp_path):
     url, store, read = "memory://runs/t.json", Store(tmp_path, "1"), []
 
     def analyse(path, run, progress):
@@ -96,7 +96,7 @@ def test_a_tag_alone_makes_it_another_file():
     ("told", "ns"),
     [(5, 5 * 10**9), (5.5, 55 * 10**8), ("1970-01-01T00:00:05Z", 5 * 10**9), ("soon", 0), (None, 0), ([], 0)],
 )
-def test_times_as_stores_tell_them(told, ns):
+def test_time_formats_of_stores(told, ns):
     assert _ns(told) == ns
 
 
@@ -205,7 +205,7 @@ _CALLS = {
 }
 
 
-def test_no_path_leaves_the_seam():
+def test_only_the_filesystem_module_opens_files():
     """What a user named may be a URL: whoever handed it to `open` would look for a file called `s3:`."""
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from helpers.telemetry_files import NAME, context, event, scalar, write
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.sources.telemetry_file import SeriesFile
-from tests.telemetry.written import NAME, context, event, scalar, write
 
 
 def packets(*numbers: int) -> list[Packet]:
@@ -35,7 +35,7 @@ def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
     assert [message.sequence for piece in pieces for message in piece.messages] == list(range(50))  # type: ignore[union-attr]
 
 
-def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     path = write(tmp_path / NAME, packets(0, 1, 2, 3))
     file = SeriesFile(str(path))
     file.read()
@@ -46,7 +46,7 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     assert [message.sequence for message in piece.messages] == [0]  # type: ignore[union-attr]
 
 
-def test_what_is_no_message_of_ours_is_counted(tmp_path: Path) -> None:
+def test_other_messages_are_counted(tmp_path: Path) -> None:
     path = write(tmp_path / NAME, packets(0))
     with open(path, "ab") as opened:
         writer = RecordWriter(opened)

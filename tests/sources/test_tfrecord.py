@@ -29,7 +29,7 @@ def test_the_checksum_is_the_one_of_event_files(length: int) -> None:
     assert masked_crc32c(data) == oracle(data)
 
 
-def test_what_is_added_is_given_once(tmp_path: Path) -> None:
+def test_added_records_are_returned_once(tmp_path: Path) -> None:
     path = written(tmp_path / "events", b"one", b"two")
     records = Records(str(path))
     assert read(records) == [b"one", b"two"]
@@ -61,7 +61,7 @@ def test_damage_costs_the_records_it_hits_and_is_counted(tmp_path: Path) -> None
     assert records.dropped == {"damaged": 2}
 
 
-def test_garbage_before_a_record_is_passed_over(tmp_path: Path) -> None:
+def test_garbage_before_a_record_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "events"
     path.write_bytes(bytes(range(256)) * 5000)
     records = Records(str(path))
@@ -71,7 +71,7 @@ def test_garbage_before_a_record_is_passed_over(tmp_path: Path) -> None:
     assert records.dropped == {"damaged": 1}
 
 
-def test_a_record_that_is_too_large_is_passed_over(tmp_path: Path) -> None:
+def test_a_record_that_is_too_large_is_skipped(tmp_path: Path) -> None:
     path = written(tmp_path / "events", b"one", b"x" * 5000, b"three")
     records = Records(str(path), largest=1000)
     assert read(records) == [b"one", b"three"]
@@ -88,7 +88,7 @@ def test_a_length_that_no_file_has_is_waited_for_and_nothing_is_allocated(tmp_pa
     assert read(records) == []
 
 
-def test_one_look_takes_no_more_than_it_may(tmp_path: Path) -> None:
+def test_one_read_is_limited_in_size(tmp_path: Path) -> None:
     path = written(tmp_path / "events", *[b"y" * 1000] * 10)
     records = Records(str(path))
     assert len(list(records.read(at_most=3000))) == 3

@@ -35,7 +35,7 @@ def test_few_rows_are_kept_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2, 777, 4_999, 5_000])
-def test_a_spike_survives_every_thinning(at: int) -> None:
+def test_downsampling_keeps_spikes(at: int) -> None:
     rows = filled(5_000, **{f"at_{at}": 100.0})
     column = rows.column("value")
     assert column.high.max() == 100.0
@@ -50,7 +50,7 @@ def test_the_history_has_one_resolution() -> None:
     assert rows.count[-10:].tolist() == [1] * 10
 
 
-def test_what_is_not_known_stays_unknown_and_spoils_no_mean() -> None:
+def test_an_unknown_value_stays_unknown_and_does_not_change_means() -> None:
     rows = Rows(("a", "b"), 16)
     for row in range(64):
         rows.append(np.array([row + 1]), {"a": np.array([2.0 if row % 2 else np.nan])})

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from helpers.telemetry_files import context
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,6 @@ from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tb_bottleneck.telemetry.telemetry import MOST_DEVICES, Telemetry
-from tests.telemetry.written import context
 
 T = 1.7e18
 
@@ -39,7 +39,7 @@ def test_packets_left_out_are_counted_and_repeated_ones_are_not_taken_twice() ->
     assert not telemetry.series
 
 
-def test_readings_that_cannot_be_are_left_out_and_counted() -> None:
+def test_impossible_readings_are_left_out_and_counted() -> None:
     when = [T, T + 1e9, T + 2e9, T + 3e9, T + 4e9]
     telemetry = taken(packet(power=(when, [1.0, math.nan, math.inf, -5.0, 2.0])))
     assert values_of(telemetry, "power") == [1.0, 2.0]
@@ -59,7 +59,7 @@ def test_names_and_lengths_that_do_not_fit_are_counted() -> None:
     assert telemetry.dropped == {"unknown_name": 1, "lengths_differ": 1}
 
 
-def test_a_file_cannot_name_devices_without_end() -> None:
+def test_the_number_of_devices_in_a_file_is_bounded() -> None:
     made = Packet()
     for number in range(1000):
         made.series.add(name="power", device=f"GPU-{number}", unix_ns=[T], values=[1.0])
@@ -72,7 +72,7 @@ def test_a_share_above_one_is_one() -> None:
     assert values_of(taken(packet(gpu_utilisation=([T], [1.3]))), "gpu_utilisation") == [1.0]
 
 
-def test_steps_that_cannot_be_are_left_out() -> None:
+def test_impossible_steps_are_left_out() -> None:
     made = Packet()
     made.steps.number.extend([0, 1, 2, 3])
     made.steps.end_unix_ns.extend([T, T + 1e9, T + 5e8, T + 2e9])
@@ -86,7 +86,7 @@ def test_steps_that_cannot_be_are_left_out() -> None:
     assert telemetry.dropped["lengths_differ"] == 1
 
 
-def test_a_context_with_numbers_that_are_none_is_not_taken() -> None:
+def test_a_context_with_invalid_numbers_is_not_used() -> None:
     telemetry = taken(context({"cores": 4}), context({"cores": math.nan}), context({"text": "x" * (2 << 20)}))
     assert telemetry.facts == {"cores": 4.0}
     assert telemetry.dropped == {"implausible": 1, "too_large": 1}
@@ -108,7 +108,7 @@ NAMES = st.sampled_from([*SERIES, *STEP_COLUMNS, "", "no such"])
         max_size=4,
     ),
 )
-def test_whatever_a_file_holds_the_answer_is_a_report(series, steps, columns, sequence, facts) -> None:
+def test_any_file_content_gives_a_report(series, steps, columns, sequence, facts) -> None:
     made = Packet(sequence=sequence)
     for name, device, when, values in series:
         made.series.add(name=name, device=device, unix_ns=when, values=values)
@@ -125,7 +125,7 @@ def test_whatever_a_file_holds_the_answer_is_a_report(series, steps, columns, se
     assert not report.account or abs(sum(row.share for row in report.account) - 1) < 1e-9
 
 
-def test_a_run_has_ended_where_its_monitor_says_so_last() -> None:
+def test_a_run_has_ended_if_the_monitors_last_note_says_so() -> None:
     last, more = packet(1), packet(2)
     last.notes.add(unix_ns=1.7e18, code="ended")
     assert not taken(packet(0)).ended

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from helpers.telemetry_files import context
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, Series
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.telemetry.windows import MOST_WINDOWS, WARMUP_STEPS, Windows
-from tests.telemetry.written import context
 
 S = 1_000_000_000
 T = 1_700_000_000 * S
@@ -39,7 +39,7 @@ def run(
     return Windows(telemetry, 0 if since_s is None else T + int(since_s * S))
 
 
-def test_windows_hold_the_steps_that_ended_in_them():
+def test_windows_contain_the_steps_that_ended_in_them():
     windows = run("." * 40)
     assert (len(windows), windows.grid.width) == (4, 10 * S)
     assert windows.steps.tolist() == [9, 10, 10, 11], "what ends on an edge is the next window's, if there is one"
@@ -50,7 +50,7 @@ def test_warm_up_and_profiled_steps_are_left_out():
     assert run("....pppp........").steps.sum() == 12
 
 
-def test_steps_that_do_not_know_count_as_those_that_do():
+def test_steps_with_an_unknown_wait_count_as_the_others():
     windows = run("?" * 5 + "." * 15)
     assert windows.total("loader_wait").sum() == pytest.approx(2 * S)
     assert np.isnan(run("?" * 20).total("loader_wait")).all()
@@ -74,7 +74,7 @@ def test_a_counter_is_what_it_grew_by_and_one_that_went_back_is_unknown():
     assert np.isnan(back.growth("quota_throttled_total")).any()
 
 
-def test_the_device_is_what_the_run_says_or_the_one_there_is():
+def test_the_device_is_that_of_the_context_or_the_only_one():
     assert run("." * 20, series={"power": [1.0]}).device == "GPU-a"
     assert run("." * 20, series={"power": [1.0]}, device_uuid="GPU-b").device == "GPU-a"
     assert run("." * 20).device is None
@@ -84,19 +84,19 @@ def test_the_device_is_what_the_run_says_or_the_one_there_is():
     assert Windows(telemetry).device == "GPU-b2", "torch leaves out the prefix"
 
 
-def test_nothing_at_all_is_one_window():
+def test_an_empty_run_is_one_window():
     windows = Windows(Telemetry())
     assert (len(windows), windows.steps.tolist()) == (1, [0.0])
 
 
-def test_edges_stay_where_they_are_while_a_run_grows():
+def test_window_edges_do_not_move_while_a_run_grows():
     """They wandered with each reading once a run was longer than the windows it may have, and stretches with them."""
     before, after = (run("." * steps).grid for steps in (20_000, 25_000))
     assert before.count > MOST_WINDOWS // 2
     assert set(before.edges[:-1].tolist()) <= set(after.edges.tolist())
 
 
-def test_the_windows_since_a_moment_hold_what_came_later_and_the_runs_own_warm_up_stays_out():
+def test_the_windows_since_a_time_contain_later_steps_without_the_warm_up():
     windows = run("." * 40, series={"power": [100.0] * 20 + [300.0] * 21}, since_s=20)
     assert (windows.steps.sum(), windows.grid.begin) == (20, T + 20 * S)
     assert windows.mean("power", of_device=True).round().tolist() == [300.0, 300.0]

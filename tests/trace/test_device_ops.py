@@ -2,7 +2,7 @@
 
 import json
 
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.runtime_calls import Role

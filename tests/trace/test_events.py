@@ -58,13 +58,13 @@ def test_words_are_interned_once():
     assert sorted(table.name.tolist()) == [0, 0, 1, 2, 3, 3]
 
 
-def test_an_endless_name_is_kept_by_its_beginning():
+def test_only_the_beginning_of_a_very_long_name_is_kept():
     builder, table = built([event("x" * 10_000_000), event("x" * MAX_NAME), event("x" * (MAX_NAME - 1))])
     assert [len(name) for name in builder.names()] == [MAX_NAME, MAX_NAME - 1]
     assert table.name.tolist() == [0, 0, 1]
 
 
-def test_an_endless_name_is_not_kept_alive():
+def test_the_text_of_a_very_long_name_is_freed():
     tracemalloc.start()
     try:
         builder, _ = built([event("x" * 10_000_000)])

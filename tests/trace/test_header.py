@@ -62,7 +62,7 @@ def test_wrong_types_one_level_down_are_left_out(wrong):
     header.devices[0].name.encode()
 
 
-def test_endless_lists_and_names_are_cut():
+def test_very_long_lists_and_names_are_cut():
     devices = [{"name": "x" * 10_000}] * (MAX_DEVICES + 1)
     header = read_header({"deviceProperties": devices, "distributedInfo": {"backend": "x" * 10_000}})
     assert len(header.devices) == MAX_DEVICES

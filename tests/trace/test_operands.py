@@ -27,7 +27,7 @@ def test_calls_with_the_same_inputs_share_a_signature(tmp_path, indent):
     assert operands_of(trace.signatures[rows[0]]).types == ("float", "float")
 
 
-def test_an_event_that_needs_mending_keeps_its_shapes(tmp_path):
+def test_an_event_that_needs_repair_keeps_its_shapes(tmp_path):
     path = tmp_path / "t.json"
     broken = json.dumps(op([[2, 3], [3, 4]])).replace("aten::mm", 'a"b')
     whole = json.dumps(op([[1, 1]]))

@@ -41,7 +41,7 @@ def test_names_that_do_not_come_in_turn_are_no_period():
     assert len(find_period(repeated(NAMES, 20, out_of_turn=10))) == 0
 
 
-def test_a_hundred_thousand_names_that_agree_are_looked_at_in_time():
+def test_a_hundred_thousand_matching_names_take_bounded_time():
     """Each name looked through all calls for its own: the time grew with the square of what a file may hold."""
     names = (*(f"op {number}" for number in range(100_000)), NAMES[-1])
     trace = repeated(names, 4)

@@ -3,13 +3,13 @@
 import json
 
 import numpy as np
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 
-def test_a_step_ends_with_its_device_work_where_that_is_later():
+def test_a_step_ends_with_its_device_work_if_that_is_later():
     steps = find_steps(
         drawn_trace(
             """
@@ -24,7 +24,7 @@ def test_a_step_ends_with_its_device_work_where_that_is_later():
     assert (steps.edges / 1e6).tolist() == [0, 10, 16]
 
 
-def test_a_step_ends_with_the_host_where_that_is_later():
+def test_a_step_ends_with_the_host_if_that_is_later():
     steps = find_steps(
         drawn_trace(
             """
@@ -37,7 +37,7 @@ def test_a_step_ends_with_the_host_where_that_is_later():
     assert (steps.durations / 1e6).tolist() == [10, 10]
 
 
-def test_the_first_of_many_steps_is_left_out_since_the_profiler_drained_the_device_before_it():
+def test_the_first_of_many_steps_is_left_out_because_the_profiler_drained_the_device():
     """A loader of 3 ms hides behind the queue from the second step on; only in front of the first is it exposed."""
     steps = find_steps(
         drawn_trace(
@@ -99,7 +99,7 @@ def test_several_optimizers_of_one_step_are_one_step(tmp_path):
     assert np.allclose(steps.durations, 1e6)
 
 
-def test_steps_that_come_in_bursts_are_not_merged(tmp_path):
+def test_steps_in_bursts_are_not_merged(tmp_path):
     """Workers deliver in bursts, so steps do too: pauses of 0.3 ms and of 30 ms stand side by side."""
     bursts = [burst + step for burst in (0, 30_000, 60_000) for step in (0, 300, 600)]
     assert len(optimizer_loop(tmp_path, bursts)) == 8
@@ -114,7 +114,7 @@ def test_what_repeats_without_a_backward_pass_may_be_layers(tmp_path):
     assert loop(tmp_path, iterations=8, backward=False).basis == "whole"
 
 
-def test_nothing_at_all_has_no_steps(tmp_path):
+def test_an_empty_trace_has_no_steps(tmp_path):
     path = tmp_path / "empty.json"
     path.write_text(json.dumps({**drawn("step ."), "traceEvents": []}))
     assert find_steps(load(str(path))) is None

@@ -36,7 +36,7 @@ def test_taking_rows_takes_them_of_every_column(rows):
     assert isinstance(some, Points)
 
 
-def test_columns_say_what_they_are():
+def test_columns_have_names_and_types():
     fields = Points.__dataclass_fields__
     assert fields["y"].metadata == {"unit": "count", "description": "upwards"}
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.device_ops import Work
@@ -31,7 +31,7 @@ BUSY = """
         ("", Work.UNKNOWN),
     ],
 )
-def test_an_operator_tells_what_its_kernels_do(operator, work):
+def test_an_operator_determines_the_work_of_its_kernels(operator, work):
     assert work_of_operator(operator) is work
 
 
@@ -53,13 +53,13 @@ def unseen(tmp_path, operator):
 
 
 @pytest.mark.parametrize(("operator", "regime"), [("aten::convolution", "compute"), ("aten::mul", "memory")])
-def test_a_busy_device_is_judged_by_its_operators_where_names_tell_nothing(tmp_path, operator, regime):
+def test_a_busy_device_is_judged_by_its_operators_if_kernel_names_are_unknown(tmp_path, operator, regime):
     report = diagnose(unseen(tmp_path, operator))
     assert (report.verdict.regime, report.verdict.severity) == (regime, "none")
     assert report.verdict.confidence == "low"
 
 
-def test_where_neither_tells_the_work_stays_unexplained_and_no_regime_is_made_up(tmp_path):
+def test_if_both_are_unknown_the_work_is_unexplained(tmp_path):
     path = unseen(tmp_path, "vendor::secret_op")
     assert set(load(path).all_device_ops.work.tolist()) == {int(Work.UNKNOWN)}
     report = diagnose(path)

@@ -45,7 +45,7 @@ def test_every_window_sums_to_one(times, tenants, interrupted, syncs, copying, o
     assert min(float(values[0]) for values in shares_of.values()) >= 0.0
 
 
-def test_a_wait_behind_a_busy_device_costs_nothing():
+def test_a_wait_hidden_by_a_busy_device_costs_nothing():
     assert shares(window(loader=0.5, phases=0.5, span=1.0, utilisation=1.0, syncs=0)) == {"compute": 1.0}
 
 
@@ -59,7 +59,7 @@ def test_gaps_inside_the_span_show_in_the_utilisation():
     assert shares(signals) == {"launch": 0.6, "compute": 0.4}
 
 
-def test_with_waits_nobody_can_tell_them_from_launches():
+def test_waits_and_launches_cannot_be_distinguished():
     signals = window(loader=0.0, transfer=0.0, phases=1.0, span=1.0, utilisation=0.4, syncs=2)
     assert shares(signals) == {"compute": 0.4, "unexplained": 0.6}
 
@@ -70,11 +70,11 @@ def test_copies_take_no_longer_than_the_traffic_allows():
     assert shares(signals, bounds(compute=1.0))["transfer"] == 0.5
 
 
-def test_nothing_known_is_unexplained():
+def test_without_signals_the_window_is_unexplained():
     assert shares(window(loader=0.5, phases=0.5)) == {"unexplained": 1.0}
 
 
-def test_a_phase_that_was_not_timed_is_not_taken_for_python():
+def test_a_phase_that_was_not_timed_does_not_count_as_python():
     """The forward pass of an unchanged script is not timed: time outside the other phases may belong to it."""
     signals = window(loader=0.1, phases=0.5, outside=float("nan"), span=0.6, utilisation=0.6, syncs=0)
     assert shares(signals) == {"input": 0.1, "compute": 0.6, "unexplained": 0.3}
@@ -82,7 +82,7 @@ def test_a_phase_that_was_not_timed_is_not_taken_for_python():
     assert shares(cpu, bounds(), on_device=False) == {"input": 0.2, "unexplained": 0.8}
 
 
-def test_what_other_processes_did_is_not_ours():
+def test_work_of_other_processes_is_not_attributed_to_the_run():
     account = shares(window(loader=0.0, phases=1.0, span=1.0, utilisation=1.0, tenants=0.3, syncs=0))
     assert account == {"compute": 0.7, "unexplained": 0.3}
 

@@ -80,7 +80,7 @@ ACME = {"id": 0, "name": "NVIDIA RTX PRO 12345 Acme", "numSms": 100, "computeMaj
 CLOCKS = {"sm_clock_hz": 2.0e9, "memory_clock_hz": 3.0e9, "memory_bus_bits": 512}
 
 
-def test_a_device_that_nobody_wrote_down_is_known_by_its_clocks(tmp_path):
+def test_a_device_outside_the_table_is_described_by_its_clocks(tmp_path):
     """100 multiprocessors x 2048 multiply-adds x 2 x 2 GHz, and 3 GHz x 64 bytes x 2: the monitor logs these."""
     trace = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS)).recording.trace
     found = device_of(trace)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from comparison.drawn_runs import A100, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
 from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, DevicePair, scaled_lengths

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from comparison.drawn_runs import A100, H200, V100, context, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time

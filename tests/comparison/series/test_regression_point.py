@@ -26,7 +26,7 @@ def test_the_first_slower_run_and_the_regime_that_grew():
     assert "host waits for the device" in found.because
 
 
-def test_noise_is_no_turn():
+def test_noise_is_no_regression():
     assert row(10.5, 10.6, 10.4, 10.7, 10.5, jitter=0.05) is None
 
 
@@ -34,7 +34,7 @@ def test_a_change_of_less_than_a_twentieth_is_not_told():
     assert row(10.5, 10.5, 10.8, 10.8) is None
 
 
-def test_faster_is_no_turn():
+def test_a_faster_run_is_no_regression():
     assert row(14.0, 14.0, 10.5, 10.5) is None
 
 
@@ -45,5 +45,5 @@ def test_a_gain_does_not_hide_the_loss_after_it():
     assert "1.33 times what it was from run2 to run3 (10.5 ms to 14" in found.because
 
 
-def test_a_loss_that_was_made_good_is_no_turn():
+def test_a_recovered_loss_is_no_regression():
     assert row(10.5, 10.5, 20.0, 20.0, 10.5, 10.5, 10.5, 10.5, 10.5) is None

@@ -30,7 +30,7 @@ def test_another_library_beside_it_makes_it_no_sweep(tmp_path):
     assert set(found.differ) == {"torch", "workers"}
 
 
-def test_a_fact_that_nobody_sweeps_makes_a_history(tmp_path):
+def test_a_fact_that_is_not_swept_makes_a_history(tmp_path):
     assert varied(tmp_path, {"torch": "2.4"}, {"torch": "2.6"}).kind == HISTORY
 
 

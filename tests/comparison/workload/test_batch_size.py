@@ -3,7 +3,7 @@
 import json
 
 from comparison.drawn_runs import context, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
@@ -84,6 +84,6 @@ def test_a_linear_layer_may_be_given_sequences_of_samples(tmp_path):
     assert batch_size_of(run(tmp_path, [linear(32, 64, 512), LOSS])).samples == 32
 
 
-def test_without_a_loss_nobody_knows_which_dimension_it_is(tmp_path):
+def test_without_a_loss_the_batch_dimension_is_unknown(tmp_path):
     assert isinstance(batch_size_of(run(tmp_path, [linear(64, 32, 512)])), Missing)
     assert batch_size_of(run(tmp_path, [linear(64, 512)])).samples == 64

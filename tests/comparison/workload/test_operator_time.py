@@ -45,7 +45,7 @@ def slowed(tmp_path, factor):
     """A recording with many small operators of several kinds, each taking `factor` as long as it might."""
     import json
 
-    from draw import drawn
+    from helpers.draw import drawn
 
     from tb_bottleneck.comparison.runs.compared_run import judge_run
 

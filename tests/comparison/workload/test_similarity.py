@@ -4,7 +4,7 @@ import json
 
 import pytest
 from comparison.drawn_runs import judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
@@ -78,7 +78,7 @@ def test_the_same_training_with_and_without_a_gpu(tmp_path):
     assert isinstance(similarity(on_device, named(tmp_path, ON_CPU, *names, shapes=False)), Missing)
 
 
-def test_a_compiled_model_is_told_by_its_weights(tmp_path):
+def test_a_compiled_model_is_recognised_by_its_weights(tmp_path):
     """Its pointwise operators are one kernel of its own now; its weights are the same two, under another name."""
     eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
     compiled = named(tmp_path, FOUR, "aten::mm", "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1")

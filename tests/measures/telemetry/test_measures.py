@@ -1,24 +1,24 @@
 """Measures from telemetry: a number with its unit if the signal was recorded, or the name of the missing signal."""
 
 import pytest
+from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase, simulate, simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.telemetry import clocks, device_utilisation, input_pipeline, pcie_link, step_phases
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tests.telemetry.simulated import FACTS, HEALTHY, HOST, S, Stretch, simulate, stretch
 
 EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
 
 
-def heard(*stretches: Stretch, facts=None, without=()) -> telemetry_recording.TelemetryRecording:
+def recording_of(*phases: SimulatedPhase, facts=None, without=()) -> telemetry_recording.TelemetryRecording:
     telemetry = Telemetry()
-    telemetry.add(simulate(stretches, 0, facts, without))
+    telemetry.add(simulate(phases, 0, facts, without))
     return telemetry_recording.TelemetryRecording(telemetry)
 
 
-def value(measure, *stretches: Stretch, **options) -> float:
-    found = measure(heard(*stretches, **options))
+def value(measure, *phases: SimulatedPhase, **options) -> float:
+    found = measure(recording_of(*phases, **options))
     assert isinstance(found, Measure), found
     return found.value
 
@@ -26,20 +26,20 @@ def value(measure, *stretches: Stretch, **options) -> float:
 @pytest.mark.parametrize(
     ("measure", "made", "expected"),
     [
-        (device_utilisation.utilisation, Stretch(), 1.0),
-        (input_pipeline.loader_wait_time, Stretch(load=158.5), 158.5e6),
-        (input_pipeline.worker_busy, stretch("storage"), 0.15),
-        (input_pipeline.storage_pressure, stretch("storage"), 0.6),
-        (clocks.heat_throttled, stretch("hot"), 1.0),
-        (clocks.clock_reduction, stretch("hot"), 0.4),
-        (clocks.loaded_power_share, stretch("capped"), 1.0),
-        (pcie_link.link_reached, stretch("link"), 0.25),
-        (step_phases.host_waits, stretch("waits"), 3.0),
-        (step_phases.blocks_allocated, stretch("emptied"), 6.0),
-        (step_phases.long_step_excess, stretch("paused"), 20 * 66.7e6),
-        (step_phases.quota_throttled, stretch("quota"), 0.25),
-        (step_phases.torch_threads_per_core, Stretch(), 0.5),
-        (step_phases.run_queue_per_core, Stretch(), 5 / 16),
+        (device_utilisation.utilisation, SimulatedPhase(), 1.0),
+        (input_pipeline.loader_wait_time, SimulatedPhase(load=158.5), 158.5e6),
+        (input_pipeline.worker_busy, simulated_phase("storage"), 0.15),
+        (input_pipeline.storage_pressure, simulated_phase("storage"), 0.6),
+        (clocks.heat_throttled, simulated_phase("hot"), 1.0),
+        (clocks.clock_reduction, simulated_phase("hot"), 0.4),
+        (clocks.loaded_power_share, simulated_phase("capped"), 1.0),
+        (pcie_link.link_reached, simulated_phase("link"), 0.25),
+        (step_phases.host_waits, simulated_phase("waits"), 3.0),
+        (step_phases.blocks_allocated, simulated_phase("emptied"), 6.0),
+        (step_phases.long_step_excess, simulated_phase("paused"), 20 * 66.7e6),
+        (step_phases.quota_throttled, simulated_phase("quota"), 0.25),
+        (step_phases.torch_threads_per_core, SimulatedPhase(), 0.5),
+        (step_phases.run_queue_per_core, SimulatedPhase(), 5 / 16),
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
@@ -47,29 +47,31 @@ def test_a_measure_is_what_was_simulated(measure, made, expected):
     assert value(measure, made) == pytest.approx(expected, rel=0.04)
 
 
-def test_workers_and_storage_are_looked_at_while_the_device_starves():
-    calm = stretch("healthy", 300.0)
-    assert value(input_pipeline.storage_pressure, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
+def test_workers_and_storage_are_measured_while_the_device_waits_for_data():
+    calm = simulated_phase("healthy", 300.0)
+    assert value(input_pipeline.storage_pressure, calm, simulated_phase("storage", 60.0)) == pytest.approx(
+        0.6, abs=0.05
+    )
 
 
-def test_a_period_is_told_in_steps():
-    found = step_phases.long_step_period(heard(stretch("paused")))
+def test_a_period_is_given_in_steps():
+    found = step_phases.long_step_period(recording_of(simulated_phase("paused")))
     assert isinstance(found, Measure)
     assert found.text == "every 20 steps"
 
 
-def test_a_link_is_told_in_words():
-    found = pcie_link.link_speed(heard(stretch("link")))
+def test_a_link_is_described_in_words():
+    found = pcie_link.link_speed(recording_of(simulated_phase("link")))
     assert isinstance(found, Measure)
     assert found.text == "generation 5 x4, could be generation 5 x16"
 
 
-def test_blas_is_told_by_name_whatever_the_facts_hold():
+def test_blas_is_named_even_if_the_facts_are_malformed():
     pools = [{"api": "blas", "library": "openblas"}, {"api": "openmp", "library": "gomp"}, "nonsense", 3]
-    found = step_phases.blas_library(heard(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
+    found = step_phases.blas_library(recording_of(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
     assert isinstance(found, Measure)
     assert found.text == "mkl, openblas"
-    assert isinstance(step_phases.blas_library(heard(facts={**FACTS, "blas_pools": 7})), Missing)
+    assert isinstance(step_phases.blas_library(recording_of(facts={**FACTS, "blas_pools": 7})), Missing)
 
 
 ALL = [
@@ -83,14 +85,16 @@ ALL = [
 
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
-    found = measure(heard(stretch("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
+    found = measure(recording_of(simulated_phase("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
     if measure in (step_phases.long_steps, device_utilisation.bound_source):
-        return  # no step, no interruption; who tells is known where nobody does
+        return  # without steps there are no interruptions, and the source is a text
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
     assert found.because
 
 
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_no_measure_is_infinite_or_none(measure):
-    found = measure(heard(stretch("hot", 20.0), stretch("quota", 20.0), stretch("paused", 20.0)))
+    found = measure(
+        recording_of(simulated_phase("hot", 20.0), simulated_phase("quota", 20.0), simulated_phase("paused", 20.0))
+    )
     assert isinstance(found, Missing) or abs(found.value) < 1e3 * S

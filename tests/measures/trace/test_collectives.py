@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.kineto import DIALECTS, Recording
 from simulate.problems import PROBLEMS
@@ -47,7 +47,7 @@ def test_sizes_ranks_and_backend_are_those_of_the_recording():
     assert isinstance(bus_bandwidth(alone), Missing)
 
 
-def test_the_link_is_told_by_the_fastest_large_message():
+def test_the_link_rate_is_that_of_the_fastest_large_message():
     recording = measured(BUCKETS)
     fastest = bus_bandwidth(recording)
     names = {recording.trace.names[name] for name in recording.trace.device_ops.name.tolist()}
@@ -191,7 +191,7 @@ SENDING = """
     ("asked", "named"),
     [("nccl:send 0->1", "pipeline_bubble"), ("nccl:coalesced", "pipeline_bubble"), ("nccl:all_to_all", None)],
 )
-def test_stages_of_a_pipeline_are_told_from_exchanges_between_all(tmp_path, asked, named):
+def test_stages_of_a_pipeline_are_distinguished_from_all_to_all_exchanges(tmp_path, asked, named):
     """Both run the same kernel; the record_function of the operation differs."""
     whole, path = drawn(SENDING, 1000), tmp_path / "sent.pt.trace.json"
     mark = {"ph": "X", "cat": "user_annotation", "name": asked, "pid": 100, "tid": 100, "dur": 20}
@@ -216,7 +216,7 @@ TWO_DEVICES = """
 
 
 @pytest.mark.parametrize(("other", "turns"), [("####.", 0.4), (".....", None)])
-def test_devices_that_take_turns_are_told_from_slow_launches(tmp_path, other, turns):
+def test_devices_that_take_turns_are_distinguished_from_slow_launches(tmp_path, other, turns):
     """The kernels of the row `small` run on a second device."""
     recording, report = on_two_devices(tmp_path, TWO_DEVICES.format(other))
     told = idle_during_other_devices(recording)

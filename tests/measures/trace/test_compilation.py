@@ -11,12 +11,12 @@ from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_bre
 COMPILED = PROBLEMS["a compiled model without graphs"].make(1)
 
 
-def test_compiled_kernels_are_told_by_their_names():
+def test_compiled_kernels_are_recognised_by_their_names():
     assert compiled_kernels(measured(COMPILED)).value == pytest.approx(0.7, abs=0.1)
     assert compiled_kernels(measured(COMPILED.but(stream_name="void at::native::x", product_name="sgemm"))).value == 0
 
 
-def test_a_graph_is_not_promised_across_values_that_the_host_reads():
+def test_no_graph_is_predicted_across_values_that_the_host_reads():
     assert isinstance(graph_breaks(measured(healthy(1))), Missing)
     reading = measured(PROBLEMS["scalar reads in the forward pass"].make(1))
     found = graph_breaks(reading)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.kineto import DIALECTS, Recording
 from simulate.problems import PROBLEMS
@@ -43,11 +43,11 @@ def test_pinned_copies_are_as_fast_as_the_link_and_pageable_ones_are_not():
     assert pageable_copies(measured(PAGEABLE)).value == 8_000_000
 
 
-def test_small_copies_tell_nothing_of_the_link():
+def test_small_copies_do_not_show_the_rate_of_the_link():
     assert isinstance(pinned_bandwidth(measured(PINNED.but(batch_bytes=100_000))), Missing)
 
 
-def test_rocm_does_not_tell_which_memory_it_was():
+def test_rocm_does_not_record_the_kind_of_memory():
     recording = measured(PINNED, Recording(DIALECTS[4]))
     assert isinstance(pageable_copies(recording), Missing)
     assert isinstance(pinned_bandwidth(recording), Missing)
@@ -81,7 +81,7 @@ RESULTS = """
 """
 
 
-def test_copies_of_results_are_not_cured_by_pinning_what_is_sent(tmp_path):
+def test_copies_of_results_are_not_fixed_by_pinned_batches(tmp_path):
     path = tmp_path / "results.pt.trace.json"
     path.write_text(json.dumps(drawn(RESULTS, 1000)))
     trace = load(str(path))

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -58,7 +58,7 @@ def test_compiling_in_the_first_steps_is_one(tmp_path, drawing):
     assert (report.health.status, report.health.reasons[0].code) == ("incomplete", "warmup")
 
 
-def test_one_step_does_not_tell_whether_it_comes_back(tmp_path):
+def test_one_step_does_not_show_if_it_recurs(tmp_path):
     trace = load(str(compiling(tmp_path, ON_DEVICE.replace("step", "loader"), (0, 1, 2, 3, 4))))
     steps = find_steps(trace)
     assert steps.basis == "whole"

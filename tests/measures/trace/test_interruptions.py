@@ -1,7 +1,7 @@
 """Interruptions: their kinds, how often they recur, and the time of a step with and without one."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 from simulate.examine import measured
 from simulate.workload import healthy
 
@@ -24,7 +24,7 @@ from tb_bottleneck.trace.steps import find_steps
 SAVING = healthy(1).but(steps=13, layers=5, kernel_ns=130_000, loader="", save_every=3, save_ns=9_000_000, stacks=True)
 
 
-def test_a_checkpoint_in_every_third_step_is_told_with_its_period():
+def test_a_checkpoint_in_every_third_step_has_its_period():
     recording = measured(SAVING)
     assert checkpoints(recording).count == 4
     assert 4 * 8e6 < checkpoints(recording).value < recording.account.window  # with the waits for the device inside
@@ -55,7 +55,7 @@ UNEVEN = """
 """
 
 
-def test_steps_that_differ_by_more_than_an_interruption_takes_do_not_tell_its_cost():
+def test_steps_that_vary_by_more_than_an_interruption_do_not_show_its_cost():
     trace = drawn_trace(UNEVEN, 1000, deviceProperties=[])
     recording = Recording(trace, find_steps(trace))
     assert steps_between_interruptions(recording).value == 2
@@ -72,7 +72,7 @@ def test_garbage_and_evaluations_are_kinds_of_their_own():
     assert checkpoints(evaluating).value == 0
 
 
-def test_without_interruptions_there_is_nothing_to_tell():
+def test_without_interruptions_there_are_no_measures():
     recording = measured(SAVING.but(save_every=0))
     assert checkpoints(recording).value == 0
     assert isinstance(steps_between_interruptions(recording), Missing)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy
@@ -64,7 +64,7 @@ def test_workers_that_are_too_few_deliver_in_bursts_and_that_is_not_uneven(tmp_p
     assert uneven_fetches(fetched(tmp_path, irregular, SEVERAL)).value > 0.9
 
 
-def test_too_few_fetches_tell_nothing(tmp_path):
+def test_too_few_fetches_give_no_measure(tmp_path):
     assert isinstance(uneven_fetches(fetched(tmp_path, [5, 80, 5, 80])), Missing)
     without = measured(healthy(1).but(loader=""))
     assert all(

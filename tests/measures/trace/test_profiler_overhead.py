@@ -1,7 +1,7 @@
 """The overhead of the profiler per step, if the step time without the profiler was recorded with the trace."""
 
 import pytest
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
@@ -71,7 +71,7 @@ ON_THE_CPU = """
 """
 
 
-def test_on_the_cpu_operators_bear_a_part_of_the_overhead():
+def test_on_the_cpu_operators_contain_a_part_of_the_overhead():
     """Between none and all of the overhead is inside operators; the mean of both extremes counts."""
     trace = drawn_trace(ON_THE_CPU, 10, tb_bottleneck={"context": {"unprofiled_step_ns": 90_000}})
     judged = RULE.judge(Measures(Recording(trace, find_steps(trace))))

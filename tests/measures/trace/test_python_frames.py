@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.workload import healthy
 
@@ -36,7 +36,7 @@ def test_which_frames_are_the_users(frame, users):
     assert is_user_frame(frame) is users
 
 
-def test_times_are_told_by_the_innermost_of_the_users_lines():
+def test_times_belong_to_the_innermost_of_the_users_lines():
     recording = measured(healthy(1).but(stacks=True, steps=4))
     thread, steps = recording.host.main_thread, recording.steps
     middle = (steps.host[:-1] + steps.host[1:]) // 2
@@ -49,7 +49,7 @@ def test_times_are_told_by_the_innermost_of_the_users_lines():
     assert lines_in(recording, thread, EMPTY) == []
 
 
-def test_without_frames_no_line_is_told():
+def test_without_frames_no_line_is_named():
     recording = measured(healthy(1).but(stacks=False))
     frames = frames_of(recording, recording.host.main_thread)
     assert frames.at(np.array([0, recording.steps.begin])).tolist() == [-1, -1]
@@ -63,7 +63,7 @@ PAUSED = """
 
 
 @pytest.mark.parametrize("names", [["publish metrics"], ["publish metrics", "ProfilerStep#9"]])
-def test_without_frames_the_programs_own_blocks_tell_what_ran(tmp_path, names):
+def test_without_frames_the_programs_own_blocks_are_named(tmp_path, names):
     """The device waits for 7 ms in each step, and the program has marked 6 of them."""
     whole, path = drawn(PAUSED, 1000), tmp_path / "marked.pt.trace.json"
     row = {"ph": "X", "cat": "user_annotation", "pid": 100, "tid": 100, "dur": 6000}

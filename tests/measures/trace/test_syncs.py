@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace
 from simulate.examine import measured
 from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy

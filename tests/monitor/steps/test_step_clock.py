@@ -279,7 +279,7 @@ def test_an_evaluation_that_was_broken_off_and_left_its_id_is_detected() -> None
     assert run.ms("evaluation") == [0, 0, 4]
 
 
-def test_batches_that_another_thread_fetches_are_nobodys_wait() -> None:
+def test_batches_that_another_thread_fetches_are_no_wait() -> None:
     """With a loader that fetched on its own thread into a queue, every step waited 0 for data: the rule was clear,
     while the training waited for data.
 

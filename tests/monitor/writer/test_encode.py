@@ -15,7 +15,7 @@ def row(number: int, **figures: float) -> StepRow:
     return StepRow(number, 1000 + number, 10 * MS, figures)
 
 
-def test_a_figure_that_is_not_known_is_nan_and_a_column_that_nobody_knows_is_not_there() -> None:
+def test_an_unknown_figure_is_nan_and_an_unknown_column_is_absent() -> None:
     packet = encode.packet(3, [row(0, backward=5.0), row(1, samples=8.0)], 1_000_000, [], [])
     columns = {one.name: list(one.values) for one in packet.steps.columns}
     assert set(columns) == {"backward", "samples"}

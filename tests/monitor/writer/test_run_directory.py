@@ -37,7 +37,7 @@ def test_a_rank_that_is_none_is_rank_0(rank: str) -> None:
     assert process_rank({**TORCHRUN, "RANK": rank}).rank == 0
 
 
-def test_the_name_tells_start_rank_and_process_and_nobodys_name(tmp_path: Path) -> None:
+def test_the_name_contains_start_rank_and_process_but_no_user(tmp_path: Path) -> None:
     alone = new_directory(tmp_path, ProcessRank(0, 1, ""))
     assert alone.parent == tmp_path / "tb_bottleneck"
     assert re.fullmatch(rf"\d{{8}}-\d{{6}}_rank0_{os.getpid()}", alone.name)

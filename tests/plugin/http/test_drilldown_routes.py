@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from werkzeug.test import TestResponse
 
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
@@ -56,7 +56,7 @@ def answer_of(tenant: Tenant, route: str) -> dict[str, Any]:
     return dict(response.json or {})
 
 
-def test_a_stretch_of_the_timeline_is_answered(tenant: Tenant) -> None:
+def test_a_range_of_the_timeline_is_answered(tenant: Tenant) -> None:
     answer = answer_of(tenant, "timeline?begin=1000000&end=2000000&pixels=64")
     assert (answer["timeline"]["begin_ns"], answer["timeline"]["end_ns"]) == (1e6, 2e6)
     assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "host", "device"}
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_trace_says_why(move_in: MoveIn, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("route", ["timeline", "tables", "slice"])
-def test_until_the_answer_is_there_the_status_is_202(
+def test_while_the_answer_is_pending_the_status_is_202(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:
     monkeypatch.setattr(QuestionQueue, "ask", partialmethod(QuestionQueue.ask, patience=0.0))
@@ -126,7 +126,7 @@ def test_a_failure_of_the_worker_process_is_a_500(tenant: Tenant, monkeypatch: p
     assert "/no/such/python could not be started" in answer.text
 
 
-def test_ranks_of_a_job_stand_together_with_the_one_the_others_wait_for(move_in: MoveIn, tmp_path: Path) -> None:
+def test_ranks_of_a_job_are_listed_together_with_the_straggler(move_in: MoveIn, tmp_path: Path) -> None:
     for rank, drawing in enumerate((WAITS, SLOW, WAITS)):
         write(tmp_path / "job" / f"rank{rank}.pt.trace.json", drawing, rank)
     write(tmp_path / "other" / "one.pt.trace.json")

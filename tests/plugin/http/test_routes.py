@@ -44,7 +44,7 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
     }
 
 
-def test_a_report_bears_the_name_of_the_run_that_is_shown(tenant: Tenant) -> None:
+def test_a_report_has_the_name_of_the_run_that_is_shown(tenant: Tenant) -> None:
     report = tenant.report(TRACE)
     assert report["run"] == "resnet/slow"
     assert report["verdict"]["regime"] == "input"
@@ -145,7 +145,7 @@ def test_the_entry_module_is_javascript_and_nothing_is_sniffed(tenant: Tenant) -
     assert "render" in answer.text
 
 
-def test_a_defect_of_ours_costs_one_request_and_tells_the_log(
+def test_an_internal_error_fails_one_request_and_is_logged(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as broken:

@@ -39,7 +39,7 @@ def test_before_the_first_scan_has_ended_the_list_is_scanning() -> None:
     assert (answer.state, answer.logdir, answer.runs, answer.problems) == ("scanning", "/logs", [], [])
 
 
-def test_each_answer_tells_what_is_true_now() -> None:
+def test_each_answer_has_the_current_state() -> None:
     progress = Progress({A: (WAITING, None), B: (WAITING, None)})
     lists, first = RunListBuilder("/logs", progress), scan(A, B, problems=("a",))  # type: ignore[arg-type]
     assert [run.state for run in run_list(lists, first).runs] == ["waiting", "waiting"]
@@ -67,7 +67,7 @@ def test_what_did_not_change_is_not_made_again() -> None:
     assert lists._last.rows[B] is not rows[B]
 
 
-def test_a_number_that_is_none_is_refused() -> None:
+def test_an_invalid_number_is_refused() -> None:
     progress = Progress({A: (DONE, digest(float("nan")))})
     with pytest.raises(ValueError, match="share"):
         RunListBuilder("/logs", progress).text(scan(A))  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from tb_bottleneck.plugin.state.lru import LruCache
 
 
-def test_what_was_not_asked_for_the_longest_is_forgotten() -> None:
+def test_the_least_recently_used_entry_is_dropped() -> None:
     cache: LruCache[str, int] = LruCache(2)
     cache.put("a", 1)
     cache.put("b", 2)
@@ -12,7 +12,7 @@ def test_what_was_not_asked_for_the_longest_is_forgotten() -> None:
     assert [cache.get(key) for key in "abc"] == [1, None, 3]
 
 
-def test_what_is_not_wanted_is_forgotten() -> None:
+def test_an_entry_can_be_removed() -> None:
     cache: LruCache[str, int] = LruCache(9)
     for number, key in enumerate("abc"):
         cache.put(key, number)

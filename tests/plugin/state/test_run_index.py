@@ -40,11 +40,11 @@ def looked(disk: Disk) -> Iterator[RunIndex]:
     made.close()
 
 
-def test_nobody_asks_so_nobody_looks(disk: Disk, looked: RunIndex) -> None:
+def test_without_a_request_nothing_is_scanned(disk: Disk, looked: RunIndex) -> None:
     assert disk.scans == 0
 
 
-def test_one_look_at_a_time_whoever_asks(disk: Disk, looked: RunIndex) -> None:
+def test_one_scan_at_a_time_for_any_number_of_requests(disk: Disk, looked: RunIndex) -> None:
     assert [looked.latest() for _ in range(9)] == [None] * 9
     assert disk.scans == 1
 
@@ -55,7 +55,7 @@ def test_recordings_are_found_by_their_id(disk: Disk, looked: RunIndex) -> None:
     assert look.by_id == {id_of(ONE): ONE}
 
 
-def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: RunIndex) -> None:
+def test_the_next_scan_starts_when_it_is_due_and_not_before(disk: Disk, looked: RunIndex) -> None:
     disk.free.set()
     until(looked.latest, lambda look: look is not None)
     looked.close()
@@ -67,7 +67,7 @@ def test_the_next_look_comes_when_it_is_due_and_not_before(disk: Disk, looked: R
     assert disk.scans == 2
 
 
-def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: RunIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_scan_is_followed_by_a_long_pause(disk: Disk, looked: RunIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.free.set()
     times = iter([100.0, 100.0, 130.0])  # asked, began, ended
     monkeypatch.setattr(run_index.time, "monotonic", lambda: next(times, 130.0))
@@ -77,7 +77,7 @@ def test_a_long_look_is_followed_by_a_long_rest(disk: Disk, looked: RunIndex, mo
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_look_that_fails_does_not_end_looking(looked: RunIndex, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_scan_does_not_end_scanning(looked: RunIndex, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(roots: Sequence[Root]) -> Listing:
         raise RuntimeError("a defect")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.simulated_telemetry import BEGIN, S, simulate, simulated_phase
+from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.plugin.state import telemetry_registry as module
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tests.plugin.tenant import Tenant, record, until
-from tests.telemetry.simulated import BEGIN, S, simulate, stretch
-from tests.telemetry.written import NAME, write
 
 MoveIn = Callable[..., Tenant]
 
@@ -26,7 +26,7 @@ def listing_is_looked_at_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def messages() -> list[RunContext | Packet]:
-    return simulate([stretch("healthy", 60.0), stretch("storage", 60.0)])
+    return simulate([simulated_phase("healthy", 60.0), simulated_phase("storage", 60.0)])
 
 
 def telemetry(tenant: Tenant, query: str = "") -> dict[str, Any]:
@@ -63,7 +63,7 @@ def test_telemetry_has_no_timeline(move_in: MoveIn, tmp_path: Path, messages: An
     assert tenant.get(f"{route}?id={tenant.done(NAME)['id']}").status_code == 404
 
 
-def test_a_trace_beside_it_hears_of_it(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
+def test_the_report_of_a_trace_next_to_it_refers_to_it(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
     write(tmp_path / NAME, messages)
     record(tmp_path / "a.pt.trace.json")
     tenant = move_in(tmp_path)
@@ -77,10 +77,10 @@ def test_the_report_is_the_one_of_telemetry(move_in: MoveIn, tmp_path: Path, mes
     write(tmp_path / NAME, messages)
     report = move_in(tmp_path).report(NAME)
     assert report["evidence_source"] == "telemetry"
-    assert [stretch["regime"] for stretch in report["phases"]] == ["compute", "input"]
+    assert [phase["regime"] for phase in report["phases"]] == ["compute", "input"]
 
 
-def test_series_steps_and_stretches_are_answered(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
+def test_series_steps_and_phases_are_answered(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
     write(tmp_path / NAME, messages)
     answer = telemetry(move_in(tmp_path))
     assert answer["context"]["facts"]["cores"] == 16
@@ -112,7 +112,7 @@ def test_only_what_is_newer_is_answered(move_in: MoveIn, tmp_path: Path, message
     assert min(answer["steps"]["end_unix_ns"]) > BEGIN + 100 * S
 
 
-def test_a_stretch_is_answered_between_its_ends(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
+def test_a_range_is_answered_between_its_ends(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
     write(tmp_path / NAME, messages)
     answer = telemetry(move_in(tmp_path), f"&since={BEGIN + 100 * S}&until={BEGIN + 110 * S}")
     times = series_of(answer, "power")["unix_ns"]
@@ -160,7 +160,7 @@ def test_a_growing_run_is_followed_and_live(move_in: MoveIn, tmp_path: Path, mes
     assert until(lambda: tenant.entry(NAME), lambda entry: entry["verdict"]["regime"] == "input")
 
 
-def test_what_cannot_be_read_is_an_answer_too(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
+def test_an_unreadable_file_is_answered_too(move_in: MoveIn, tmp_path: Path, messages: Any) -> None:
     path = write(tmp_path / NAME, messages[:3])
     with open(path, "r+b") as file:
         file.seek(500)
@@ -173,7 +173,9 @@ def test_what_cannot_be_read_is_an_answer_too(move_in: MoveIn, tmp_path: Path, m
 def test_the_verdict_of_a_live_run_follows_it_and_is_about_the_whole_once_it_ended(
     move_in: MoveIn, tmp_path: Path
 ) -> None:
-    messages = simulate([stretch("healthy", 60.0), stretch("storage", 60.0), stretch("healthy", 60.0)])
+    messages = simulate(
+        [simulated_phase("healthy", 60.0), simulated_phase("storage", 60.0), simulated_phase("healthy", 60.0)]
+    )
     moved_to_end_now(messages, 181)
     path = write(tmp_path / NAME, messages)
     tenant = move_in(tmp_path)
@@ -189,10 +191,10 @@ def test_the_verdict_of_a_live_run_follows_it_and_is_about_the_whole_once_it_end
     assert not telemetry(tenant)["live"]
 
 
-def test_a_run_that_falls_silent_is_judged_as_a_whole(
+def test_a_run_without_new_data_is_judged_as_a_whole(
     move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    messages = simulate([stretch("storage", 60.0), stretch("healthy", 60.0)])
+    messages = simulate([simulated_phase("storage", 60.0), simulated_phase("healthy", 60.0)])
     moved_to_end_now(messages, 121)
     write(tmp_path / NAME, messages)
     tenant = move_in(tmp_path)

@@ -49,7 +49,7 @@ def test_two_recordings_are_compared_in_the_process_for_questions(tenant: Tenant
     assert comparison["causes"]["lost"] == ["loader_in_main_process"]
 
 
-def test_a_recording_without_a_verdict_is_said_to_have_none(tenant: Tenant) -> None:
+def test_a_recording_without_a_verdict_is_reported_as_such(tenant: Tenant) -> None:
     id_of = ids(tenant)
     comparison = compared(tenant, id_of["slow"], id_of["empty"])["comparison"]
     assert not comparison["comparable"]
@@ -57,7 +57,7 @@ def test_a_recording_without_a_verdict_is_said_to_have_none(tenant: Tenant) -> N
 
 
 @pytest.mark.parametrize(("query", "status"), [("", 400), ("?a=1", 400), ("?a=1&b=2", 404)])
-def test_what_cannot_be_asked_is_answered_with_a_sentence(tenant: Tenant, query: str, status: int) -> None:
+def test_an_invalid_question_gives_a_message(tenant: Tenant, query: str, status: int) -> None:
     ids(tenant)
     answer = tenant.get(f"compare{query}")
     assert answer.status_code == status
@@ -81,7 +81,7 @@ def test_a_recording_under_other_conditions(tenant: Tenant) -> None:
     assert prediction["after"]["low"] < prediction["after"]["speedup"] < prediction["after"]["high"]
 
 
-def test_a_device_that_nobody_knows_is_a_problem_with_near_names(tenant: Tenant) -> None:
+def test_an_unknown_device_gives_a_message_with_similar_names(tenant: Tenant) -> None:
     answer = tenant.ready(f"what_if?id={ids(tenant)['slow']}&device=RTX%2040900")
     assert (answer.status_code, answer.mimetype) == (422, "text/plain")
     assert answer.text.startswith("No device is listed as")
@@ -108,7 +108,7 @@ def test_the_devices_that_can_be_asked_about_are_listed(tenant: Tenant) -> None:
         ("what_if?id=1&workers=4", 404),
     ],
 )
-def test_what_cannot_be_compared_is_answered_with_a_sentence(tenant: Tenant, query: str, status: int) -> None:
+def test_recordings_that_cannot_be_compared_give_a_message(tenant: Tenant, query: str, status: int) -> None:
     ids(tenant)
     answer = tenant.get(query)
     assert answer.status_code == status

@@ -7,7 +7,7 @@ import pytest
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, unpack_share, write_frame
 
 
-def test_frames_come_out_as_they_went_in() -> None:
+def test_frames_are_read_as_they_were_written() -> None:
     pipe = io.BytesIO()
     sent = [(FrameKind.REQUEST, b"{}"), (FrameKind.REPORT, b""), (FrameKind.FAILURE, b"\n" * 70_000)]
     for kind, payload in sent:

@@ -19,7 +19,7 @@ def test_the_environment_changes_the_bounds() -> None:
 
 
 @pytest.mark.parametrize(("cores", "processes"), [(1, 1), (2, 1), (3, 2), (64, 2)])
-def test_a_core_is_left_to_the_others(monkeypatch: pytest.MonkeyPatch, cores: int, processes: int) -> None:
+def test_one_core_is_left_to_other_processes(monkeypatch: pytest.MonkeyPatch, cores: int, processes: int) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
     assert WorkerLimits.from_environment({}).processes == processes
 
@@ -41,7 +41,7 @@ def test_the_contract_names_the_defaults() -> None:
     assert f"`TB_BOTTLENECK_SECONDS_PER_FILE` ({WorkerLimits.seconds_per_file:g})" in contract
 
 
-def test_as_good_as_no_bound_is_one_that_the_system_takes() -> None:
+def test_a_very_large_limit_is_accepted_by_the_system() -> None:
     """With a limit beyond any machine, each process ended before it read anything, and a timer raised an exception."""
     limits = WorkerLimits.from_environment(
         {"TB_BOTTLENECK_MEMORY_GIB": "1e300", "TB_BOTTLENECK_SECONDS_PER_FILE": "1e300"}

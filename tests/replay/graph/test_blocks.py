@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated_recordings import simulated_recording
-from slow_replay import slow_edges
+from helpers.simulated_recordings import simulated_recording
+from helpers.slow_replay import slow_edges
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.errors import BottleneckError

@@ -1,7 +1,7 @@
 """Runs on the CPU: the host's thread is the device, and the graph is what it did in each step."""
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.plan import predict

@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 
 import numpy as np
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from drawn_graphs import UNIT_NS, drawn_recording
+from helpers.drawn_graphs import UNIT_NS, drawn_recording
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording

@@ -1,8 +1,8 @@
 """The calls that get a row, and the row that each follows, on drawn and simulated recordings."""
 
 import numpy as np
-from drawn_graphs import drawn_recording
-from simulated_recordings import simulated_recording
+from helpers.drawn_graphs import drawn_recording
+from helpers.simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, _predecessors, host_rows
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from drawn_graphs import drawn_recording
+from helpers.drawn_graphs import drawn_recording
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.graph.host_rows import NONE, host_rows

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph

@@ -1,6 +1,6 @@
 """Driver allocations taken out of a drawn timeline; times in columns."""
 
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.allocator import SCENARIO

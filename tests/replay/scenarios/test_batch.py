@@ -1,7 +1,7 @@
 """Twice the batch, on drawn timelines worked out by hand; times in columns, for the recorded samples."""
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.batch import SCENARIO

@@ -1,7 +1,7 @@
 """Collectives shortened and hidden, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.collectives import SCENARIO
@@ -26,6 +26,6 @@ def test_at_worst_a_fifth_is_saved():
     assert after_fix(drawn_graph(EXPOSED), SCENARIO, Estimate.LOW) == pytest.approx(31 - 2 * 9 * 0.2)
 
 
-def test_at_best_nobody_waits_for_them():
+def test_at_best_there_is_no_wait_for_them():
     """Kernels follow one another and end at 13; the last collective begins with the third's end, and ends at 13.5."""
     assert after_fix(drawn_graph(EXPOSED), SCENARIO, Estimate.HIGH) == 13.5

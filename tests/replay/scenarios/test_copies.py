@@ -4,7 +4,7 @@ A drawn copy moves 2^20 bytes in a column of 100 us or more; an A100's link move
 """
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios import copies, pcie_link, prefetch

@@ -1,8 +1,8 @@
 """First runs that are over, on a drawn timeline worked out by hand; times in columns."""
 
-import draw
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers import draw
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.first_runs import SCENARIO
@@ -18,7 +18,7 @@ LOADING = """
 @pytest.fixture
 def module_loading(monkeypatch):
     """The drawn cudaMalloc loads a module."""
-    monkeypatch.setitem(draw._HOST_ROWS, "malloc", ("cuda_driver", "cuModuleLoadData"))
+    monkeypatch.setitem(draw.HOST_ROWS, "malloc", ("cuda_driver", "cuModuleLoadData"))
 
 
 def test_loading_takes_no_time(module_loading):

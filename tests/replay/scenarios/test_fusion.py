@@ -1,6 +1,6 @@
 """Pointwise kernels merged, on drawn timelines worked out by hand; times in columns."""
 
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.fusion import SCENARIO

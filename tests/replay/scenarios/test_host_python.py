@@ -1,6 +1,6 @@
 """Python taken out of a drawn timeline; times in columns of 1 ms, since shorter pauses are dispatching."""
 
-from drawn_graphs import drawn_recording
+from helpers.drawn_graphs import drawn_recording
 
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenarios.host_python import SCENARIO

@@ -1,7 +1,7 @@
 """Interruptions that come less often, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.interruptions import CHECKPOINTS, COLLECTION

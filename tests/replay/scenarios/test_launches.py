@@ -1,7 +1,7 @@
 """Launches replayed as a graph, and fused optimizers, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.launches import COMPILED_DISPATCH_SHARE, GRAPH_DISPATCH_SHARE, SCENARIO

@@ -1,7 +1,7 @@
 """The loader's scenario on drawn timelines, worked out by hand; times in columns."""
 
 import numpy as np
-from drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
+from helpers.drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
 from tb_bottleneck.intervals import union
 from tb_bottleneck.replay.modified_graph import Estimate

@@ -1,8 +1,8 @@
 """A looping optimizer, fused, on a simulated training with many optimizer kernels."""
 
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
+from helpers.simulated_graphs import simulated_graph
 from simulate.workload import launch_bound
-from simulated_graphs import simulated_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.optimizer import SCENARIO

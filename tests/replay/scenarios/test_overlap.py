@@ -1,9 +1,9 @@
 """Collectives behind the backward pass, hidden by it; on a simulated training."""
 
 import pytest
-from drawn_graphs import drawn_graph
+from helpers.drawn_graphs import drawn_graph
+from helpers.simulated_graphs import simulated_graph
 from simulate.problems import PROBLEMS
-from simulated_graphs import simulated_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.overlap import SCENARIO

@@ -1,8 +1,8 @@
 """Batches made next to the training, on drawn timelines worked out by hand; times in columns."""
 
-import draw
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers import draw
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.pipeline import LOADER, LOOP
@@ -18,14 +18,14 @@ STARVED = """
 @pytest.fixture
 def of_unknown_kind(monkeypatch):
     """Drawn fetches do not name the iterator."""
-    monkeypatch.setitem(draw._HOST_ROWS, "loader", ("cpu_op", "enumerate(DataPipe)#Own"))
+    monkeypatch.setitem(draw.HOST_ROWS, "loader", ("cpu_op", "enumerate(DataPipe)#Own"))
 
 
 @pytest.fixture
 def in_the_loop(monkeypatch):
     """The drawn loader is a library's frame in the loop."""
     frame = ("python_function", "transformers/tokenization_utils_base.py(2828): __call__")
-    monkeypatch.setitem(draw._HOST_ROWS, "loader", frame)
+    monkeypatch.setitem(draw.HOST_ROWS, "loader", frame)
 
 
 def test_a_fetch_of_an_unknown_loader_becomes_taking_a_batch_from_a_queue(of_unknown_kind):

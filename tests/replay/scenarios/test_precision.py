@@ -1,9 +1,9 @@
 """Products on matrix units: kernels of ordinary arithmetic become as much shorter as the device's peaks allow."""
 
-import draw
 import pytest
-from draw import drawn
-from drawn_graphs import columns, drawn_graph
+from helpers import draw
+from helpers.draw import drawn
+from helpers.drawn_graphs import columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.precision import PEAK_SHARE_KEPT, SCENARIO
@@ -19,8 +19,8 @@ BUSY = """
 @pytest.fixture
 def in_fp32(monkeypatch):
     """Drawn products are of an fp32 kernel."""
-    category, _, stream, grid = draw._DEVICE_ROWS["gpu"]
-    monkeypatch.setitem(draw._DEVICE_ROWS, "gpu", (category, FP32, stream, grid))
+    category, _, stream, grid = draw.DEVICE_ROWS["gpu"]
+    monkeypatch.setitem(draw.DEVICE_ROWS, "gpu", (category, FP32, stream, grid))
 
 
 def test_an_ordinary_product_gets_shorter(in_fp32):

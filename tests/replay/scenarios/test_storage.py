@@ -1,7 +1,7 @@
 """Storage that answers evenly, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios import loader
@@ -30,7 +30,7 @@ def test_slow_fetches_become_usual_ones():
     assert after_fix(graph, SCENARIO, Estimate.LOW) == pytest.approx(before - 10, abs=0.1)
 
 
-def test_at_best_nobody_waits_for_a_batch():
+def test_at_best_there_is_no_wait_for_a_batch():
     graph = drawn_graph(UNEVEN)
     assert after_fix(graph, SCENARIO, Estimate.HIGH) < after_fix(graph, SCENARIO)
 

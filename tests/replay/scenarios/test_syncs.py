@@ -1,6 +1,6 @@
 """Waits taken out of drawn timelines, worked out by hand; times in columns."""
 
-from drawn_graphs import after_fix, columns, drawn_graph
+from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.syncs import EXPLICITS, SCALAR_READS, WAITS

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 
@@ -21,7 +21,7 @@ EACH = """
 
 
 @pytest.mark.parametrize(("drawing", "sure"), [(ONCE, "medium"), (EACH, "high")])
-def test_a_pause_that_came_once_is_no_sure_cadence(tmp_path, drawing, sure):
+def test_a_single_pause_lowers_the_confidence(tmp_path, drawing, sure):
     whole, path = drawn(drawing, 1000), tmp_path / "paused.pt.trace.json"
     kernels = [event for event in whole["traceEvents"] if event["cat"] == "kernel"]
     whole["traceEvents"] += [kernel | {"dur": 5, "tid": 9} for kernel in kernels]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.check import Check
@@ -56,7 +56,7 @@ def test_a_simulated_gain_takes_the_place_of_the_bound(report):
     assert speedup.assumes.startswith("workers create batches")
 
 
-def test_the_plan_repeats_the_gain_of_its_first_cure(report):
+def test_the_plan_repeats_the_gain_of_its_first_fix(report):
     found = report(STARVED)
     step = found.plan[0]
     assert step.cause == found.findings[0].cause
@@ -82,7 +82,7 @@ def test_a_gain_that_was_not_simulated_says_why(report):
     assert report(STARVED).findings[0].speedup.because == ""
 
 
-def test_a_measured_unprofiled_step_is_told(report):
+def test_a_measured_unprofiled_step_is_reported(report):
     context = {"context": {"unprofiled_step_ns": 9_900_000}}
     assert "measured unprofiled step time" in report(STARVED, tb_bottleneck=context).replay.host
 

@@ -1,23 +1,23 @@
 """The phases of a run, drawn with one letter for ten seconds."""
 
 import pytest
+from helpers.simulated_telemetry import S, SimulatedPhase, simulate, simulated_phase
+from helpers.telemetry_files import context
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.report.builders.telemetry_phases import _confirmed, phases_of
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tests.telemetry.simulated import S, Stretch, simulate, stretch
-from tests.telemetry.written import context
 
 T, MS = 1_700_000_000 * S, 1_000_000
 LETTER_NS = 10 * S
 LETTERS = {"input": "i", "launch": "l", "compute": "c", "gpu_unused": "g", "memory": "m", "unexplained": "?"}
 
 
-def drawn(*stretches: Stretch, seed: int = 0) -> str:
-    """One letter for ten seconds: the first of the regime, a capital for a warning or more."""
+def drawn(*phases: SimulatedPhase, seed: int = 0) -> str:
+    """Returns one letter per ten seconds: the first of the regime, a capital for a warning or more."""
     telemetry = Telemetry()
-    telemetry.add(simulate(stretches, seed))
+    telemetry.add(simulate(phases, seed))
     line = ""
     for band in phases_of(telemetry_recording.TelemetryRecording(telemetry)):
         letter = LETTERS[band.regime]
@@ -28,20 +28,26 @@ def drawn(*stretches: Stretch, seed: int = 0) -> str:
 
 
 @pytest.mark.parametrize(
-    ("stretches", "expected"),
+    ("phases", "expected"),
     [
-        ([stretch("healthy")], "cccccccccccc"),
-        ([stretch("healthy"), stretch("starved"), stretch("healthy")], "ccccccccccccIIIIIIIIIIIIcccccccccccc"),
-        ([stretch("healthy"), stretch("hot")], "ccccccccccccCCCCCCCCCCCC"),
-        ([stretch("memory"), stretch("launches", 60.0)], "mmmmmmmmmmmmLLLLLL"),
-        ([stretch("on_cpu")], "GGGGGGGGGGGG"),
+        ([simulated_phase("healthy")], "cccccccccccc"),
+        (
+            [simulated_phase("healthy"), simulated_phase("few_workers"), simulated_phase("healthy")],
+            "ccccccccccccIIIIIIIIIIIIcccccccccccc",
+        ),
+        ([simulated_phase("healthy"), simulated_phase("hot")], "ccccccccccccCCCCCCCCCCCC"),
+        ([simulated_phase("memory"), simulated_phase("launches", 60.0)], "mmmmmmmmmmmmLLLLLL"),
+        ([simulated_phase("on_cpu")], "GGGGGGGGGGGG"),
         # Twelve seconds are not a phase: a validation, a slow file.
-        ([stretch("healthy"), stretch("starved", 9.0), stretch("healthy")], "ccccccccccccccccccccccccc"),
+        (
+            [simulated_phase("healthy"), simulated_phase("few_workers", 9.0), simulated_phase("healthy")],
+            "ccccccccccccccccccccccccc",
+        ),
     ],
-    ids=["healthy", "starved for a while", "hot", "two illnesses", "on the CPU", "a moment is no phase"],
+    ids=["healthy", "few workers for a while", "hot", "two problems", "on the CPU", "a moment is no phase"],
 )
-def test_when_it_became_slow_and_why(stretches, expected):
-    found = drawn(*stretches)
+def test_when_it_became_slow_and_why(phases, expected):
+    found = drawn(*phases)
     assert abs(len(found) - len(expected)) <= 1
     differ = sum(a != b for a, b in zip(found, expected, strict=False))
     assert differ <= 2, f"\n{expected}\n{found}"
@@ -51,12 +57,12 @@ def test_when_it_became_slow_and_why(stretches, expected):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_regime_at_the_threshold_does_not_flicker(seed):
     """Waits of about 10 % of the step, varying from window to window."""
-    wavering = [stretch("starved", 20.0, severity=0.09 + 0.02 * (at % 2)) for at in range(12)]
+    wavering = [simulated_phase("few_workers", 20.0, severity=0.09 + 0.02 * (at % 2)) for at in range(12)]
     assert len(_runs(drawn(*wavering, seed=seed))) <= 2
 
 
 @pytest.mark.parametrize(
-    ("windows", "told"),
+    ("windows", "confirmed"),
     [
         ("aaabaaa", "aaaaaaa"),  # a moment is no change
         ("aaabbaa", "aaabbaa"),
@@ -66,13 +72,13 @@ def test_a_regime_at_the_threshold_does_not_flicker(seed):
         ("aaa.baa", "aaa.baa"),  # after a gap everything starts again
     ],
 )
-def test_a_change_is_one_once_two_windows_bear_it_out(windows, told):
+def test_a_change_counts_once_two_windows_confirm_it(windows, confirmed):
     owner = [None if letter == "." else (letter, True) for letter in windows]
-    assert "".join("." if one is None else one[0] for one in _confirmed(owner)) == told
+    assert "".join("." if one is None else one[0] for one in _confirmed(owner)) == confirmed
 
 
 def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str]]:
-    """A minute of steps of 50 ms on two cores; every tenth step takes ten times as long in this phase."""
+    """Returns the phases of 600 steps of 50 ms on two cores; every tenth step takes ten times as long in `slow_in`."""
     packet = Packet(schema=1)
     names = ("loader_wait", "forward", "backward", "optimizer")
     columns: dict[str, list[float]] = {name: [] for name in names}
@@ -98,7 +104,7 @@ def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str
     return [(band.regime, band.severity) for band in phases_of(telemetry_recording.TelemetryRecording(telemetry))]
 
 
-def test_a_cpu_that_is_shared_is_crowded_and_its_long_steps_are_no_interruptions():
+def test_a_shared_cpu_is_contended_and_its_long_steps_are_no_interruptions():
     """Next to other processes a step may lose its core during the forward or the backward pass. This was reported as
     interruptions, as if the training saved something there."""
     assert on_cpu("backward", pressure=0.6, threads=2.5) == [("compute", "critical")]

@@ -38,7 +38,7 @@ def store(cache_directory):
     return Store(cache_directory, "1")
 
 
-def test_the_same_file_is_judged_once_and_the_report_bears_the_names_that_were_asked_for(trace, store, tmp_path):
+def test_the_same_file_is_judged_once_and_the_report_has_the_requested_names(trace, store, tmp_path):
     judge = Judge()
     first = diagnose_cached(judge, store, trace, run="a")
     (tmp_path / "other.json").symlink_to(trace)
@@ -93,6 +93,6 @@ def test_a_file_that_changed_while_it_was_read_is_judged_again(trace, store):
     assert judge.asked == 2
 
 
-def test_a_path_that_leads_nowhere_is_for_the_analysis_to_tell(store):
+def test_a_missing_path_is_reported_by_the_analysis(store):
     judge = Judge(health=Health(status="unreadable"))
     assert diagnose_cached(judge, store, "/no/such/file").health.status == "unreadable"

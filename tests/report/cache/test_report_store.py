@@ -86,7 +86,7 @@ def test_a_report_that_is_too_large_is_not_kept(tmp_path):
 
 
 @pytest.mark.parametrize("obstacle", ["a file", "a directory that takes nothing"])
-def test_a_place_that_cannot_be_written_is_no_trouble(tmp_path, monkeypatch, obstacle):
+def test_a_directory_that_cannot_be_written_is_no_error(tmp_path, monkeypatch, obstacle):
     place = tmp_path / "cache"
     if obstacle == "a file":
         place.write_text("")
@@ -121,7 +121,7 @@ def test_the_environment_moves_the_cache_or_turns_it_off(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME is Linux's")
-def test_without_a_word_it_is_in_the_cache_directory_of_the_user(tmp_path, monkeypatch):
+def test_by_default_it_is_in_the_cache_directory_of_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     usual = Store.from_environment({})
     assert usual is not None

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -59,7 +59,7 @@ def change(trace, edit):
 
 
 @pytest.mark.parametrize("drawing", [SLOW_LOADER, READING, SMALL, "step aaaa\nop ####"])
-def test_what_we_wrote_we_take(tmp_path, drawing):
+def test_a_sidecar_that_we_wrote_is_used(tmp_path, drawing):
     trace = put(tmp_path, drawing)
     report = written(trace)
     assert taken(trace) == report
@@ -74,7 +74,7 @@ def test_it_is_about_one_state_of_one_file(trace):
     assert taken(trace) is None
 
 
-def test_it_tells_nothing_about_where_it_was_made(tmp_path, trace):
+def test_it_contains_no_path_of_the_machine(tmp_path, trace):
     report = diagnose(trace, run="secret/project")
     sidecar.write(trace, identity_of(trace), report)
     text = sidecar.beside(trace).read_text()
@@ -161,7 +161,7 @@ values = st.one_of(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_is_taken_can_be_shown(trace, data):
+def test_an_accepted_sidecar_can_be_rendered(trace, data):
     """One value anywhere in a valid sidecar is replaced: it is refused, or can be rendered in every form."""
     written(trace)
 

@@ -26,10 +26,10 @@ def test_a_count(count, text):
     assert count_text(count) == text
 
 
-def test_a_share_that_is_next_to_nothing_is_no_zero():
+def test_a_very_small_share_is_not_shown_as_zero():
     assert (small_share_text(0.00001), small_share_text(0.009)) == ("less than 0.1 %", "0.9 %")
 
 
-def test_a_row_without_a_value_shows_its_words():
+def test_a_row_without_a_value_shows_its_text():
     assert value_text(pb.Evidence(unit="text", text="aten::item")) == "aten::item"
     assert value_text(pb.Evidence(unit="ns", value=1.5e6)) == "1.50 ms"

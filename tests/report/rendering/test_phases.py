@@ -15,7 +15,7 @@ def run_of(*parts: tuple[int, str, float, str]) -> pb.Report:
     return report
 
 
-def test_one_line_tells_when_what_and_how_much():
+def test_one_line_has_time_regime_and_share():
     told = run_of((130, "Compute", 0.9, "none"), (3600, "Waiting for data", 0.4, "critical"))
     assert list(lines_of(told)) == [
         "        0:00 to 2:10  Compute             90 %",
@@ -23,7 +23,7 @@ def test_one_line_tells_when_what_and_how_much():
     ]
 
 
-def test_one_stretch_is_no_news_and_many_are_cut_short():
+def test_a_single_phase_is_left_out_and_many_are_cut():
     assert list(lines_of(run_of((60, "Compute", 0.9, "none")))) == []
     many = run_of(*[(60, "Compute", 0.9, "none")] * (MAX_LINES + 5))
     assert list(lines_of(many))[-1] == "  and 5 more"

@@ -19,7 +19,7 @@ def notes(report):
     return [note_of(report, finding) for finding in report.findings]
 
 
-def test_faster_kernels_gain_little_while_the_host_is_late_and_much_behind_its_cure():
+def test_faster_kernels_gain_little_while_the_host_is_late_and_much_after_its_fix():
     report = report_of([("small_kernels", 1.24), ("fp32_matmul", 2.24)], fp32_matmul=1.02, small_kernels=1.24)
     first, second = notes(report)
     assert first == (
@@ -28,11 +28,11 @@ def test_faster_kernels_gain_little_while_the_host_is_late_and_much_behind_its_c
     assert second == ""
 
 
-def test_a_cure_that_saves_the_same_time_in_a_shorter_step_is_no_news():
+def test_a_fix_that_saves_the_same_time_in_a_shorter_step_gets_no_note():
     assert notes(report_of([("fp32_matmul", 1.96), ("first_runs", 2.8)], first_runs=1.14)) == [""]
 
 
-def test_a_cure_whose_time_another_one_frees_too_says_so():
+def test_a_fix_that_frees_the_same_time_as_another_gets_a_note():
     report = report_of([("small_kernels", 2.0)], loader_in_main_process=1.33, optimizer_for_loop=1.01, no_graph=1.99)
     assert notes(report) == [
         '"cure small_kernels" saves this time as well: after that, this fix gains nothing more.',
@@ -42,7 +42,7 @@ def test_a_cure_whose_time_another_one_frees_too_says_so():
 
 
 @pytest.mark.parametrize("basis", ["bound", "none"])
-def test_of_gains_that_were_not_simulated_nothing_is_said(basis):
+def test_gains_that_were_not_simulated_get_no_note(basis):
     report = report_of([("small_kernels", 2.0)], fp32_matmul=1.02)
     report.findings[0].speedup.basis = basis
     assert notes(report) == [""]

@@ -2,7 +2,7 @@
 
 import json
 
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.text import render
@@ -14,7 +14,7 @@ def text_of(tmp_path, drawing, **header):
     return render(diagnose(str(path)))
 
 
-def test_the_answer_comes_first_and_the_cure_is_code(tmp_path):
+def test_the_answer_comes_first_and_the_fix_is_code(tmp_path):
     text = text_of(
         tmp_path,
         """
@@ -32,7 +32,7 @@ def test_the_answer_comes_first_and_the_cure_is_code(tmp_path):
     assert "  Waiting for data    40 %    4.00 ms  ████████████" in text
 
 
-def test_a_recording_that_was_not_cut_is_not_told_per_step(tmp_path):
+def test_a_recording_without_steps_is_not_described_per_step(tmp_path):
     text = text_of(
         tmp_path,
         """
@@ -45,7 +45,7 @@ def test_a_recording_that_was_not_cut_is_not_told_per_step(tmp_path):
     assert "      fix: for batch in loader:\n               train_step(batch)\n" in text
 
 
-def test_an_answer_from_kernel_names_alone_says_what_would_tell_more(tmp_path):
+def test_an_answer_from_kernel_names_alone_names_the_missing_signals(tmp_path):
     text = text_of(
         tmp_path,
         """
@@ -59,7 +59,7 @@ def test_an_answer_from_kernel_names_alone_says_what_would_tell_more(tmp_path):
     assert "Device: an NVIDIA device (name not recorded)" in text
 
 
-def test_what_cannot_be_told_says_why_and_what_mends_it(tmp_path):
+def test_an_incomplete_recording_has_a_reason_and_a_fix(tmp_path):
     text = text_of(tmp_path, "step aaaa\nop ####")
     assert "There is no verdict, because the recording is not sufficient." in text
     assert "[insufficient_data]" in text

@@ -111,7 +111,7 @@ def test_the_knee_is_the_cheapest_within_noise() -> None:
     assert knee(found).setting.workers == 4
 
 
-def test_unsteady_settings_need_more_to_be_told_apart() -> None:
+def test_noisy_settings_need_a_larger_difference() -> None:
     assert knee([measured(2, 270), measured(4, 300)]).setting.workers == 4
     assert knee([measured(2, 270, noise=0.05), measured(4, 300, noise=0.04)]).setting.workers == 2
     assert knee([measured(2, 100, noise=1.0), measured(4, 300, noise=1.0)]).setting.workers == 4
@@ -132,7 +132,7 @@ def test_workers_that_wait_may_be_more_than_cores() -> None:
     )
 
 
-def test_only_so_many_are_tried_unasked() -> None:
+def test_the_default_number_of_settings_is_limited() -> None:
     assert next_setting([measured(8, 100), measured(16, 200)], cores=2) is None
     assert next_setting([measured(16, 100), measured(32, 200)], cores=16) == LoaderSetting(64, False, 2)
     assert next_setting([measured(32, 100), measured(64, 200)], cores=64) is None
@@ -179,20 +179,20 @@ def test_workers_that_compute_are_no_faster_than_their_cores() -> None:
     assert eight <= 1.15 * max(1, usable_cores()) / SAMPLE_S
 
 
-def test_what_is_iterated_is_begun_anew() -> None:
+def test_an_iterable_is_restarted() -> None:
     found = Sweep(SweepLoaders({"dataset": Stream(), "batch_size": 2}, torch), 0.1).measure(ONE)
     assert isinstance(found, SweepResult)
     assert found.batches > 10
 
 
 @pytest.mark.parametrize("setting", [ALONE, ONE])
-def test_a_sample_that_raises_is_told_in_one_line(setting: LoaderSetting) -> None:
+def test_a_sample_that_raises_is_reported_in_one_line(setting: LoaderSetting) -> None:
     found = Sweep(SweepLoaders(Breaks(), torch), 0.1).measure(setting)
     assert isinstance(found, SweepFailure)
     assert found.because == f"ValueError: sample 0 is broken{' (in a worker)' if setting.workers else ''}"
 
 
-def test_what_cannot_be_sent_to_a_worker_is_said_and_works_without_one() -> None:
+def test_a_dataset_that_cannot_be_pickled_is_reported_and_works_without_workers() -> None:
     feed = SweepLoaders(cannot_be_sent(), torch)
     found = Sweep(feed, 0.1).measure(ONE)
     assert isinstance(found, SweepFailure)

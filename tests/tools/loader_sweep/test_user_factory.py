@@ -31,20 +31,20 @@ def test_by_module_from_the_current_directory(here: Path) -> None:
     assert call_factory("shop.data:make") == 41
 
 
-def test_by_file_wherever_it_lies(here: Path) -> None:
+def test_by_file_in_any_directory(here: Path) -> None:
     write(here / "deep/training_data.py", "from beside import answer\ndef make(): return answer\n")
     write(here / "deep/beside.py", "answer = 42\n")
     assert call_factory("deep/training_data.py:make") == 42
 
 
-def test_a_file_without_that_function_tells_what_it_has(here: Path) -> None:
+def test_for_a_file_without_that_function_its_functions_are_listed(here: Path) -> None:
     write(here / "some_data.py", "from os.path import join\ndef make_train(): ...\ndef make_test(): ...\n")
     with pytest.raises(NotFound, match=r"no function 'make'; it has make_train, make_test$"):
         call_factory("some_data.py:make")
 
 
 @pytest.mark.parametrize("factory", ["some_data", "some_data:", ":make", "make.py"])
-def test_a_name_without_a_function_is_told_the_form(here: Path, factory: str) -> None:
+def test_for_a_name_without_a_function_the_form_is_given(here: Path, factory: str) -> None:
     with pytest.raises(NotFound, match="module:function"):
         call_factory(factory)
 

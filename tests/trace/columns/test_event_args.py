@@ -31,7 +31,7 @@ def test_shapes_types_and_values_are_interned_together():
     assert list(known.row_of) == [NO_SIGNATURE, (b"[[2]]", b'["float"]', b""), (b"[[2]]", b'["int"]', b"")]
 
 
-def test_only_operators_are_asked_for_their_shapes():
+def test_only_shapes_of_operators_are_read():
     assert rows(Signatures(), shaped(dims=b"[[2]]"), kind=Kind.KERNEL) == [0]
 
 
@@ -46,7 +46,7 @@ def test_signatures_beyond_the_bound_are_counted_instead_of_kept(monkeypatch):
 
 
 @pytest.mark.parametrize("ratio", [None, "2", 0.5, float("nan"), 2**70, -3.0])
-def test_a_ratio_that_tells_nothing_gives_no_multiprocessors(ratio):
+def test_a_ratio_without_information_gives_no_multiprocessors(ratio):
     event = Event(ph="X", args=Args(grid=[6, 1, 1], blocks_per_sm=ratio))
     assert argument_columns([event], np.array([Kind.KERNEL]))["multiprocessors"].tolist() == [0]
 

@@ -25,7 +25,7 @@ def test_a_label_stands_for_kind_name_and_thread():
     assert labels.threads({("1", "2"): "main"}) == (Thread("1", "1", ""), Thread("1", "2", "main"))
 
 
-def test_every_kind_is_told_by_the_label_alone():
+def test_the_label_alone_determines_the_kind():
     categories = ["cpu_op", "user_annotation", "python_function", "cuda_runtime", "kernel", "gpu_memcpy", "gpu_memset"]
     categories += ["overhead", "mtia_ccp_events", "cuda_profiler_range", "whatever", None]
     labels = Labels()
@@ -43,6 +43,6 @@ def test_what_is_too_long_to_be_remembered_has_a_label_all_the_same():
     assert [len(name) for name in labels.names()] == [MAX_NAME, 2]
 
 
-def test_no_events_have_no_columns_to_speak_of():
+def test_without_events_the_columns_are_empty():
     columns = Labels().columns(np.empty(0, np.int8))
     assert [(len(column), column.dtype) for column in columns.values()] == [(0, np.int64)] * 3

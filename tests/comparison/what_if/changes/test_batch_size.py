@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from comparison.drawn_runs import context, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.comparison.runs.compared_run import judge_run
@@ -55,7 +55,7 @@ def test_how_many_samples_there_are_has_to_be_known(tmp_path):
         change_batch_size(run(tmp_path, FULL, tb_bottleneck="{}"), 16)
 
 
-def test_of_what_nobody_knows_how_near_its_roof_it_is_the_best_case_is_better(tmp_path):
+def test_with_unknown_roof_shares_the_best_case_is_better(tmp_path):
     """Ten times the samples: in proportion at worst, and less where a kernel has room as kernels usually have."""
     change = change_batch_size(run(tmp_path, FULL), 80)
     low, expected, high = (change.factors(case).max() for case in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH))

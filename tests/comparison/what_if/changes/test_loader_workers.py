@@ -4,7 +4,7 @@ import json
 
 import pytest
 from comparison.drawn_runs import context, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
@@ -22,7 +22,7 @@ def test_twice_the_workers_make_batches_twice_as_fast(tmp_path):
     assert told.after.step_ns == pytest.approx(5e6 * 1.1, rel=0.03)
 
 
-def test_cores_that_nobody_recorded_are_taken_to_be_there_and_it_is_said(tmp_path):
+def test_if_cores_were_not_recorded_they_are_assumed_and_the_assumption_is_stated(tmp_path):
     contexts = context(workers=2), context(workers=2, cores=64)
     runs = [judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=one) for one in contexts]
     told = [change_workers(run.recording, 1000).assumptions for run in runs]

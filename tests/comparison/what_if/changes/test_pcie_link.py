@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from comparison.drawn_runs import context, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from comparison.drawn_runs import A100, V100, judged, repeated
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
@@ -49,7 +49,7 @@ def test_what_runs_in_the_type_already_gains_nothing(tmp_path):
         change_precision(recording, "bf16")
 
 
-def test_a_product_whose_type_nothing_tells_is_not_taken_for_fp32(tmp_path):
+def test_a_product_of_unknown_type_is_not_counted_as_fp32(tmp_path):
     """A kernel with an unknown name, in a bf16 training, was predicted to be 1.6 times as fast in bf16."""
     with pytest.raises(CannotPredict, match="slower than bf16"):
         change_precision(run(tmp_path, kernel="acme_gemm_tn_v3"), "bf16")

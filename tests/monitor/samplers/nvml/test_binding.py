@@ -66,9 +66,7 @@ def test_a_partitioned_gpu_is_listed_by_its_instances(nvml: Nvml, monkeypatch: p
     ]
 
 
-def test_a_neighbour_that_the_driver_has_lost_does_not_cost_us_our_own(
-    nvml: Nvml, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_losing_another_gpu_does_not_lose_our_own(nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
     def handle(index: int) -> object:
         if index == 0:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)

@@ -1,4 +1,4 @@
-"""Causes without a simulated training, drawn: each is named if it costs time, and not named if it costs nothing.
+"""Drawn runs for the causes that are not simulated: a cause is named if it costs time, and only then.
 
 The others are planted in simulate/problems.py, with healthy trainings that look similar.
 """
@@ -7,28 +7,28 @@ import json
 from dataclasses import dataclass, field
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 
-# Each drawn kernel stands for so many, launched together: a recording of fewer kernels than eight is not judged.
+# Kernels per drawn kernel, launched together: a recording with fewer than eight kernels is not judged.
 PARTS = 4
 FRAME, ANNOTATION, BACKWARD = "python_function", "user_annotation", "autograd::engine::evaluate_function"
 
 
 @dataclass(frozen=True)
 class Planted:
-    """An ill run, its healthy twin, and other names for what is drawn: by the drawn name, (category, name)."""
+    """A run with the problem, a similar healthy run, and (category, name) to replace names of the drawing."""
 
-    ill: str
-    well: str
+    problem: str
+    healthy: str
     named: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 DRAWN_FRAME, DRAWN_OPERATOR, DRAWN_MALLOC = "train.py(10): augment", "aten::linear", "cudaMalloc"
 DRAWN_LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
-# A Python frame of three milliseconds behind the kernels, and the same while kernels still run.
+# A Python frame of three milliseconds after the kernels, and the same while kernels still run.
 FRAME_WHILE_IDLE = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     op      ##........##........##........
@@ -115,10 +115,10 @@ def causes(tmp_path, drawing, named):
 @pytest.mark.parametrize("cause", CAUSES)
 def test_a_planted_cause_is_named(tmp_path, cause):
     planted = CAUSES[cause]
-    assert cause in causes(tmp_path, planted.ill, planted.named)
+    assert cause in causes(tmp_path, planted.problem, planted.named)
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_what_looks_like_it_and_costs_nothing_is_not(tmp_path, cause):
+def test_a_similar_run_without_cost_does_not_get_the_cause(tmp_path, cause):
     planted = CAUSES[cause]
-    assert cause not in causes(tmp_path, planted.well, planted.named)
+    assert cause not in causes(tmp_path, planted.healthy, planted.named)

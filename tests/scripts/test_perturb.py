@@ -1,11 +1,11 @@
-"""Verdicts rest on what a run did, and not on how its file is written: simulated runs, judged again with parts lost."""
+"""The verdict of a simulated run stays right, or becomes "cannot tell", if parts of its recording are lost."""
 
 import gzip
 import json
 
 import pytest
+from helpers.perturbations import PERTURBATIONS
 from perturb import ABSTAINS, NEVER, OTHER, RIGHT, SAME, grade, judged, page
-from perturbations import PERTURBATIONS
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.problems import PROBLEMS
@@ -18,12 +18,12 @@ RUNS = {
     "compute": healthy(3).but(contractions=0.9, loader="", kernel_ns=400_000),
     "sync": PROBLEMS["scalar reads in the forward pass"].make(3),
 }
-# What an honest answer becomes where the rows that tell the regime are gone.
-HONEST = {
-    ("input", "without_annotations"): ("host", "launch"),  # the loader's own row is one of them
-    ("sync", "without_calls"): ("launch",),  # waits are runtime calls; what is left are slow operators
-    # A read is told by its copy, and by the end of it inside the call: without them the idle time behind it is
-    # dispatching, half of which may be the profiler's own.
+# Other accepted answers if the rows that show the regime are missing.
+ACCEPTED = {
+    ("input", "without_annotations"): ("host", "launch"),  # the loader's row is an annotation
+    ("sync", "without_calls"): ("launch",),  # waits are runtime calls; only slow operators remain
+    # A read is recognised by its copy, which ends inside the call. Otherwise the idle time after it counts as
+    # dispatching, of which up to half may be profiler overhead.
     ("sync", "without_copies"): ("launch", "memory"),
     ("sync", "no_arguments"): ("launch", "memory"),
     ("sync", "device_clock_ahead"): ("launch", "memory"),
@@ -42,17 +42,17 @@ def written():
 @pytest.mark.parametrize("change", PERTURBATIONS)
 @pytest.mark.parametrize("regime", RUNS)
 def test_a_run_keeps_its_verdict_or_has_none(written, regime, change):
-    said = judged(written[regime], PERTURBATIONS[change])
-    assert said in (regime, *HONEST.get((regime, change), ())) or said.startswith("incomplete"), said
+    answer = judged(written[regime], PERTURBATIONS[change])
+    assert answer in (regime, *ACCEPTED.get((regime, change), ())) or answer.startswith("incomplete"), answer
 
 
 @pytest.mark.parametrize("change", PERTURBATIONS)
-def test_every_change_is_told_in_a_line(change):
+def test_every_change_is_described_by_a_sentence(change):
     assert (PERTURBATIONS[change].__doc__ or "").strip().endswith(".")
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("answer", "expected"),
     [
         ("input", SAME),
         ("host", RIGHT),
@@ -61,11 +61,11 @@ def test_every_change_is_told_in_a_line(change):
         ("sync", NEVER),
     ],
 )
-def test_answers_are_graded_from_the_same_to_the_forbidden(said, expected):
-    assert grade({"truth": "input", "also": ["host"], "never": ["sync"]}, "input", said) == expected
+def test_answers_are_graded_from_the_same_to_the_excluded(answer, expected):
+    assert grade({"truth": "input", "also": ["host"], "never": ["sync"]}, "input", answer) == expected
 
 
-def test_two_ways_of_not_telling_are_both_right():
+def test_two_reasons_for_no_verdict_are_both_right():
     label = {"truth": "incomplete:warmup", "also": [], "never": []}
     assert grade(label, "incomplete:warmup", "incomplete:insufficient_data") == RIGHT
 

@@ -1,7 +1,7 @@
-"""What may be missing from a recording, or be written otherwise, by hands that are not ours: one function for each.
+"""Changes that other tools and settings make to a recording: parts are missing or written differently.
 
-Each takes a decoded Kineto trace and changes it in place. What a run did stays what it did, so an honest diagnosis
-either stays as it was or says that it cannot tell.
+Each function takes a decoded Kineto trace and changes it in place. The run itself is the same, so the diagnosis must
+stay the same or become "cannot tell".
 """
 
 import re
@@ -22,7 +22,7 @@ _STEP = re.compile(r"^ProfilerStep#?\s*(\d*)")
 
 
 def category(event: Event) -> str:
-    """The event's category, in lower case."""
+    """Returns the event's category in lower case."""
     return str(event.get("cat") or "").lower()
 
 
@@ -45,7 +45,7 @@ def without_stacks(trace: Trace) -> None:
 
 
 def without_copies(trace: Trace) -> None:
-    """Activities filtered to kernels: neither copies nor fills."""
+    """Activities are filtered to kernels: no copies, no fills."""
     _keep(trace, lambda event: category(event) not in ("gpu_memcpy", "gpu_memset", "memcpy", "memset"))
 
 
@@ -60,7 +60,7 @@ def without_operators(trace: Trace) -> None:
 
 
 def last_half_of_steps(trace: Trace) -> None:
-    """A window that began later: what is before the middle ProfilerStep is cut away."""
+    """The recording began later: everything before the middle ProfilerStep is removed."""
     marks = sorted(_start(event) for event in _whole(trace) if _STEP.match(str(event["name"])) and _on_host(event))
     if len(marks) > 1:
         begin = marks[len(marks) // 2]
@@ -78,20 +78,20 @@ def twice_as_fast(trace: Trace) -> None:
 
 
 def unknown_kernels(trace: Trace) -> None:
-    """Kernels by names that nobody has seen, one for each name."""
+    """Each kernel name is replaced by an unknown one."""
     for event in _whole(trace):
         if category(event) == "kernel":
             event["name"] = f"unseen_{zlib.crc32(str(event['name']).encode()):08x}"
 
 
 def only_links(trace: Trace) -> None:
-    """Arguments that tie rows together, and no others."""
+    """Only the arguments that link rows are left."""
     for event in _whole(trace):
         event["args"] = {key: value for key, value in _args(event).items() if key in _LINKS}
 
 
 def no_arguments(trace: Trace) -> None:
-    """No arguments at all: nothing ties a kernel to its launch."""
+    """No arguments: nothing links a kernel to its launch."""
     for event in _whole(trace):
         event["args"] = {}
 
@@ -105,21 +105,21 @@ def without_shapes(trace: Trace) -> None:
 
 
 def without_external_ids(trace: Trace) -> None:
-    """Kernels that are tied to calls, but to no operators."""
+    """Kernels are linked to calls, but not to operators."""
     for event in _whole(trace):
         for key in ("External id", "external id"):
             _args(event).pop(key, None)
 
 
 def without_header(trace: Trace) -> None:
-    """Top-level keys lost, as by tools that rewrite traces: no device, no versions, no ranks."""
+    """Top-level keys are lost, as by tools that rewrite traces: no device, no versions, no ranks."""
     events = trace["traceEvents"]
     trace.clear()
     trace["traceEvents"] = events
 
 
 def only_events(trace: Trace) -> None:
-    """Only complete events are left: no names of threads, no flows, no instants."""
+    """Only complete events are left: no thread names, no flows, no instants."""
     _keep(trace, lambda event: event.get("ph") == "X")
 
 
@@ -134,7 +134,7 @@ def device_clock_ahead(trace: Trace) -> None:
 
 
 def whole_microseconds(trace: Trace) -> None:
-    """Times without fractions, as torch before 2.4 wrote them."""
+    """Times have no fractions, as torch before 2.4 wrote them."""
     for event in _whole(trace):
         end = _start(event) + float(event.get("dur") or 0)
         event["ts"] = int(_start(event))
@@ -142,19 +142,19 @@ def whole_microseconds(trace: Trace) -> None:
 
 
 def another_clock(trace: Trace) -> None:
-    """Times count from a moment a day later."""
+    """Times are a day later."""
     for event in trace["traceEvents"]:
         if isinstance(event.get("ts"), int | float):
             event["ts"] += 86_400e6
 
 
 def shuffled(trace: Trace) -> None:
-    """Events in another order of lines."""
+    """The events are in another order in the file."""
     trace["traceEvents"].sort(key=lambda event: zlib.crc32(f"{event.get('ts')}{event.get('name')}".encode()))
 
 
 def categories_of_torch_1_8(trace: Trace) -> None:
-    """Categories and argument names as torch 1.8 to 1.11 wrote them."""
+    """Categories and argument names are those of torch 1.8 to 1.11."""
     old = {"cpu_op": "Operator", "user_annotation": "Operator", "kernel": "Kernel", "gpu_memcpy": "Memcpy"}
     old |= {"gpu_memset": "Memset", "cuda_runtime": "Runtime", "cuda_driver": "Runtime", "python_function": "Python"}
     _keep(trace, lambda event: category(event) != "gpu_user_annotation")
@@ -165,7 +165,7 @@ def categories_of_torch_1_8(trace: Trace) -> None:
 
 
 def written_by_rocm(trace: Trace) -> None:
-    """The runtime's calls and copies as ROCm names them."""
+    """Runtime calls and copies have the names that ROCm gives them."""
     trace["hip_runtime_version"] = 60_443_483
     for event in _whole(trace):
         name = str(event["name"])
@@ -176,7 +176,7 @@ def written_by_rocm(trace: Trace) -> None:
 
 
 def tail_of_kernels_lost(trace: Trace) -> None:
-    """CUPTI's buffers ran full: the last fifth of the device's rows is missing."""
+    """CUPTI's buffers were full: the last fifth of the device rows is missing."""
     rows = sorted((event for event in _whole(trace) if category(event) in _DEVICE), key=_start)
     lost = {id(event) for event in rows[len(rows) * 4 // 5 :]}
     _keep(trace, lambda event: id(event) not in lost)

@@ -1,6 +1,6 @@
 """Drawn timelines as graphs that scenarios modify; times in columns of the drawing."""
 
-from draw import drawn_trace
+from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph

@@ -1,6 +1,6 @@
-"""Labelled public recordings, where the environment variable TB_BOTTLENECK_TRACES names their folder.
+"""Diagnoses labelled public recordings, if the environment variable TB_BOTTLENECK_TRACES names their folder.
 
-The folder holds NAME.json.gz files and labels.json: for each the true answer, others that are right too, and answers
+The folder contains NAME.json.gz files and labels.json: for each file the true answer, other right answers, and answers
 that would be wrong advice. Labels are judgements; those of low confidence are read but not counted.
 """
 
@@ -38,7 +38,7 @@ KNOWN_MISSES = {
 
 
 def labelled(label):
-    """The label as a parameter of a test, marked if its answer is known to be wrong."""
+    """Returns the label as a test parameter, marked as an expected failure if its answer is known to be wrong."""
     name = label["name"]
     known = KNOWN_MISSES.get(name)
     marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason=known)] if known else []
@@ -48,11 +48,11 @@ def labelled(label):
 @pytest.mark.parametrize("label", [labelled(label) for label in LABELS])
 def test_a_public_recording_is_judged_right(label):
     report = diagnose(str(FOLDER / f"{label['name']}.json.gz"))
-    said = answer_of(report)
+    answer = answer_of(report)
     assert report.health.status != "unreadable"
-    assert said not in label["never"], label["why"]
+    assert answer not in label["never"], label["why"]
     if report.account:
         assert sum(row.share for row in report.account) == pytest.approx(1)
     if label["confidence"] != "low":
-        right = said in (label["truth"], *label["also"])
-        assert right or (label["truth"].startswith("incomplete") and said.startswith("incomplete")), label["why"]
+        right = answer in (label["truth"], *label["also"])
+        assert right or (label["truth"].startswith("incomplete") and answer.startswith("incomplete")), label["why"]

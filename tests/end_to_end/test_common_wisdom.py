@@ -20,10 +20,10 @@ def busy_share(workload):
 
 
 def test_pinning_works_without_workers_too():
-    """ "pin_memory does nothing with num_workers=0": the copies' own names say from which memory they came."""
-    ill = PROBLEMS["pageable copies"].make(2).but(loader="main", load_ns=0)
-    assert causes(ill)[0] == "pageable_copies"
-    pinned = ill.but(pinned=True)
+    """ "pin_memory does nothing with num_workers=0": the names of the copies contain the kind of memory."""
+    slow = PROBLEMS["pageable copies"].make(2).but(loader="main", load_ns=0)
+    assert causes(slow)[0] == "pageable_copies"
+    pinned = slow.but(pinned=True)
     assert pageable_copies(measured(pinned)).value == 0
     assert "pageable_copies" not in causes(pinned)
 
@@ -33,8 +33,8 @@ def test_a_device_that_is_always_busy_is_the_bottleneck_and_not_the_cpu(seed):
     """ "More than 85 % utilisation means that the GPU is not the bottleneck, look at your CPU code." """
     busy = HARD_NEGATIVES["a tiny loader"](seed)
     assert busy_share(busy) > 0.85
-    found = examine(busy).report
-    assert (found.verdict.regime in ("compute", "memory"), found.verdict.severity) == (True, "none")
+    result = examine(busy).report
+    assert (result.verdict.regime in ("compute", "memory"), result.verdict.severity) == (True, "none")
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -45,51 +45,51 @@ def test_tiny_kernels_on_an_idle_device_are_bound_by_launching_and_not_by_bandwi
     assert examine(pointwise).report.verdict.regime == "launch"
 
 
-def test_gradient_accumulation_eases_no_bandwidth():
+def test_gradient_accumulation_does_not_reduce_bandwidth():
     """It keeps fewer activations in memory, but each sample's bytes are still read and written."""
     bound = healthy(1).but(contractions=0.0, loader="", layers=8)
     shares = [examine(bound.but(accumulation=times)).account["memory"] for times in (1, 4)]
     assert shares[1] == pytest.approx(shares[0], abs=0.03)
-    told = str(load("advice/memory.toml")).lower()
-    assert "accumulat" not in told
+    advice = str(load("advice/memory.toml")).lower()
+    assert "accumulat" not in advice
 
 
 @pytest.mark.parametrize("name", ["a scalar read in every step", "metrics printed in every step"])
-def test_a_synchronising_call_is_no_stall_by_itself(name):
-    """ "Look for cudaStreamSynchronize": over a busy device it costs next to nothing, however long it takes."""
-    found = examine(HARD_NEGATIVES[name](2))
-    assert found.account["sync"] < 0.02
-    assert found.report.verdict.severity == "none"
+def test_a_synchronising_call_alone_is_no_stall(name):
+    """ "Look for cudaStreamSynchronize": on a busy device it costs almost nothing, even if it takes long."""
+    result = examine(HARD_NEGATIVES[name](2))
+    assert result.account["sync"] < 0.02
+    assert result.report.verdict.severity == "none"
 
 
 def test_a_value_of_a_tensor_on_the_cpu_is_read_without_waiting():
-    """ "aten::item synchronises": optimizers read step counts that lie on the CPU."""
+    """ "aten::item synchronises": optimizers read step counts that are on the CPU."""
     reading = launch_bound(2).but(cpu_reads=100)
     assert not {"scalar_reads", "metric_reads"} & set(causes(reading))
     assert examine(reading).account["sync"] < 0.02
 
 
 @pytest.mark.parametrize(("name", "advised"), [(FP32, True), (BF16, False)])
-def test_mixed_precision_is_advised_only_where_it_is_not_on(name, advised):
+def test_mixed_precision_is_advised_only_if_it_is_off(name, advised):
     products = healthy(3).but(contractions=0.9, product_name=name, loader="")
     assert bool({"fp32_matmul", "fp32_without_tf32"} & set(causes(products))) is advised
 
 
 def test_bf16_on_amds_matrix_units_is_no_missing_mixed_precision():
-    """A list of NVIDIA's kernel names tells every AMD user to turn on what is on."""
+    """A list of NVIDIA's kernel names alone would advise every AMD user to turn it on."""
     name = "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x64x128_MI16x16x1_SN_LDSB1_AFC1"
     products = healthy(3).but(contractions=0.9, product_name=name, loader="")
     assert not {"fp32_matmul", "fp32_without_tf32"} & set(causes(products, Recording(DIALECTS[4])))
 
 
 def test_collectives_beside_computing_cost_nothing():
-    found = examine(HARD_NEGATIVES["overlapped collectives"](1))
-    assert found.account["communication"] < 0.05
-    assert not [one for one in found.report.findings if one.regime == "communication"]
+    result = examine(HARD_NEGATIVES["overlapped collectives"](1))
+    assert result.account["communication"] < 0.05
+    assert not [finding for finding in result.report.findings if finding.regime == "communication"]
 
 
-def test_a_launching_call_that_blocks_since_its_queue_is_full_is_no_overhead():
-    """ "cudaLaunchKernel takes most of the CPU's time": a device that is behind makes the host wait in it."""
-    found = examine(HARD_NEGATIVES["a full launch queue"](1))
-    assert found.account["launch"] < 0.02
-    assert found.report.verdict.severity == "none"
+def test_a_launch_call_that_blocks_because_the_queue_is_full_is_no_overhead():
+    """ "cudaLaunchKernel takes most of the CPU's time": a busy device makes the host wait in it."""
+    result = examine(HARD_NEGATIVES["a full launch queue"](1))
+    assert result.account["launch"] < 0.02
+    assert result.report.verdict.severity == "none"

@@ -1,4 +1,4 @@
-"""The account and the verdict, held to simulated trainings whose truth is known by construction (simulate/truth.py)."""
+"""Compares account and verdict with simulated trainings, for which the truth is known by construction."""
 
 import os
 from dataclasses import replace
@@ -48,10 +48,10 @@ MANY = range(500_000, 500_250)
 
 def accounts_are_true(seed: int) -> None:
     workload = random_workload(seed)
-    found = examine(workload, recorded(workload, seed))
-    assert found.report.verdict.regime, found.describe()
-    assert found.worst() <= TOLERANCE, found.describe()
-    assert found.report.verdict.regime in right_answers(found.truth), found.describe()
+    result = examine(workload, recorded(workload, seed))
+    assert result.report.verdict.regime, result.describe()
+    assert result.worst() <= TOLERANCE, result.describe()
+    assert result.report.verdict.regime in right_answers(result.truth), result.describe()
 
 
 @QUICK
@@ -61,8 +61,8 @@ def test_any_training_gets_its_true_account_and_verdict(seed):
 
 
 @pytest.mark.slow
-def test_of_many_trainings_hardly_one_is_judged_wrong():
-    """The published accuracy, with other seeds: some things cannot be told from a recording (tests/ACCURACY.md)."""
+def test_at_most_one_in_a_hundred_trainings_is_judged_wrong():
+    """Tests the published accuracy with other seeds: a recording does not show everything (tests/ACCURACY.md)."""
     cases = [examine(workload, recorded(workload, seed)) for seed, workload in ((s, random_workload(s)) for s in MANY)]
     wrong = [case for case in cases if case.report.verdict.regime not in right_answers(case.truth)]
     off = [case for case in cases if case.worst() > TOLERANCE]
@@ -72,55 +72,57 @@ def test_of_many_trainings_hardly_one_is_judged_wrong():
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_planted_illness_is_named(name, seed):
-    illness = PROBLEMS[name]
-    found = examine(illness.make(seed))
-    assert right_answers(found.truth)[0] == illness.regime, f"the simulator planted something else: {found.describe()}"
-    assert found.report.verdict.regime == illness.regime, found.describe()
-    assert found.report.findings[0].cause == illness.cause, found.describe()
-    assert found.report.verdict.severity in ("warning", "critical")
-    assert found.worst() <= TOLERANCE, found.describe()
+def test_a_planted_problem_is_named(name, seed):
+    problem = PROBLEMS[name]
+    result = examine(problem.make(seed))
+    assert right_answers(result.truth)[0] == problem.regime, (
+        f"the simulator planted something else: {result.describe()}"
+    )
+    assert result.report.verdict.regime == problem.regime, result.describe()
+    assert result.report.findings[0].cause == problem.cause, result.describe()
+    assert result.report.verdict.severity in ("warning", "critical")
+    assert result.worst() <= TOLERANCE, result.describe()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", HARD_NEGATIVES)
 def test_a_training_bound_by_its_device_stays_clean(name, seed):
-    found = examine(HARD_NEGATIVES[name](seed))
-    assert right_answers(found.truth)[0] not in RECOVERABLE, f"the simulator planted an illness: {found.describe()}"
-    assert found.report.verdict.severity == "none", found.describe()
-    assert not [one for one in found.report.findings if one.regime in RECOVERABLE], found.describe()
-    assert found.worst() <= TOLERANCE, found.describe()
+    result = examine(HARD_NEGATIVES[name](seed))
+    assert right_answers(result.truth)[0] not in RECOVERABLE, f"the simulator planted a problem: {result.describe()}"
+    assert result.report.verdict.severity == "none", result.describe()
+    assert not [finding for finding in result.report.findings if finding.regime in RECOVERABLE], result.describe()
+    assert result.worst() <= TOLERANCE, result.describe()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-def test_every_dialect_tells_the_same_story(dialect):
-    illness = PROBLEMS["loader in the main process"]
+def test_every_dialect_gets_the_same_verdict(dialect):
+    problem = PROBLEMS["loader in the main process"]
     for steps in (True, False):
-        workload = illness.make(3)
-        found = examine(workload, Recording(dialect, steps=steps, stacks=workload.stacks, noise=True))
-        assert found.report.verdict.regime == "input", found.describe()
-        assert found.report.window.basis == ("profiler_step" if steps else "inferred")
-        assert found.worst() <= TOLERANCE, found.describe()
+        workload = problem.make(3)
+        result = examine(workload, Recording(dialect, steps=steps, stacks=workload.stacks, noise=True))
+        assert result.report.verdict.regime == "input", result.describe()
+        assert result.report.window.basis == ("profiler_step" if steps else "inferred")
+        assert result.worst() <= TOLERANCE, result.describe()
 
 
 def test_a_recording_without_any_annotation_of_steps_is_judged_by_its_period():
-    found = examine(PROBLEMS["Python between the steps"].make(3), Recording(DIALECTS[3], steps=False, optimizer=False))
-    assert found.report.verdict.regime == "host", found.describe()
+    result = examine(PROBLEMS["Python between the steps"].make(3), Recording(DIALECTS[3], steps=False, optimizer=False))
+    assert result.report.verdict.regime == "host", result.describe()
 
 
 def test_rank_and_device_are_those_of_the_recording():
-    found = examine(PROBLEMS["exposed collectives"].make(1), Recording(DIALECTS[3], distributed=True))
-    assert (found.report.rank, found.report.world_size) == (0, 8)
-    assert found.report.device.name == "NVIDIA A100-SXM4-40GB"
+    result = examine(PROBLEMS["exposed collectives"].make(1), Recording(DIALECTS[3], distributed=True))
+    assert (result.report.rank, result.report.world_size) == (0, 8)
+    assert result.report.device.name == "NVIDIA A100-SXM4-40GB"
 
 
-@pytest.mark.parametrize("kept", [slice(120, None), slice(None, -20), slice(None, None, 4)])
-def test_a_recording_that_lost_kernels_says_so(tmp_path, kept):
+@pytest.mark.parametrize("remaining", [slice(120, None), slice(None, -20), slice(None, None, 4)])
+def test_a_recording_that_lost_kernels_is_reported_as_degraded(tmp_path, remaining):
     """CUPTI drops device rows at the start of a session, at the end, or when its buffers are full."""
     _, run = run_of(healthy(1))
     assert 200 < len(run.ops) < 500, "120 operations are more than the first step, and 20 well above 2 %"
     path = tmp_path / "lost.pt.trace.json"
-    path.write_text(kineto_json(replace(run, ops=run.ops[kept]), Recording(DIALECTS[3])))
+    path.write_text(kineto_json(replace(run, ops=run.ops[remaining]), Recording(DIALECTS[3])))
     report = diagnose(str(path))
     assert report.health.status == "degraded"
     assert "kernels_lost" in [reason.code for reason in report.health.reasons]
@@ -136,13 +138,13 @@ def test_a_recording_without_its_kernels_gets_no_verdict(tmp_path):
 
 
 @pytest.mark.parametrize("part", [0.75, 0.9, 0.99])
-def test_a_recording_cut_off_by_the_end_of_its_job_is_judged_by_what_is_there(tmp_path, part):
-    illness = PROBLEMS["loader in the main process"]
-    _, run = run_of(illness.make(1))
+def test_a_recording_cut_off_by_the_end_of_its_job_is_judged_by_the_remaining_events(tmp_path, part):
+    problem = PROBLEMS["loader in the main process"]
+    _, run = run_of(problem.make(1))
     text = kineto_json(run, Recording(DIALECTS[3]))
     path = tmp_path / "cut.pt.trace.json"
     path.write_text(text[: int(len(text) * part)])
-    os.utime(path, (1, 1))  # long ago: nobody is writing it any more
+    os.utime(path, (1, 1))  # long ago, so the file is complete
     report = diagnose(str(path))
     assert report.health.status == "degraded"
     assert "truncated" in [reason.code for reason in report.health.reasons]
@@ -159,7 +161,7 @@ def run_of(workload: Workload) -> tuple[Program, Run]:
 
 @settings(QUICK, max_examples=15)
 @given(SEEDS)
-def test_the_simulator_keeps_the_laws_of_the_device(seed):
+def test_the_simulated_device_executes_streams_in_order(seed):
     _, run = run_of(random_workload(seed))
     streams = {(op.device, op.stream) for op in run.ops}
     for stream in streams:
@@ -167,7 +169,7 @@ def test_the_simulator_keeps_the_laws_of_the_device(seed):
         assert all(before.end < after.begin for before, after in pairwise(ops)), "a stream is a queue"
         assert all(op.issued < op.begin for op in ops), "nothing begins before it is launched"
     for before, after in pairwise(run.activities):
-        assert before[1] == after[0], "the host is always somewhere"
+        assert before[1] == after[0], "the host's activities have no gaps"
 
 
 @settings(QUICK, max_examples=10)
@@ -192,13 +194,13 @@ def test_a_full_queue_blocks_the_launching_call():
     run = Machine(Program(tuple(launches))).run()
     durations = [row.end - row.begin for row in run.rows]
     assert durations[0] == 5_000
-    assert durations[-1] == 51_000  # one kernel and its gap: then a place in the queue is free
+    assert durations[-1] == 51_000  # one kernel and its gap, until a place in the queue is free
     pending = sum(op.issued <= run.ops[-1].issued < op.begin for op in run.ops)
     assert pending == QUEUE_LIMIT
 
 
-def test_a_wait_blocks_the_host_and_its_truth_is_what_goes_away_without_it():
-    """Two kernels, a wait that drains the device, and 100 us of dispatching that would otherwise be hidden:
+def test_a_wait_blocks_the_host_and_its_true_cost_is_the_idle_time_that_disappears_without_it():
+    """Simulates two kernels, a wait that drains the device, and 100 us of dispatching that would otherwise be hidden:
 
     host  launch wait............. dispatch launch
     gpu       ####################.................####
@@ -222,7 +224,7 @@ def test_a_wait_blocks_the_host_and_its_truth_is_what_goes_away_without_it():
     assert truth.ns.get("underfilled", 0) == 0
 
 
-def test_python_between_two_kernels_is_the_hosts_and_a_graph_is_one_call():
+def test_python_between_two_kernels_counts_as_host_and_a_graph_is_one_call():
     kernels = tuple(Kernel("k", "streaming", 20_000, MULTIPROCESSORS, 800) for _ in range(10))
     instructions = (
         Open("annotation", "ProfilerStep#0"),
@@ -241,7 +243,7 @@ def test_python_between_two_kernels_is_the_hosts_and_a_graph_is_one_call():
     assert truth.ns["host"] == 30_000 + 2_000_000 - busy_until
 
 
-def test_what_is_worth_recovering_is_what_the_rules_say():
+def test_the_thresholds_are_those_of_the_rules():
     from tb_bottleneck.regimes import judge, launch
 
     assert WORTH_RECOVERING == judge.WORTH_RECOVERING

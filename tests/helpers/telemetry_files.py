@@ -1,4 +1,4 @@
-"""Writes telemetry as the monitor does: an event file with the run's context, packets, and scalars of its own."""
+"""Writes telemetry as the monitor does: an event file with the run's context, packets, and the monitor's scalars."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,14 +15,14 @@ NAME = "events.out.tfevents.1700000000.host.42.0"
 
 
 def context(facts: Mapping[str, Any]) -> RunContext:
-    """The run's context with these facts."""
+    """Returns a run's context with these facts."""
     made = RunContext(schema=1)
     made.facts.update(facts)
     return made
 
 
 def event(tag: str, content: bytes) -> bytes:
-    """One event with a tensor of one string."""
+    """Returns a serialized event that contains a tensor with one string."""
     made = Event(wall_time=1.7e9)
     value = made.summary.value.add(tag=tag)
     value.metadata.plugin_data.plugin_name = PLUGIN_NAME
@@ -32,7 +32,7 @@ def event(tag: str, content: bytes) -> bytes:
 
 
 def scalar(tag: str, number: float) -> bytes:
-    """One event of the stock Scalars tab, which our reader has to pass over."""
+    """Returns a serialized event of TensorBoard's Scalars tab, which our reader must skip."""
     made = Event(wall_time=1.7e9)
     value = made.summary.value.add(tag=tag, simple_value=number)
     value.metadata.plugin_data.plugin_name = "scalars"
@@ -40,7 +40,7 @@ def scalar(tag: str, number: float) -> bytes:
 
 
 def events(messages: Iterable[RunContext | Packet]) -> Iterator[bytes]:
-    """The events of these messages, with scalars in between."""
+    """Yields the serialized events of these messages, with scalars in between."""
     yield Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString()
     for message in messages:
         tag = CONTEXT_TAG if isinstance(message, RunContext) else PACKET_TAG
@@ -49,7 +49,7 @@ def events(messages: Iterable[RunContext | Packet]) -> Iterator[bytes]:
 
 
 def write(path: Path, messages: Iterable[RunContext | Packet]) -> Path:
-    """Writes them, or appends them where the file is there."""
+    """Writes the messages to the file, or appends them if it exists; returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab") as file:
         writer = RecordWriter(file)

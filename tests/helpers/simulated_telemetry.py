@@ -1,9 +1,9 @@
-"""A simulated training as its monitor would see it, with the truth known: drawn stretches of health and illness.
+"""Simulates the telemetry that the monitor records of a training: a sequence of phases with a known problem each.
 
-    healthy starved healthy  ─▶  steps (host phases, device span)  +  readings once a second  ─▶  packets
+    healthy few_workers healthy  ─▶  steps (host phases, device span)  +  readings once a second  ─▶  packets
 
-Host: load, copy, python, dispatch. Device: starts with the dispatch; the host runs ahead of it by a step at most, so a
-step takes the longer of the two.
+The host loads, copies, runs Python and dispatches. The device starts with the dispatch, and the host is at most one
+step ahead of it, so a step takes the longer of the two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,22 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from helpers.telemetry_files import context
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
-from tests.telemetry.written import context
 
 S = 1_000_000_000
 BEGIN = 1_700_000_000 * S
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
-STEADY = 100.0  # ms of device work in most illnesses
+STEADY = 100.0  # ms of device work in most problems
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Some time of one kind. Times in ms per step; shares 0 to 1."""
+class SimulatedPhase:
+    """A part of a run with constant behaviour. Times in ms per step; shares from 0 to 1."""
 
     seconds: float = 120.0
-    device: float | None = STEADY  # work of the device; None: the work runs on the CPU
+    device: float | None = STEADY  # device work; None if the work runs on the CPU
     dispatch: float = 40.0
     load: float = 0.5
     copy: float = 0.5
@@ -38,7 +38,7 @@ class Stretch:
     pause_every: int = 0
     pause: float = 0.0
     readings: dict[str, float] = field(default_factory=dict)
-    """Readings that differ from a healthy machine's."""
+    """Readings that differ from those of a healthy machine."""
 
 
 HEALTHY = {
@@ -104,17 +104,16 @@ class _Run:
 
 
 def simulate(
-    stretches: Sequence[Stretch], seed: int = 0, facts: dict[str, Any] | None = None, without: Sequence[str] = ()
+    phases: Sequence[SimulatedPhase], seed: int = 0, facts: dict[str, Any] | None = None, without: Sequence[str] = ()
 ) -> list[RunContext | Packet]:
-    """The messages of a run made of these stretches; `without` names series and step columns that are not recorded."""
+    """Returns the messages of a run with these phases; `without` names series and step columns to leave out."""
     run = _Run(np.random.default_rng(seed))
     _warm_up(run)
-    for stretch in stretches:
+    for phase in phases:
         begin = run.now
-        _steps(run, stretch)
-        _readings(run, stretch, begin)
-    told = FACTS if facts is None else facts
-    return [context(told), *_packets(run, frozenset(without))]
+        _steps(run, phase)
+        _readings(run, phase, begin)
+    return [context(FACTS if facts is None else facts), *_packets(run, frozenset(without))]
 
 
 def _warm_up(run: _Run) -> None:
@@ -124,7 +123,7 @@ def _warm_up(run: _Run) -> None:
         run.number += 1
 
 
-def _steps(run: _Run, it: Stretch) -> None:
+def _steps(run: _Run, it: SimulatedPhase) -> None:
     end = run.now + it.seconds * S
     while run.now < end:
         load, copy, python, dispatch = (
@@ -154,7 +153,7 @@ def _steps(run: _Run, it: Stretch) -> None:
         run.number += 1
 
 
-def _readings(run: _Run, it: Stretch, begin: int) -> None:
+def _readings(run: _Run, it: SimulatedPhase, begin: int) -> None:
     own = [(end - wall, end, columns.get("work", 0.0)) for _, end, wall, columns in run.steps if end > begin]
     ends = np.array([end for _, end, _ in own])
     for at in range(begin, run.now, S):
@@ -217,77 +216,81 @@ def _add_rows(packet: Packet, rows: list[tuple[int, float, float, dict[str, floa
         packet.steps.columns.add(name=name, values=[columns.get(name, float("nan")) for *_, columns in rows])
 
 
-def stretch(illness: str, seconds: float = 120.0, severity: float = 0.4) -> Stretch:
-    """A stretch of this illness that costs about `severity` of the time."""
-    made = ILLNESSES[illness](severity)
+def simulated_phase(problem: str, seconds: float = 120.0, severity: float = 0.4) -> SimulatedPhase:
+    """Returns a phase with this problem, which costs about `severity` of the time."""
+    made = PROBLEMS[problem](severity)
     return replace(made, seconds=seconds)
 
 
 def _load(severity: float) -> float:
-    """Loading time that the host cannot hide behind the device's work but for this share of the step."""
+    """Returns the loading time in ms of which this share of the step is not hidden by device work."""
     return STEADY / (1.0 - severity) - 41.5
 
 
 def _more(severity: float, base: float = STEADY) -> float:
-    """Idle ms that make up this share beside `base` ms of work."""
+    """Returns the idle ms that are this share of a step with `base` ms of work."""
     return base * severity / (1.0 - severity)
 
 
-ILLNESSES = {
-    "healthy": lambda _: Stretch(),
-    "memory": lambda _: Stretch(readings={"dram_activity": 0.8, "tensor_activity": 0.1, "power": 450.0}),
-    "underfilled": lambda _: Stretch(
+PROBLEMS = {
+    "healthy": lambda _: SimulatedPhase(),
+    "memory": lambda _: SimulatedPhase(readings={"dram_activity": 0.8, "tensor_activity": 0.1, "power": 450.0}),
+    "underfilled": lambda _: SimulatedPhase(
         readings={"dram_activity": 0.1, "tensor_activity": 0.1, "sm_activity": 0.2, "power": 250.0}
     ),
-    "starved": lambda s: Stretch(load=_load(s), readings={"worker_cores": 3.2, "cpu_busy_cores": 6.0}),
-    "in_process": lambda s: Stretch(load=_load(s), readings={"worker_cores": 0.0, "worker_count": 0.0}),
-    "storage": lambda s: Stretch(load=_load(s), readings={"worker_cores": 0.6, "io_pressure": 0.6, "disk_busy": 0.9}),
-    "saturated": lambda s: Stretch(
+    "few_workers": lambda s: SimulatedPhase(load=_load(s), readings={"worker_cores": 3.2, "cpu_busy_cores": 6.0}),
+    "in_process": lambda s: SimulatedPhase(load=_load(s), readings={"worker_cores": 0.0, "worker_count": 0.0}),
+    "storage": lambda s: SimulatedPhase(
+        load=_load(s), readings={"worker_cores": 0.6, "io_pressure": 0.6, "disk_busy": 0.9}
+    ),
+    "saturated": lambda s: SimulatedPhase(
         load=_load(s), readings={"worker_cores": 15.2, "worker_count": 16.0, "cpu_busy_cores": 15.9}
     ),
-    "quota": lambda s: Stretch(load=_load(s), readings={"quota_throttled_total": 4 * S}),
-    "copies": lambda s: Stretch(copy=_more(s), inside=1.0, readings={"pcie_received": 20e9}),
-    "launches": lambda s: Stretch(dispatch=STEADY + _more(s), inside=_more(s), load=0.2),
-    "waits": lambda s: Stretch(dispatch=STEADY + _more(s), inside=_more(s), load=0.2, syncs=3.0),
-    "python": lambda s: Stretch(python=_more(s) + 60.0, dispatch=40.0),
-    "emptied": lambda s: Stretch(dispatch=STEADY + _more(s), inside=_more(s), blocks=6.0),
-    "retries": lambda s: Stretch(dispatch=STEADY + _more(s), inside=_more(s), blocks=3.0, retries=1.0),
-    "paused": lambda s: Stretch(pause_every=20, pause=20 * _more(s)),
-    "hot": lambda s: Stretch(
+    "quota": lambda s: SimulatedPhase(load=_load(s), readings={"quota_throttled_total": 4 * S}),
+    "copies": lambda s: SimulatedPhase(copy=_more(s), inside=1.0, readings={"pcie_received": 20e9}),
+    "launches": lambda s: SimulatedPhase(dispatch=STEADY + _more(s), inside=_more(s), load=0.2),
+    "waits": lambda s: SimulatedPhase(dispatch=STEADY + _more(s), inside=_more(s), load=0.2, syncs=3.0),
+    "python": lambda s: SimulatedPhase(python=_more(s) + 60.0, dispatch=40.0),
+    "emptied": lambda s: SimulatedPhase(dispatch=STEADY + _more(s), inside=_more(s), blocks=6.0),
+    "retries": lambda s: SimulatedPhase(dispatch=STEADY + _more(s), inside=_more(s), blocks=3.0, retries=1.0),
+    "paused": lambda s: SimulatedPhase(pause_every=20, pause=20 * _more(s)),
+    "hot": lambda s: SimulatedPhase(
         device=STEADY / (1 - s),
         readings={"clock_event_reasons": 64.0, "sm_clock": 1.98e9 * (1 - s), "temperature": 91.0, "power": 400.0},
     ),
-    "capped": lambda s: Stretch(
+    "capped": lambda s: SimulatedPhase(
         device=STEADY / (1 - s), readings={"clock_event_reasons": 4.0, "sm_clock": 1.98e9 * (1 - s), "power": 699.0}
     ),
-    "tenant": lambda s: Stretch(
+    "tenant": lambda s: SimulatedPhase(
         device=STEADY * (1 - s),
         inside=STEADY * s,
         readings={"other_processes": 1.0, "other_processes_utilisation": s},
     ),
-    "link": lambda s: Stretch(copy=_more(s), inside=1.0, readings={"pcie_width": 4.0, "pcie_received": 12e9}),
-    "on_cpu": lambda _: Stretch(device=None, dispatch=200.0, readings={"process_cores": 12.0}),
+    "link": lambda s: SimulatedPhase(copy=_more(s), inside=1.0, readings={"pcie_width": 4.0, "pcie_received": 12e9}),
+    "on_cpu": lambda _: SimulatedPhase(device=None, dispatch=200.0, readings={"process_cores": 12.0}),
 }
-"""By name: a function from the share that it costs to a stretch."""
+"""Maps a name to a function of the share that the problem costs, which returns the phase."""
 
-DECOYS = {
-    "waits behind a busy device": Stretch(syncs=6.0),
-    "loading behind a busy device": Stretch(load=45.0),
-    "python behind a busy device": Stretch(python=40.0),
-    "a power cap at full clock": Stretch(readings={"clock_event_reasons": 4.0, "sm_clock": 1.85e9, "power": 699.0}),
-    "a cool device that draws little": Stretch(readings={"power": 300.0, "temperature": 40.0}),
-    "pressure on the storage by others": Stretch(readings={"io_pressure": 0.7, "disk_busy": 1.0}),
-    "an idle neighbour": Stretch(readings={"other_processes": 2.0}),
-    "all cores busy, none waited for": Stretch(readings={"cpu_busy_cores": 15.8}),
-    "copies beside the kernels": Stretch(readings={"pcie_received": 30e9}),
+HARD_NEGATIVES = {
+    "waits behind a busy device": SimulatedPhase(syncs=6.0),
+    "loading behind a busy device": SimulatedPhase(load=45.0),
+    "python behind a busy device": SimulatedPhase(python=40.0),
+    "a power cap at full clock": SimulatedPhase(
+        readings={"clock_event_reasons": 4.0, "sm_clock": 1.85e9, "power": 699.0}
+    ),
+    "a cool device that draws little": SimulatedPhase(readings={"power": 300.0, "temperature": 40.0}),
+    "pressure on the storage by others": SimulatedPhase(readings={"io_pressure": 0.7, "disk_busy": 1.0}),
+    "an idle neighbour": SimulatedPhase(readings={"other_processes": 2.0}),
+    "all cores busy, none waited for": SimulatedPhase(readings={"cpu_busy_cores": 15.8}),
+    "copies beside the kernels": SimulatedPhase(readings={"pcie_received": 30e9}),
 }
-"""Healthy runs that look ill: nothing may be accused."""
+"""Healthy runs that look as if they had a problem: no cause may be reported."""
 
 TRUTH = {
     "healthy": ("compute", None),
     "memory": ("memory", None),
     "underfilled": ("underfilled", "small_batch"),
-    "starved": ("input", "too_few_workers"),
+    "few_workers": ("input", "too_few_workers"),
     "in_process": ("input", "loader_in_main_process"),
     "storage": ("input", "slow_storage"),
     "saturated": ("input", "too_few_cores"),
@@ -305,4 +308,4 @@ TRUTH = {
     "link": ("transfer", "degraded_link"),
     "on_cpu": ("gpu_unused", "model_on_cpu"),
 }
-"""Regime and cause that each illness has to be told as; a healthy device has no cause."""
+"""Regime and cause that must be reported for each problem; a healthy device has no cause."""

@@ -7,6 +7,6 @@ from tb_bottleneck.attribution.recording import Recording
 
 
 def simulated_recording(seed: int) -> Recording:
-    """Any training, recorded in any way."""
+    """Returns a random training with random recording options."""
     workload = random_workload(seed)
     return measured(workload, recorded(workload, seed))

@@ -14,7 +14,7 @@ SEEDS = range(700_000, 700_000 + 2 * len(THERE))
 
 
 def test_predictions_with_true_data_sheets_are_accurate():
-    """No kernel misses its data sheet: what is left is the replay, and the jitter of the host."""
+    """Kernel times follow the data sheets exactly: only errors of the replay and the jitter of the host remain."""
     pairs = [expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed, missed=0.0) for seed in SEEDS]
     assert fmean(abs(one.error) for one in pairs) < 0.06, [(one.seed, one.device, one.error) for one in pairs]
     assert sum(one.inside for one in pairs) >= 0.85 * len(pairs)
@@ -33,7 +33,7 @@ def test_most_intervals_contain_the_result_if_kernels_miss_their_data_sheets():
     assert fmean(abs(one.error) for one in pairs) < 0.08
 
 
-def test_elsewhere_only_the_device_changes():
+def test_on_the_other_device_the_program_is_the_same():
     there = OtherDevice("NVIDIA H200", 3, missed=0.0)
     program = program_of(healthy(3))
     moved = there.program(program)

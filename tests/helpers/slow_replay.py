@@ -1,4 +1,4 @@
-"""The simulator again, item by item and word by word of replay/graph/graph.py's drawing: slow, and without blocks."""
+"""A slow reference simulator: follows the diagram of replay/graph/graph.py item by item, without blocks."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph
 
 
 def slow_edges(graph: Graph) -> list[int]:
-    """The edges of the steps in ns. A full launch queue is left out: keep to fewer operations than fill it."""
+    """Returns the edges of the steps in ns. It ignores the limit of the launch queue: use fewer operations."""
     items = graph.items
     host, device, free = [0] * len(items), [LONG_AGO] * len(items), {}
     edges: dict[int, int] = {}
@@ -34,9 +34,9 @@ def slow_edges(graph: Graph) -> list[int]:
             host[item] = max(host[item], max(free.values(), default=LONG_AGO) + int(items.lag[item]))
         mark = int(items.mark[item])
         if mark >= 0:
-            judged = [free[one] for one in graph.judged if one in free]
+            judged = [free[stream] for stream in graph.judged if stream in free]
             edges[mark] = host[item] if mark == 0 and graph.host_only else max([host[item], *judged])
     if edges:
         return list(np.maximum.accumulate([edges[mark] for mark in sorted(edges)]).tolist())
     assert first_begin is not None
-    return [first_begin, max(free[one] for one in graph.judged)]
+    return [first_begin, max(free[stream] for stream in graph.judged)]

@@ -1,4 +1,4 @@
-"""The fuzzer: a short search on every day, and that it would find what it looks for."""
+"""The fuzzer: a short search with each test run, and the detection of planted defects."""
 
 import random
 import re
@@ -20,7 +20,7 @@ def fuzzer(inputs, folder, seed=1):
     return Fuzzer(random.Random(seed), folder, list(inputs))
 
 
-def test_real_recordings_are_among_what_is_damaged(inputs):
+def test_real_recordings_are_among_the_inputs(inputs):
     assert any(b"ProfilerStep#" in data and len(data) > 10_000 for data in inputs)
     assert all(len(data) <= fuzz.LARGEST for data in inputs if b"deviceProperties" in data)
 
@@ -30,10 +30,10 @@ def test_a_short_search_finds_nothing(inputs, tmp_path):
     for _ in range(CASES):
         search.one()
     assert search.finds == []
-    assert len(search.seen) > CASES // 10, "the files that it makes are all alike"
+    assert len(search.seen) > CASES // 10, "all its files are alike"
 
 
-def test_a_defect_is_found_and_cut_down_to_what_shows_it(inputs, tmp_path, monkeypatch):
+def test_a_defect_is_found_and_reduced_to_the_part_that_shows_it(inputs, tmp_path, monkeypatch):
     real = fuzz.diagnose
 
     def defective(path):
@@ -44,18 +44,18 @@ def test_a_defect_is_found_and_cut_down_to_what_shows_it(inputs, tmp_path, monke
     monkeypatch.setattr(fuzz, "diagnose", defective)
     search = fuzzer(inputs, tmp_path)
     data = b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": -5}, {"ph": "X", "ts": 7, "dur": 1}]}'
-    words, _ = search.looked_at(data)
+    words, _ = search.examine(data)
     assert words.startswith("ZeroDivisionError in test_fuzz.py:")
     assert search.shrunk(data, words) == b'"dur":-'
 
 
 def test_a_slow_file_is_a_find(tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz, "SLOW_SECONDS", -1.0)
-    assert fuzzer([], tmp_path).looked_at(b"{}")[0] == "slow"
+    assert fuzzer([], tmp_path).examine(b"{}")[0] == "slow"
 
 
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
-def test_every_mutation_changes_a_recording_and_bears_an_empty_file(mutate, inputs):
+def test_every_mutation_changes_a_recording_and_accepts_an_empty_file(mutate, inputs):
     chance, changed = random.Random(7), 0
     for data in (*inputs[:40], b""):
         made = bytearray(data)

@@ -1,9 +1,9 @@
-"""What programs say while they write a page, and where the page goes."""
+"""Progress and output of the scripts that write a page."""
 
-from pages import progress, publish
+from helpers.pages import progress, publish
 
 
-def test_a_page_is_printed_and_written_only_where_that_is_asked_for(tmp_path, capsys):
+def test_a_page_is_printed_and_written_only_on_request(tmp_path, capsys):
     publish(["# A page", "", "1"], tmp_path / "PAGE.md", write=False)
     assert not (tmp_path / "PAGE.md").exists()
     publish(["# A page", "", "1"], tmp_path / "PAGE.md", write=True)
@@ -11,7 +11,7 @@ def test_a_page_is_printed_and_written_only_where_that_is_asked_for(tmp_path, ca
     assert capsys.readouterr().out == "# A page\n\n1\n" * 2
 
 
-def test_where_nobody_watches_every_tenth_is_told(capsys):
+def test_without_a_terminal_every_tenth_line_is_printed(capsys):
     for number in range(1, 31):
         progress("run", number, 30)
     assert capsys.readouterr().err == "run 10 of 30\nrun 20 of 30\nrun 30 of 30\n"

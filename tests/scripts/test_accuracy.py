@@ -1,4 +1,4 @@
-"""The page of accuracy counts what was said, and lists every miss."""
+"""The accuracy page counts the answers and lists every miss."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def test_a_wrong_verdict_is_a_miss_and_costs_precision_and_recall():
     wrong.report.verdict.regime = "input"
     cases = [Case("random", 3, right), Case("random", 4, wrong)]
     (miss,) = accuracy.misses(cases)
-    assert miss.startswith("- random, seed 4 (torch 2.4): said **input**, right: compute")
+    assert miss.startswith("- random, seed 4 (torch 2.4): answered **input**, right: compute")
     rows = list(accuracy.verdict_table(cases))
     assert "| compute | 2 | 1 | 1 | 1.000 | 0.500 |" in rows
     assert "| input | 0 | 1 | 0 | 0.000 | - |" in rows

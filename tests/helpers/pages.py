@@ -1,4 +1,4 @@
-"""What the programs share that write a page of figures: how far they are, and where the page goes."""
+"""Progress and output of the scripts that write a page of figures."""
 
 import sys
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def progress(what: str, number: int, whole: int) -> None:
-    """One line on stderr, written over where a person is watching; elsewhere every tenth."""
+    """Prints one line to stderr: overwrites it on a terminal, and elsewhere prints every tenth."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{what} {number} of {whole}")
         sys.stderr.flush()
@@ -15,7 +15,7 @@ def progress(what: str, number: int, whole: int) -> None:
 
 
 def publish(lines: Iterable[str], page: Path, write: bool) -> None:
-    """The lines on stdout, and with `write` in the page's file."""
+    """Prints the lines to stdout, and with `write` also writes them to the page's file."""
     text = "\n".join(lines) + "\n"
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")

@@ -1,4 +1,4 @@
-"""Timelines drawn in text become traces: the language in which tests show what a training did.
+"""Makes traces from timelines drawn in text, which show what a training in a test did.
 
     step    aaaaaaaaaabbbbbbbbbb     one letter per step: ProfilerStep#0, ProfilerStep#1
     loader  ####......####......     DataLoader.__next__ in the main thread
@@ -6,7 +6,7 @@
     launch  ....|.........|.....     launching calls, in the order of the kernels
     gpu     .....#####.....#####     kernels: one per run of one letter
 
-A column is `unit_us` microseconds. `.` is nothing; a run of one character is one event. Rows:
+A column is `unit_us` microseconds. `.` is empty; repeated equal characters are one event. Rows:
 
     step loader save op python          host rows of the main thread (save is torch.save's Python frame)
     launch sync malloc                  runtime calls: a launch is one column, the others are runs
@@ -26,7 +26,7 @@ from tb_bottleneck.trace.trace import Trace, load
 
 HOST, GPU, STREAM, COMM_STREAM = 100, 0, 7, 20
 
-_HOST_ROWS = {
+HOST_ROWS = {
     "loader": ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
     "workers": ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
     "save": ("python_function", "torch/serialization.py(943): save"),
@@ -35,7 +35,7 @@ _HOST_ROWS = {
     "sync": ("cuda_runtime", "cudaStreamSynchronize"),
     "malloc": ("cuda_runtime", "cudaMalloc"),
 }
-_DEVICE_ROWS = {
+DEVICE_ROWS = {
     "gpu": ("kernel", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", STREAM, [1024, 1, 1]),
     "small": ("kernel", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", STREAM, [1, 1, 1]),
     "stream": ("kernel", "void at::native::vectorized_elementwise_kernel<4>", STREAM, [1024, 1, 1]),
@@ -46,7 +46,7 @@ _DEVICE_ROWS = {
 
 
 def drawn(drawing: str, unit_us: float = 100.0, **header: Any) -> dict[str, Any]:
-    """The drawing as a Kineto trace. `header` adds top-level keys."""
+    """Returns the drawing as a Kineto trace. `header` adds top-level keys."""
     rows = dict(line.split() for line in drawing.strip().splitlines())
     events: list[dict[str, Any]] = []
     for name, row in rows.items():
@@ -55,8 +55,8 @@ def drawn(drawing: str, unit_us: float = 100.0, **header: Any) -> dict[str, Any]
                 _event("user_annotation", f"ProfilerStep#{number}", run, unit_us)
                 for number, run in enumerate(_runs(row))
             ]
-        elif name in _HOST_ROWS:
-            events += [_event(*_HOST_ROWS[name], run, unit_us) for run in _runs(row)]
+        elif name in HOST_ROWS:
+            events += [_event(*HOST_ROWS[name], run, unit_us) for run in _runs(row)]
     events += _device_events(rows, unit_us)
     properties = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}]
     stacks = int(any(name in rows for name in ("save", "python")))
@@ -64,7 +64,7 @@ def drawn(drawing: str, unit_us: float = 100.0, **header: Any) -> dict[str, Any]
 
 
 def drawn_trace(drawing: str, unit_us: float = 100.0, **header: Any) -> Trace:
-    """The drawing, read by the real reader."""
+    """Returns the drawing, read by the real reader."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "drawn.pt.trace.json"
         path.write_text(json.dumps(drawn(drawing, unit_us, **header)))
@@ -72,14 +72,14 @@ def drawn_trace(drawing: str, unit_us: float = 100.0, **header: Any) -> Trace:
 
 
 def _runs(row: str) -> list[tuple[int, int]]:
-    """(first column, columns) of each run of one character."""
-    found, at = [], 0
+    """Returns (first column, number of columns) of each sequence of equal characters."""
+    runs, at = [], 0
     for character, group in groupby(row):
         length = len(list(group))
         if character != ".":
-            found.append((at, length))
+            runs.append((at, length))
         at += length
-    return found
+    return runs
 
 
 def _event(category: str, name: str, run: tuple[int, int], unit_us: float, **args: Any) -> dict[str, Any]:
@@ -97,11 +97,11 @@ def _event(category: str, name: str, run: tuple[int, int], unit_us: float, **arg
 
 
 def _device_events(rows: dict[str, str], unit_us: float) -> list[dict[str, Any]]:
-    work = sorted((run, name) for name in _DEVICE_ROWS if name in rows for run in _runs(rows[name]))
+    work = sorted((run, name) for name in DEVICE_ROWS if name in rows for run in _runs(rows[name]))
     marks = [at for at, mark in enumerate(rows.get("launch", "")) if mark == "|"]
     events = []
     for number, (run, name) in enumerate(work, 1):
-        category, kernel, stream, grid = _DEVICE_ROWS[name]
+        category, kernel, stream, grid = DEVICE_ROWS[name]
         event = _event(category, kernel, run, unit_us, correlation=number, device=GPU, stream=stream, bytes=1 << 20)
         if grid:
             event["args"]["grid"] = grid
