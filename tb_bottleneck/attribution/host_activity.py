@@ -60,6 +60,11 @@ REGIME_OF_ACTIVITY = {
 """The owner of the time in which the device is idle because of an activity."""
 
 
+def activity_named(name: str) -> Activity:
+    """Returns the activity that knowledge/host_activities.toml calls `name`. Raises KeyError."""
+    return Activity[name.upper()]
+
+
 class HostTimeline:
     """The activities of the threads of one trace, computed on first use and cached."""
 
@@ -135,14 +140,13 @@ class HostTimeline:
         rows = self._rows_of(among)
         is_dispatch = _DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]
         dispatch = rows[is_dispatch | self._is_optimizer[events.name[rows]]]
-        return {
-            Activity.LOAD_BATCH: self._named(rows, "load_batch"),
-            Activity.INTERRUPT: self._named(rows, "interrupt"),
+        named = {activity: self._named(rows, activity) for activity in self._has_name_of}
+        return named | {
             Activity.ALLOCATE: _spans(own.take(own.role == Role.ALLOCATE)),
             Activity.SYNCHRONIZE: _spans(own.take((own.role == Role.WAIT) | ((own.role == Role.COPY) & reads))),
             Activity.COPY: _spans(own.take((own.role == Role.COPY) & is_blocking & ~reads)),
             Activity.INITIALIZE: merge(
-                self._named(rows, "initialize"),
+                named[Activity.INITIALIZE],
                 _spans(own.take((own.role == Role.INITIALIZE) & is_blocking)),
                 _spans(own.take(self._loads_code[is_own])),
             ),
@@ -154,7 +158,7 @@ class HostTimeline:
         events = self._trace.events
         return np.flatnonzero((_ON_HOST[events.kind] & among[events.thread]) | (events.kind == Kind.OVERHEAD))
 
-    def _named(self, rows: Rows, activity: str) -> Spans:
+    def _named(self, rows: Rows, activity: Activity) -> Spans:
         """Returns the time of the rows with names of an activity."""
         events = self._trace.events
         rows = rows[self._has_name_of[activity][events.kind[rows], events.name[rows]]]
@@ -183,8 +187,8 @@ class HostTimeline:
         return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property
-    def _has_name_of(self) -> dict[str, Bools]:
-        """Masks by activity in knowledge/host_activities.toml, of shape (kinds of row, names)."""
+    def _has_name_of(self) -> dict[Activity, Bools]:
+        """Masks by activity of knowledge/host_activities.toml, of shape (kinds of row, names)."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
@@ -192,17 +196,21 @@ class HostTimeline:
             Kind.PYTHON: ("python",),
             Kind.OVERHEAD: ("overhead",),
         }
-        masks = {
-            activity: np.zeros((len(Kind), len(trace.names)), np.bool_)
-            for activity in ("load_batch", "interrupt", "initialize")
+        patterns_of = {
+            kind: tuple(entry for source in on for entry in activity_patterns(source, training))
+            for kind, on in sources.items()
         }
-        for kind, on in sources.items():
-            patterns = tuple(entry for source in on for entry in activity_patterns(source, training))
+        masks = {
+            activity_named(entry.label): np.zeros((len(Kind), len(trace.names)), np.bool_)
+            for patterns in patterns_of.values()
+            for entry in patterns
+        }
+        for kind, patterns in patterns_of.items():
             used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
             for name in np.flatnonzero(used).tolist():
                 activity = first_match(patterns, trace.names[name])
                 if activity is not None:
-                    masks[activity][kind, name] = True
+                    masks[activity_named(activity)][kind, name] = True
         return masks
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regime import Regime
 
 torch = pytest.importorskip("torch")
 
@@ -29,7 +29,7 @@ _CALLED = {
 
 def _texts():
     """Returns (place, code, prose) of every cause and defect."""
-    for regime in (*REGIMES, "gpu_unused"):
+    for regime in Regime:
         for name, cause in regime_advice(regime).causes.items():
             yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
     for name, entry in load("advice/telemetry.toml")["cause"].items():

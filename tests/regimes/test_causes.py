@@ -1,10 +1,15 @@
 """The cause that a rule names for given measures, and the evidence lines of its texts: the rule's own measures only."""
 
+import ast
+import importlib
+import inspect
+import re
+
 import pytest
 
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.regimes.judge import RULES
 
 
@@ -146,6 +151,18 @@ def test_evidence_contains_only_measures_of_the_rule(regime, values, named, on_d
 def test_every_cause_with_texts_is_named_by_some_measures(regime):
     reached = {name for other, _, named, _ in ALL if other == regime for name in named}
     assert reached == set(regime_advice(regime).causes)
+
+
+# Strings in the rules that look like the name of a cause.
+OTHER_STRINGS = {"gloo", "mpi"}
+
+
+@pytest.mark.parametrize("regime", Regime)
+def test_every_cause_in_the_code_has_texts(regime):
+    tree = ast.parse(inspect.getsource(importlib.import_module(f"tb_bottleneck.regimes.{regime}")))
+    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    names = {text for text in strings if re.fullmatch("[a-z][a-z0-9_]*", text)} - OTHER_STRINGS
+    assert names <= set(regime_advice(regime).causes), f"knowledge/advice/{regime}.toml lacks a cause"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.regime)

@@ -7,7 +7,7 @@ names each file with its modification time and size. A file that was replaced th
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from tb_bottleneck.sources.logdir import RecordingFile
 
@@ -101,10 +101,7 @@ RecordingQuestion: TypeAlias = (
     TimelineQuestion | TablesQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
 )
 
-_TYPES: Mapping[str, type[RecordingQuestion]] = {
-    cls.__name__: cls
-    for cls in (TimelineQuestion, TablesQuestion, SliceQuestion, CompareQuestion, SeriesQuestion, WhatIfQuestion)
-}
+_TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
 
 
 def encode(question: RecordingQuestion) -> bytes:
