@@ -49,6 +49,14 @@ def test_the_account_is_right_by_a_few_points(illness, severity):
     assert share_of(report, TRUTH[illness][0]) == pytest.approx(severity, abs=0.04)
 
 
+def test_a_device_that_is_not_filled_is_no_healthy_run():
+    """The report said that nothing would save a tenth of the time, above a finding with 82 % at stake."""
+    report = judged(stretch("underfilled"))
+    assert report.findings[0].cost_share > 0.5
+    assert report.verdict.severity == "critical"
+    assert "no problem" not in report.verdict.headline
+
+
 @pytest.mark.parametrize("illness", IDLE_ILLNESSES)
 def test_a_healthy_run_accuses_nobody(illness):
     report = judged(stretch("healthy"))

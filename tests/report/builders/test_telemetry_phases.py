@@ -11,7 +11,15 @@ from tests.telemetry.written import context
 
 T, MS = 1_700_000_000 * S, 1_000_000
 LETTER_NS = 10 * S
-LETTERS = {"input": "i", "launch": "l", "compute": "c", "gpu_unused": "g", "memory": "m", "unexplained": "?"}
+LETTERS = {
+    "input": "i",
+    "launch": "l",
+    "compute": "c",
+    "gpu_unused": "g",
+    "memory": "m",
+    "unexplained": "?",
+    "underfilled": "u",
+}
 
 
 def drawn(*stretches: Stretch, seed: int = 0) -> str:
@@ -34,11 +42,12 @@ def drawn(*stretches: Stretch, seed: int = 0) -> str:
         ([stretch("healthy"), stretch("starved"), stretch("healthy")], "ccccccccccccIIIIIIIIIIIIcccccccccccc"),
         ([stretch("healthy"), stretch("hot")], "ccccccccccccCCCCCCCCCCCC"),
         ([stretch("memory"), stretch("launches", 60.0)], "mmmmmmmmmmmmLLLLLL"),
+        ([stretch("healthy"), stretch("underfilled")], "ccccccccccccUUUUUUUUUUUU"),
         ([stretch("on_cpu")], "GGGGGGGGGGGG"),
         # Twelve seconds are not a phase: a validation, a slow file.
         ([stretch("healthy"), stretch("starved", 9.0), stretch("healthy")], "ccccccccccccccccccccccccc"),
     ],
-    ids=["healthy", "starved for a while", "hot", "two illnesses", "on the CPU", "a moment is no phase"],
+    ids=["healthy", "starved for a while", "hot", "two illnesses", "not filled", "on the CPU", "a moment is no phase"],
 )
 def test_when_it_became_slow_and_why(stretches, expected):
     found = drawn(*stretches)
