@@ -10,7 +10,8 @@ import pytest
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.regimes.judge import RULES
+from tb_bottleneck.regimes.judge import CRITICAL, RULES, conclusion_of
+from tb_bottleneck.regimes.rule import Verdict
 
 
 class GivenMeasures:
@@ -138,6 +139,15 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
     judgement = judged(regime, values, on_device)
     assert judgement.status == "fires"
     assert [cause.name for cause in judgement.causes] == named
+
+
+@pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
+def test_a_cause_with_much_at_stake_makes_the_verdict_more_severe_than_none(regime, values, named, on_device):
+    """Start-up is over when its recording is read: nothing of it is recoverable."""
+    judgement = judged(regime, values, on_device)
+    at_stake = (cause.cost_share for cause in judgement.causes if cause.name != "start_up")
+    if max(at_stake, default=0.0) >= CRITICAL:
+        assert conclusion_of((Verdict(Regime(regime), judgement),)).severity != "none"
 
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)

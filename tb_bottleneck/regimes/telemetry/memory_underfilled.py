@@ -2,6 +2,7 @@
 
 Signal: memory bandwidth and arithmetic units in use (profiling counters), or else power and memory activity.
 Formula: time at a limit = the counter / its value for kernels at this limit; the rest of the work is underfilled.
+Half of the underfilled time counts as recoverable, as for traces.
 Threshold: as for traces; abstains if no counter was recorded.
 Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_bound.py has the sources of the figures.
 """
@@ -42,7 +43,8 @@ def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[Telem
     if share < underfilled.FIRES_AT:
         return Judgement(CLEAR, share)
     evidence = (multiprocessors_used, tensor_cores_used, bandwidth_used, mean_power_share, bound_source)
-    return Judgement(FIRES, share, causes=(Cause("small_batch", share, evidence, bounded=False),))
+    recoverable = underfilled.RECOVERABLE_OF_UNDERFILLED * share
+    return Judgement(FIRES, share, recoverable, (Cause("small_batch", share, evidence, bounded=False),))
 
 
 MEMORY = Rule(Regime.MEMORY, judge_memory, memory.FIRES_AT)

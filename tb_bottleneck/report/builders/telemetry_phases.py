@@ -14,11 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measures.telemetry.recoverable import contention_by_window, idle_gpu_windows, recoverable_by_window
+from tb_bottleneck.measures.telemetry.recoverable import (
+    contention_by_window,
+    idle_gpu_windows,
+    recoverable_by_window,
+    underfilled_by_window,
+)
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+from tb_bottleneck.regimes.underfilled import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
 from tb_bottleneck.report.builders.report_builder import Phase
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +43,7 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
         testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
     )
+    stakes[Regime.UNDERFILLED] = underfilled_by_window(testimony, FIRES_AT, RECOVERABLE_OF_UNDERFILLED)
     bound = _bound_by(testimony)
     unused = idle_gpu_windows(testimony, UNUSED)
     owner: list[Owner] = []
