@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 _SHELL = re.compile(r"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:python|torchrun|nvidia-smi|lspci|pip|tb-bottleneck)\b")
 _DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")
-# What people import to run these lines, by the names that the lines use.
+# Imports that users need for these lines, by the names in the lines.
 _CALLED = {
     "DataLoader": "torch.utils.data.DataLoader",
     "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
@@ -71,7 +71,7 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
     for call in (node for node in ast.walk(_tree(code)) if isinstance(node, ast.Call)):
         name = ast.unparse(call.func)
         called = _found(_CALLED.get(name, name)) if name in _CALLED or _DOTTED.fullmatch(name) else None
-        if called is None or inspect.isbuiltin(called):  # functions in C do not tell their arguments
+        if called is None or inspect.isbuiltin(called):  # functions in C have no signature
             continue
         known = inspect.signature(called).parameters
         takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())
