@@ -1,4 +1,4 @@
-"""Each operation is compared with marking a line unit by unit; its result must be canonical."""
+"""Each operation is compared with a line marked unit by unit; its result must be canonical."""
 
 import numpy as np
 from hypothesis import given

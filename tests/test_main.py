@@ -133,7 +133,7 @@ def ran(*words, **environment):
 
 
 def test_a_terminal_without_our_characters_shows_the_rest(logdir):
-    """An account drawn with blocks ended in a UnicodeEncodeError."""
+    """An account drawn with block characters raised a UnicodeEncodeError."""
     done = ran("diagnose", logdir / "a", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, "")
     assert "host_1.17.pt.trace.json" in done.stdout

@@ -1,4 +1,4 @@
-"""Units of traces become ours, exactly; figures become text for people."""
+"""Units of traces are converted exactly; figures become text."""
 
 from decimal import Decimal
 

@@ -157,7 +157,7 @@ def test_a_wait_before_an_interruption_does_not_own_the_dispatching_after_it():
 
 
 def test_a_device_that_is_used_by_others_is_not_launch_overhead():
-    """The launches have returned after 1 ms; nothing recorded says why the kernels begin 4 ms later."""
+    """The launches have returned after 1 ms; the recording does not show why the kernels begin 4 ms later."""
     account = shares("""
         step    aaaaaaaaaabbbbbbbbbb
         launch  ....|.........|.....

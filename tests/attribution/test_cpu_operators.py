@@ -14,7 +14,7 @@ DEPTHWISE = [IMAGES, [64, 1, 1, 1], [64], [], [], [], []]
 
 
 def account_of(tmp_path, operator, args):
-    """Four steps of 10 ms on the CPU; in each, ten calls of one operator take 90 % of the time."""
+    """Returns four steps of 10 ms on the CPU; in each, ten calls of one operator take 90 % of the time."""
     events = []
     for step in range(4):
         row = {"ph": "X", "pid": 1, "tid": 1, "ts": step * 10_000}

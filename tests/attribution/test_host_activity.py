@@ -21,7 +21,7 @@ STEADY = """
 
 
 def account(tmp_path, slow, length_us):
-    """The account if the launch of one kernel takes longer and everything after it is delayed."""
+    """Returns the account if the launch of one kernel takes longer and everything after it is delayed."""
     whole = drawn(STEADY, 1000)
     calls = sorted((e for e in whole["traceEvents"] if e["cat"] == "cuda_runtime"), key=lambda e: e["ts"])
     late = calls[slow]["ts"]

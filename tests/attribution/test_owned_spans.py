@@ -15,7 +15,7 @@ from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 DRAWINGS = {
-    "starved": """
+    "waits for data": """
         step    aaaaaaaaaabbbbbbbbbbcccccccccc
         loader  ####......####......####......
         gpu     ....aabbcc....aabbcc....aabbcc
@@ -67,7 +67,7 @@ def check(recording):
 
 
 def by_gaps(recording):
-    """The account of a device run, computed without spans: from the busy time and the columns of the gaps."""
+    """Returns the account of a device run, computed without spans: from the busy time and the columns of the gaps."""
     gaps = recording.gaps
     ns = {regime: recording.busy[regime].total() if regime in recording.busy else 0 for regime in REGIMES}
     for activity in Activity:
@@ -91,7 +91,7 @@ def test_spans_cover_the_window_without_overlap(name):
 
 def test_spans_cover_the_time_in_which_their_owner_ran():
     """0 to 400 us the loader, then 600 us of kernels, in each step."""
-    recording = recorded(drawn_trace(DRAWINGS["starved"]))
+    recording = recorded(drawn_trace(DRAWINGS["waits for data"]))
     waits = recording.owned_spans.of(Regime.INPUT)
     assert (waits.starts % 1_000_000 == 0).all()
     assert (waits.ends - waits.starts <= 400_000).all()
@@ -117,7 +117,7 @@ def test_on_public_recordings_too(path):
 
 
 def test_each_steps_account_sums_to_the_step():
-    recording = recorded(drawn_trace(DRAWINGS["starved"]))
+    recording = recorded(drawn_trace(DRAWINGS["waits for data"]))
     edges = recording.steps.edges
     owned = sum(recording.owned_spans.covered(edges[:-1], edges[1:]).values())
     assert np.array_equal(owned, recording.steps.durations)

@@ -1,4 +1,4 @@
-"""An evaluation during a training interrupts it; in a recording of nothing else, it is the work itself."""
+"""An evaluation during a training interrupts it; in a recording that contains nothing else, it is no interruption."""
 
 import json
 

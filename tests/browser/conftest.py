@@ -1,4 +1,4 @@
-"""A real TensorBoard in a process of its own, and a real Chromium that looks at it."""
+"""Fixtures: a real TensorBoard in a separate process, and a real Chromium."""
 
 import os
 import re
@@ -37,7 +37,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 60_000  # ms: a busy machine analyses slowly; nothing waits this long for its own sake
+PATIENCE = 60_000  # ms; only a busy machine needs this long
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}  # Playwright's own default
 VIEWS = {
     "timeline": "section.timeline canvas",
@@ -52,7 +52,7 @@ RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests; each takes a fresh context."""
+    """One browser for all tests; each uses a new context."""
     if CHROMIUM is None:
         pytest.fail("no Chromium was found on PATH; install it, or name it in the environment variable CHROMIUM")
     with sync_playwright() as playwright:
@@ -63,7 +63,7 @@ def chromium() -> Iterator[Browser]:
 
 def start_tensorboard(stack: ExitStack, *flags: str) -> str:
     """Starts TensorBoard on a free port and returns its address, without a slash at the end."""
-    # Its words go to a file: a pipe that nobody reads would fill up and stop it, and a closed one breaks its exit.
+    # Output goes to a file: an unread pipe would fill up and block the process, and a closed one breaks its exit.
     said = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # the stack is its context manager
     command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--host", "localhost", *flags]
     process = subprocess.Popen(command, stderr=said)
@@ -80,7 +80,7 @@ def start_tensorboard(stack: ExitStack, *flags: str) -> str:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Asks a process to end, and makes it end where it does not."""
+    """Terminates a process, and kills it if it does not end."""
     process.terminate()
     try:
         process.wait(timeout=END_SECONDS)
@@ -91,7 +91,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture(scope="session")
 def recorded_board() -> Iterator[str]:
-    """TensorBoard on the demo's recordings, with the loader that is its default."""
+    """TensorBoard on the demo's recordings, with its default loader."""
     with ExitStack() as stack:
         yield start_tensorboard(stack, "--logdir", str(RECORDED))
 
@@ -118,7 +118,7 @@ class IdlePages:
         return self._pages.pop(address, None)
 
     def put(self, address: str, page: Page) -> None:
-        """Undoes what a test may have done to the page and keeps it; closes it where that fails or one is there."""
+        """Resets the page and keeps it; closes it if that fails or if a page of this address is kept already."""
         try:
             page.unroute_all(behavior="ignoreErrors")
             page.context.unroute_all(behavior="ignoreErrors")
@@ -162,13 +162,13 @@ LOAD_OUR_IFRAME = """async ([fragment, source]) => {
 
 @pytest.fixture(scope="session")
 def idle_pages() -> IdlePages:
-    """The pages that tests have left."""
+    """The idle pages."""
     return IdlePages()
 
 
 @pytest.fixture
 def board(idle_pages: IdlePages) -> Iterator[Callable[..., str]]:
-    """Starts a TensorBoard of the test's own, which ends with the test."""
+    """Starts a TensorBoard for one test, which ends with the test."""
     with ExitStack() as stack:
 
         def start(*flags: str) -> str:
@@ -181,7 +181,7 @@ def board(idle_pages: IdlePages) -> Iterator[Callable[..., str]]:
 
 @dataclass
 class Visit:
-    """A page of TensorBoard with our tab open, and everything that went wrong or off the origin in it."""
+    """A page of TensorBoard with our tab open, with its errors and its requests to other origins."""
 
     page: Page
     frame: Frame
@@ -189,7 +189,7 @@ class Visit:
     errors: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """The words of the tab."""
+        """The text of the tab."""
         return self.frame.locator("body").inner_text()
 
 
@@ -215,7 +215,7 @@ def visit(chromium: Browser, idle_pages: IdlePages) -> Iterator[Callable[..., Vi
             page = idle[0] if idle else chromium.new_context(**options).new_page()  # type: ignore[arg-type]
             if fresh:
                 stack.callback(page.context.close)
-                # What a test still routes when it ends would fail in whichever test comes next.
+                # A request still routed at the end of a test would fail in the next test.
                 stack.callback(page.unroute_all, behavior="ignoreErrors")
             else:
                 stack.callback(idle_pages.put, address, page)
@@ -265,7 +265,7 @@ def look(staged_board: str, visit: Callable[..., Visit]) -> Callable[..., Visit]
 
 @pytest.fixture
 def watched(visit: Callable[..., Visit], staged_board: str) -> Callable[[dict[str, object]], Visit]:
-    """The live view over a made-up answer, so that what is drawn does not hang on a clock."""
+    """The live view with a fixed answer, so that the drawing does not depend on the clock."""
 
     def open_live(answer: dict[str, object], fresh: bool = False) -> Visit:
         def made_up(page: Page) -> None:
@@ -282,7 +282,7 @@ def watched(visit: Callable[..., Visit], staged_board: str) -> Callable[[dict[st
 
 @pytest.fixture
 def opened(look, watched) -> Callable[[str], Visit]:
-    """Opens a view where there is something to see in it."""
+    """Opens a view with a run that has content in it."""
 
     def open_view(view: str) -> Visit:
         if view == "live":
@@ -293,12 +293,12 @@ def opened(look, watched) -> Callable[[str], Visit]:
 
 
 def overhang(seen: Visit) -> int:
-    """By how many px the tab is wider than what is seen of it."""
+    """Returns how many px the tab is wider than its visible part."""
     return int(seen.frame.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 def extent(seen: Visit) -> str:
-    """From when to when a view shows what it shows."""
+    """Returns the time range that a view shows."""
     return seen.frame.locator(".controls .extent").inner_text()
 
 
@@ -309,7 +309,7 @@ ASK_AXE = f"""axe.run(document, {RULES}).then(answer => answer.violations.map(
 
 
 def violations(seen: Visit, dark: bool) -> list[dict[str, object]]:
-    """What axe-core finds in the tab, in one of TensorBoard's themes."""
+    """Returns the violations that axe-core finds in the tab, in one of TensorBoard's themes."""
     if not AXE.exists():
         pytest.fail("axe-core is not there; run `npm ci --ignore-scripts` in frontend/")
     seen.page.evaluate("dark => document.body.classList.toggle('dark-mode', dark)", dark)

@@ -1,9 +1,8 @@
-"""A live session, watched: `python tests/browser/live_session.py [FOLDER]`.
+"""Records a live session: `python tests/browser/live_session.py [FOLDER]`.
 
-A small training on the CPU is monitored while it turns from healthy to starved and back. Two TensorBoards look on, one
-with each of its loaders. Whatever changes in what the tab says of the run is printed with its moment: whether it is
-live, which stretches it had, the verdict. At the end of each part the page is pictured, light and dark. It takes some
-four minutes.
+A small training on the CPU is monitored while its loader becomes slow and then fast again. Two TensorBoards show it,
+one with each of TensorBoard's loaders. Each change of the tab's state (live, phases, verdict) is printed with its time.
+At the end of each part, pictures of the page are taken, light and dark. It takes about four minutes.
 """
 
 import json
@@ -70,7 +69,7 @@ with Monitor(sys.argv[1], captures=0):
 
 
 class Board:
-    """One TensorBoard that looks on."""
+    """One TensorBoard that shows the session."""
 
     def __init__(self, name: str, address: str) -> None:
         self.name = name
@@ -78,7 +77,7 @@ class Board:
         self._said = ""
 
     def look(self, since: float) -> None:
-        """Prints what the tab knows where it is another than at the last look; times are seconds since the start."""
+        """Prints the state of the tab if it has changed; times are seconds since the start."""
         said = told(self.address, since)
         if said != self._said:
             print(f"{time.time() - since:6.1f} s, {self.name}: {said}", flush=True)
@@ -86,7 +85,7 @@ class Board:
 
 
 def main(target: Path) -> None:
-    """Trains, looks on, prints and takes the pictures."""
+    """Trains, polls the tab, prints and takes the pictures."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as logdir, sync_playwright() as playwright, ExitStack() as stack:
         boards = [
@@ -112,7 +111,7 @@ def main(target: Path) -> None:
 
 
 def watch(boards: list[Board], since: float, until: float) -> None:
-    """Looks again and again."""
+    """Polls the tab."""
     while time.time() < until:
         for board in boards:
             board.look(since)
@@ -120,7 +119,7 @@ def watch(boards: list[Board], since: float, until: float) -> None:
 
 
 def pictures(part: str) -> Iterator[tuple[str, int, str]]:
-    """(file, which board, scheme) at the end of a part: each loader in one of the schemes."""
+    """Returns (file, board, colour scheme) at the end of a part: each loader in one of the schemes."""
     yield f"{part.replace(' ', '_')}_fast_loader_light.png", 0, "light"
     yield f"{part.replace(' ', '_')}_python_loader_dark.png", 1, "dark"
 
@@ -138,7 +137,7 @@ def picture(browser: Browser, board: Board, scheme: Any, target: Path) -> None:
 
 
 def told(address: str, since: float) -> str:
-    """What the tab and the Scalars tab of one TensorBoard know of the run."""
+    """Returns the state of the run in our tab and in the Scalars tab."""
     found = recordings(address)
     if not found:
         return "no run yet"
@@ -152,21 +151,21 @@ def told(address: str, since: float) -> str:
     tags = [tag for found in fetch(f"{address}/data/plugin/scalars/tags").values() for tag in found]
     verdict = run.get("verdict", {})
     said = f"{verdict['regime']} ({verdict['severity']})" if verdict else "none yet"
-    return f"live {run['live']}; stretches {bands or 'none'}; verdict {said}; {len(tags)} scalars"
+    return f"live {run['live']}; phases {bands or 'none'}; verdict {said}; {len(tags)} scalars"
 
 
 def recordings(address: str) -> list[dict[str, Any]]:
-    """The tab's list, as far as it is judged."""
+    """Returns the judged entries of the tab's list."""
     return [run for run in asked(address, "runs")["runs"] if run["state"] == "done"]
 
 
 def asked(address: str, route: str) -> Any:
-    """The answer of one of the plugin's routes."""
+    """Returns the answer of one of the plugin's routes."""
     return fetch(f"{address}/data/plugin/tb_bottleneck/{route}")
 
 
 def fetch(address: str) -> Any:
-    """JSON of an address."""
+    """Returns the JSON at an address."""
     with urllib.request.urlopen(address, timeout=30) as answer:
         return json.load(answer)
 

@@ -1,8 +1,8 @@
 """Takes the pictures of the tab that README shows: `python tests/browser/pictures.py [FOLDER]`.
 
-A real TensorBoard over simulated recordings (stage.py), seen by Chromium. Colours are reduced so that the files stay
-small: the common ones stay as they are, and only those at the edges of letters and lines become their neighbours. Where
-nothing of the tab changed, the same pictures come out but for times of day.
+Chromium opens a real TensorBoard with simulated recordings (stage.py). Colours are reduced to keep the files small: the
+common ones are unchanged, and those at the edges of letters and lines become the nearest one. If the tab has not
+changed, the pictures are the same except for times of day.
 """
 
 import argparse
@@ -34,12 +34,12 @@ WIDE, NARROW = (1280, 860), (390, 844)
 
 
 def main(target: Path) -> None:
-    """Takes all of them."""
+    """Takes all pictures."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright, ExitStack() as stack:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         stack.callback(browser.close)
-        address = start_tensorboard(stack, "--logdir", str(stage(Path(scratch), hostile=False)))
+        address = start_tensorboard(stack, "--logdir", str(stage(Path(scratch), untrusted_names=False)))
         for name, take in PICTURES.items():
             _save(take(browser, address), target / f"{name}.png")
 
@@ -94,7 +94,7 @@ def _plan(browser: Browser, address: str) -> bytes:
 
 
 def _compared(browser: Browser, _: str) -> bytes:
-    """One training on two devices, in a TensorBoard of their own: the others' list is not about them."""
+    """Shows one training on two devices, in a separate TensorBoard with only these in the list."""
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         address = start_tensorboard(stack, "--logdir", str(on_two_devices(Path(scratch))))
         with_a = f"&p.tb_bottleneck.with={quote(f'a100/{NAME}', safe='')}"
@@ -104,11 +104,11 @@ def _compared(browser: Browser, _: str) -> bytes:
 
 
 def _in_rows(about: str, run: str, size: tuple[int, int], drawn: str) -> Callable[[Browser, str], bytes]:
-    """A view of recordings in rows, in a TensorBoard of their own; `about` is what the address says of it."""
+    """Shows a series of recordings, in a separate TensorBoard; `about` is the view's part of the address."""
 
     def take(browser: Browser, _: str) -> bytes:
         with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
-            address = start_tensorboard(stack, "--logdir", str(in_rows(Path(scratch), hostile=False)))
+            address = start_tensorboard(stack, "--logdir", str(in_rows(Path(scratch), untrusted_names=False)))
             page, frame = _open(browser, address, about, run, size=size)
             frame.wait_for_selector(drawn, timeout=PATIENCE)
             return _taken(page)
@@ -117,7 +117,7 @@ def _in_rows(about: str, run: str, size: tuple[int, int], drawn: str) -> Callabl
 
 
 def _row(*runs: str) -> str:
-    """A row of recordings as the address spells it."""
+    """Returns a series of recordings in the form of the address."""
     return "&p.tb_bottleneck.row=" + quote(",".join(quote(f"{run}/{NAME}", safe="") for run in runs), safe="")
 
 
@@ -155,7 +155,7 @@ def _save(picture: bytes, path: Path) -> None:
 
 
 def _most_used(colours: Colours, counts: Counts) -> list[int]:
-    """Positions of the colours to keep: the most common ones, and then whichever lies farthest from those kept."""
+    """Returns positions of the colours to keep: the most common ones, then always the one farthest from those kept."""
     kept = [int(place) for place in np.argsort(-counts)[:COMMON]]
     away = np.full(len(colours), np.iinfo(np.int64).max)
     for place in kept:

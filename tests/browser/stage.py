@@ -1,4 +1,4 @@
-"""A logdir to look at: simulated trainings on a simulated GPU, the ranks of a job, names that mean harm, telemetry."""
+"""Creates a logdir for browser tests: simulated trainings, the ranks of a job, untrusted names, and telemetry."""
 
 import json
 import math
@@ -26,7 +26,7 @@ SIMULATED = {
 }
 NAME = "host_1.17.pt.trace.json"
 RIGHT_TO_LEFT = "\u05d0\u05d9\u05de\u05d5\u05df"  # a training, in Hebrew
-HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+UNTRUSTED_NAME = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
 _WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     gpu     abab......abab......abab......
@@ -37,7 +37,7 @@ _LATE = """
     gpu     ababababa.ababababa.ababababa.
     nccl    .........n.........n.........n
 """
-_HOSTILE = """
+_UNTRUSTED = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     loader  ####......####......####......
     op      ....##........##........##....
@@ -45,8 +45,8 @@ _HOSTILE = """
 """
 
 
-def stage(folder: Path, hostile: bool = True) -> Path:
-    """Writes the recordings below the folder, and returns it; what means harm, or is no trace, where it is wanted."""
+def stage(folder: Path, untrusted_names: bool = True) -> Path:
+    """Writes the recordings to the folder and returns it; untrusted names and files that are no traces are optional."""
     for run, problem in SIMULATED.items():
         workload = PROBLEMS[problem].make(SEED)
         text = kineto_json(Machine(program_of(workload)).run(), Recording(DIALECTS[3], stacks=True))
@@ -62,9 +62,9 @@ def stage(folder: Path, hostile: bool = True) -> Path:
         simulated_phase("capped", 120),
     ]
     write_events(folder / "watched" / EVENTS, simulate(watched))
-    if hostile:
-        write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))
-        write(folder / RIGHT_TO_LEFT / f"{RIGHT_TO_LEFT}_1.17.pt.trace.json", json.dumps(_harmful()))
+    if untrusted_names:
+        write(folder / UNTRUSTED_NAME.replace("/", "") / NAME, json.dumps(_untrusted()))
+        write(folder / RIGHT_TO_LEFT / f"{RIGHT_TO_LEFT}_1.17.pt.trace.json", json.dumps(_untrusted()))
         write(folder / "bad" / NAME, "{")
         write(folder / "short" / NAME, '{"traceEvents": []}')
     return folder
@@ -81,13 +81,13 @@ def on_two_devices(folder: Path) -> Path:
 
 
 WORKERS = (1, 2, 4, 8)
-NIGHTS = (1.0, 0.99, 1.02, 1.0, 1.01)  # kernels' times against the first night's
-FIRST_BAD_NIGHT = 3  # from then on batches are copied from pageable memory
+NIGHTS = (1.0, 0.99, 1.02, 1.0, 1.01)  # factor of kernel times, relative to the first night
+FIRST_BAD_NIGHT = 3  # the first night with batches in pageable memory
 
 
-def in_rows(folder: Path, hostile: bool = True) -> Path:
-    """Writes a sweep of loader workers, the nights of one training, one training on two devices, and what is like none
-    of them; returns the folder.
+def in_rows(folder: Path, untrusted_names: bool = True) -> Path:
+    """Writes a sweep of loader workers, the nights of one training, one training on two devices, and unrelated runs;
+    returns the folder.
     """
     well = healthy(SEED)
     for number in WORKERS:
@@ -97,24 +97,24 @@ def in_rows(folder: Path, hostile: bool = True) -> Path:
     for night, times in enumerate(NIGHTS):
         one = work.but(kernel_ns=int(well.kernel_ns * times), pinned=night < FIRST_BAD_NIGHT)
         write(folder / f"nights/night{night + 8}" / NAME, _with_context(one))
-    if hostile:
+    if untrusted_names:
         write(folder / "other" / NAME, json.dumps(_with_shapes()))
-        write(folder / HOSTILE.replace("/", "") / NAME, json.dumps(_harmful()))
+        write(folder / UNTRUSTED_NAME.replace("/", "") / NAME, json.dumps(_untrusted()))
     return on_two_devices(folder)
 
 
 def _with_context(work: Workload, **facts: Any) -> str:
-    """The training's recording, with what the training process adds to it."""
+    """Returns the training's recording, with the facts that the training process adds."""
     text = kineto_json(Machine(program_of(work)).run(), Recording(DIALECTS[3], stacks=True))
     return text.replace("{", '{"tb_bottleneck": ' + json.dumps({"schema": 1, "context": facts}) + ", ", 1)
 
 
-def _harmful() -> dict[str, Any]:
-    """A recording in which every name but the steps' ends in markup."""
-    content = drawn(_HOSTILE, 1000)
+def _untrusted() -> dict[str, Any]:
+    """Returns a recording in which every name except those of steps ends in markup."""
+    content = drawn(_UNTRUSTED, 1000)
     for event in content["traceEvents"]:
         if not event["name"].startswith("ProfilerStep"):
-            event["name"] += HOSTILE
+            event["name"] += UNTRUSTED_NAME
     return content
 
 
@@ -128,7 +128,7 @@ _SIZES = ((8192, 4096, 4096), (4096, 4096, 4096), (8192, 1024, 4096), (2048, 512
 
 
 def _with_shapes() -> dict[str, Any]:
-    """Products of several sizes, whose shapes are recorded."""
+    """Returns products of several sizes, with recorded shapes."""
     content = drawn(_PRODUCTS, 500, record_shapes=1)
     products = [event for event in content["traceEvents"] if event["cat"] == "cpu_op"]
     for number, event in enumerate(products):
@@ -139,7 +139,7 @@ def _with_shapes() -> dict[str, Any]:
 
 
 def write(path: Path, text: str) -> None:
-    """Writes a recording that is old enough not to be taken for one that still grows."""
+    """Writes a recording with an old time, so that it does not count as still growing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     os.utime(path, (0, 0))
@@ -155,7 +155,7 @@ def _series(name: str, reading: Callable[[int], float], device: str = DEVICE) ->
 
 
 def telemetry(live: bool = True) -> dict[str, Any]:
-    """A TelemetryAnswer of five minutes: for one of them the loader is slow, for half of one the power limit bites."""
+    """Returns a TelemetryAnswer of five minutes: a slow loader for one minute, a power limit for half a minute."""
     steps = range(900)
     slow = [300 < step < 500 for step in steps]
     return {

@@ -1,4 +1,4 @@
-"""What every view owes its users: access, width, safety, and answers that come late or never; in a real TensorBoard."""
+"""Requirements of every view in a real TensorBoard: accessibility, width, safety, and late or missing answers."""
 
 import json
 from urllib.parse import quote, urlsplit
@@ -8,7 +8,7 @@ from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
-from tests.browser.stage import HOSTILE, NAME, RIGHT_TO_LEFT, write
+from tests.browser.stage import NAME, RIGHT_TO_LEFT, UNTRUSTED_NAME, write
 
 
 @pytest.mark.parametrize("view", ["diagnosis", *VIEWS])
@@ -40,7 +40,7 @@ def test_the_tabs_are_walked_with_the_arrow_keys(look):
 
 
 def test_the_focus_stays_in_the_view_when_what_had_it_goes_away(look):
-    """A press on evidence leads to the timeline and takes itself away: the next Tab began at the top of the page."""
+    """A press on evidence opens the timeline and removes the button: the next Tab began at the top of the page."""
     seen = look("diagnosis")
     seen.frame.locator("button.link", has_text="for example").first.press("Enter")
     expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
@@ -68,7 +68,7 @@ def test_what_opens_over_the_page_closes_when_the_focus_leaves_it(look):
 
 
 def test_untrusted_names_are_text_in_every_view(look):
-    seen = look("diagnosis", run=HOSTILE.replace("/", ""), fresh=True)
+    seen = look("diagnosis", run=UNTRUSTED_NAME.replace("/", ""), fresh=True)
     for name, drawn_once in (
         ("Diagnosis", "section.account"),
         ("Timeline", VIEWS["timeline"]),
@@ -91,7 +91,7 @@ def test_names_from_right_to_left_do_not_turn_the_run_and_its_file_around(look):
 
 @pytest.mark.parametrize("width", [1280, 2560])
 def test_what_stands_over_the_views_stays_where_it_is(look, width):
-    """The diagnosis was narrower than the other views, and what is over them moved with each change."""
+    """The diagnosis was narrower than the other views, and the header above them moved with each change."""
     seen = look("diagnosis", viewport={"width": width, "height": 900})
     before = seen.frame.locator(".share summary").bounding_box()
     seen.frame.get_by_role("tab", name="What ran").click()
@@ -131,7 +131,7 @@ def test_a_view_whose_server_is_gone_says_so_and_comes_back(look):
 
 
 def test_an_answer_that_was_overtaken_is_dropped(look):
-    """The first run's tables come last: they must not be drawn under the second run's name."""
+    """The first run's tables arrive last: they must not be drawn under the second run's name."""
     seen = look("diagnosis")
     held = []
     seen.page.route("**/tables?*", lambda route: held.append(route) if not held else route.continue_())
@@ -159,7 +159,7 @@ LONG = """
 
 
 def test_a_run_that_grows_is_followed_and_its_view_made_anew(tmp_path, board, visit):
-    """A recording is written again, with more steps, while its tables are looked at."""
+    """A recording is written again, with more steps, while its tables are open."""
     path = tmp_path / "run" / NAME
     write(path, json.dumps(drawn(SHORT, 1000)))
     seen = visit(board("--logdir", str(tmp_path)), quote(f"run/{NAME}", safe="") + "&p.tb_bottleneck.view=tables")

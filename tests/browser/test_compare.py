@@ -1,4 +1,4 @@
-"""One recording against another in a real TensorBoard, seen by a real Chromium."""
+"""Comparison of two recordings in a real TensorBoard and a real Chromium."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,28 +11,28 @@ from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, Visit, start_tensorboard, violations
-from tests.browser.stage import HOSTILE, NAME, write
+from tests.browser.stage import NAME, UNTRUSTED_NAME, write
 
-HARMFUL = HOSTILE.replace("/", "")
+UNTRUSTED_RUN = UNTRUSTED_NAME.replace("/", "")
 DRAWN = {
     "starved": (repeated(9, loader="######......", gpu="......####.."), A100),
     "fed": (repeated(9, workers="#.......", gpu="...####."), A100),
     "v100": (repeated(9, loader="####........", gpu="....########", sync=".....#######"), V100),
     "h200": (repeated(9, loader="########..", gpu="........##", sync=".........#"), H200),
     "tiny": ("step a\nop #", A100),
-    HARMFUL: (repeated(9, loader="####........", op="....##......", gpu="....aabbccdd"), H200),
+    UNTRUSTED_RUN: (repeated(9, loader="####........", op="....##......", gpu="....aabbccdd"), H200),
 }
 
 
 @pytest.fixture(scope="session")
 def compared_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Starved and fed on one device, the same work on two devices, one too short to judge, one that means harm."""
+    """Slow and fast loading on one device, the same work on two devices, a run too short to judge, untrusted names."""
     folder = tmp_path_factory.mktemp("compared")
     for run, (drawing, device) in DRAWN.items():
         content = drawn(drawing, 1000.0, deviceProperties=[device])
         for event in content["traceEvents"]:
-            if run == HARMFUL and not event["name"].startswith("ProfilerStep"):
-                event["name"] += HOSTILE
+            if run == UNTRUSTED_RUN and not event["name"].startswith("ProfilerStep"):
+                event["name"] += UNTRUSTED_NAME
         write(folder / run / NAME, json.dumps(content))
     with ExitStack() as stack:
         yield start_tensorboard(stack, "--logdir", str(folder))
@@ -76,7 +76,7 @@ def test_a_recording_is_chosen_by_keyboard_and_the_address_brings_it_back(compar
 
 
 def test_the_choice_is_one_row_for_tab_and_walked_with_the_arrow_keys(compare):
-    """Dozens of recordings were twice as many stops, before what stands below them."""
+    """Dozens of recordings were twice as many tab stops before the part below them."""
     seen = compare("fed")
     first = seen.frame.locator(".candidate").first
     first.focus()
@@ -174,8 +174,8 @@ def test_a_server_error_is_shown_and_the_request_repeated(compare):
 
 
 def test_untrusted_names_are_text(compare, compared_board):
-    for seen in (compare("h200", HARMFUL, fresh=True), compare("v100", fresh=True)):
-        assert HARMFUL in seen.text()
+    for seen in (compare("h200", UNTRUSTED_RUN, fresh=True), compare("v100", fresh=True)):
+        assert UNTRUSTED_RUN in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0
         assert seen.errors == []
         assert all(urlsplit(one).netloc == urlsplit(compared_board).netloc for one in seen.requests)
@@ -188,7 +188,9 @@ def test_axe_finds_nothing_in_both_themes(compare, pair):
         assert violations(seen, dark) == []
 
 
-@pytest.mark.parametrize("pair", [("h200", "v100"), (HARMFUL, "v100"), ("fed", "")], ids=["both", "harmful", "choice"])
+@pytest.mark.parametrize(
+    "pair", [("h200", "v100"), (UNTRUSTED_RUN, "v100"), ("fed", "")], ids=["both", "harmful", "choice"]
+)
 def test_nothing_scrolls_sideways(compare, pair):
     seen = compare(*pair)
     for width in (360, 768, 1280, 3840):

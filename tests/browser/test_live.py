@@ -1,4 +1,4 @@
-"""Telemetry: a run over time, and its readings, in a real TensorBoard, seen by a real Chromium."""
+"""Telemetry of a run over time, in a real TensorBoard and a real Chromium."""
 
 from playwright.sync_api import expect
 
@@ -20,7 +20,7 @@ def test_telemetry_is_drawn_with_its_phases_and_follows(watched):
 
 
 def test_a_phase_of_the_run_leads_to_its_telemetry_in_detail(look):
-    """healthy, starved, healthy, throttled by the power limit: the second one is where the time was lost."""
+    """The phases: healthy, waiting for data, healthy, limited by power. The second one loses the most time."""
     seen = look("diagnosis", run="watched", source=EVENTS)
     phases = seen.frame.locator("section.phases")
     expect(phases).to_contain_text("Waiting for data", timeout=PATIENCE)
@@ -58,5 +58,5 @@ def test_a_hidden_tab_asks_for_no_telemetry(watched):
     seen.page.evaluate("document.querySelector('iframe[src*=tb_bottleneck]').style.maxHeight = '0'")
     seen.page.wait_for_timeout(500)
     before = len([url for url in seen.requests if "telemetry" in url])
-    seen.page.wait_for_timeout(2_500)  # it asks every two seconds where it is seen
+    seen.page.wait_for_timeout(2_500)  # a visible tab asks every two seconds
     assert len([url for url in seen.requests if "telemetry" in url]) == before

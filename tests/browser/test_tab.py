@@ -1,4 +1,4 @@
-"""The tab in a real TensorBoard, seen by a real Chromium."""
+"""The tab in a real TensorBoard and a real Chromium."""
 
 import json
 import os
@@ -147,7 +147,7 @@ def test_a_new_recording_appears_by_the_reload_button(tmp_path, board, visit):
     seen = visit(board("--logdir", str(tmp_path)))
     expect(seen.frame.locator("nav.runs")).to_contain_text("first", timeout=PATIENCE)
     written(tmp_path / "second")
-    # The server looks at the disk at most every five seconds, so one press may be too early.
+    # The server scans the disk at most every five seconds, so one press may be too early.
     for _ in range(30):
         seen.page.locator("button.reload-button").click()
         if "second" in seen.frame.locator("nav.runs").inner_text():

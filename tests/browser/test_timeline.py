@@ -1,4 +1,4 @@
-"""The timeline, in a real TensorBoard, seen by a real Chromium."""
+"""The timeline, in a real TensorBoard and a real Chromium."""
 
 import json
 from pathlib import Path
@@ -77,9 +77,9 @@ def test_pointing_names_what_is_there_and_dragging_moves(look):
 
 
 def test_closer_looks_fetch_finer_tiles_and_none_twice(look):
-    """Once on a loaded machine tiles were fetched twice. The first look was measured before the names stood beside the
-    canvas, then again with less room: what the first had asked for was called off on its way, and was wanted later.
-    Each look waits for its tiles here, since a tile that a quick hand leaves behind may rightly be asked for again.
+    """On a loaded machine tiles were once fetched twice. The first view was measured before the names were next to the
+    canvas, and again with less width: requests of the first were cancelled, and repeated later. Here each view waits
+    for its tiles, because tiles of a view that was left early may be requested again.
     """
     seen = look("diagnosis")
     answers = []
@@ -108,7 +108,7 @@ def test_a_slice_is_downloaded_as_a_trace(look):
 
 
 def test_perfetto_is_opened_by_a_click_only_and_handed_the_slice(look):
-    """The viewer is played by a page of ours: nothing may leave this machine."""
+    """A local page replaces the viewer: nothing may leave this machine."""
     seen = look("timeline")
     assert not [url for url in seen.requests if "perfetto" in url]
     seen.page.context.route(PERFETTO, lambda route: route.fulfill(body=VIEWER, content_type="text/html"))

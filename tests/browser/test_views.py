@@ -1,4 +1,4 @@
-"""Tables, roofline, ranks, and what is shared of a report, in a real TensorBoard, seen by a real Chromium."""
+"""Tables, roofline, ranks, and shared forms of a report, in a real TensorBoard and a real Chromium."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def test_each_step_has_its_account_and_leads_to_the_timeline(look):
 
 
 def test_the_steps_are_one_stop_for_tab_and_walked_with_the_arrow_keys(look):
-    """There may be hundreds of them between a table and the next."""
+    """There may be hundreds of them between two tables."""
     seen = look("tables")
     steps = seen.frame.locator(".columns-chart .column")
     expect(steps.first).to_be_visible(timeout=PATIENCE)
@@ -69,7 +69,7 @@ def test_a_roofline_without_shapes_says_what_to_record(look):
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_letters_of_a_drawing_keep_their_size(look, width):
-    """Drawings were scaled as pictures are, and between two widths their letters were too small to be read."""
+    """Drawings were scaled like pictures, and between two widths their letters were too small to read."""
     seen = look("roofline", run="shapes", viewport={"width": width, "height": 900})
     drawing = seen.frame.locator(".roofline > svg")
     expect(drawing).to_be_visible(timeout=PATIENCE)
@@ -89,7 +89,7 @@ def test_ranks_stand_side_by_side_and_are_one_click_away(look):
 
 
 def test_a_view_that_is_saved_holds_what_was_painted(look, watched, tmp_path, chromium):
-    """The canvases were left out: a saved timeline was a table, saved telemetry hardly anything."""
+    """The canvases were left out: a saved timeline was only a table, and saved telemetry was almost empty."""
     for name, seen, pictures in (("timeline", look("timeline"), 1), ("live", watched(telemetry()), 6)):
         seen.frame.locator(".share summary").click()
         with seen.page.expect_download() as downloading:

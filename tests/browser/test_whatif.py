@@ -1,4 +1,4 @@
-"""Recordings in a row, and a recording under other conditions, in a real TensorBoard, seen by a real Chromium."""
+"""A series of recordings, and a recording under other conditions, in a real TensorBoard and a real Chromium."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,31 +8,31 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import PATIENCE, Visit, overhang, start_tensorboard, violations
-from tests.browser.stage import FIRST_BAD_NIGHT, HOSTILE, NAME, NIGHTS, WORKERS, in_rows
+from tests.browser.stage import FIRST_BAD_NIGHT, NAME, NIGHTS, UNTRUSTED_NAME, WORKERS, in_rows
 
-HARMFUL = HOSTILE.replace("/", "")
+UNTRUSTED_RUN = UNTRUSTED_NAME.replace("/", "")
 SWEEP = [f"sweep/w{number}" for number in WORKERS]
 HISTORY = [f"nights/night{night + 8}" for night in range(len(NIGHTS))]
-ROWS = {"sweep": SWEEP, "history": HISTORY, "devices": ["a100", "h200"], "apart": ["sweep/w1", "other", HARMFUL]}
+ROWS = {"sweep": SWEEP, "history": HISTORY, "devices": ["a100", "h200"], "apart": ["sweep/w1", "other", UNTRUSTED_RUN]}
 WIDTHS = (360, 768, 1280, 3840)
 Open = Callable[..., Visit]
 
 
 @pytest.fixture(scope="session")
 def rows_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """TensorBoard on rows of recordings (stage.py)."""
+    """TensorBoard with several series of recordings (stage.py)."""
     with ExitStack() as stack:
         yield start_tensorboard(stack, "--logdir", str(in_rows(tmp_path_factory.mktemp("rows"))))
 
 
 def spelt(*keys: str) -> str:
-    """A row as the address spells it."""
+    """Returns a series in the form of the address."""
     return quote(",".join(quote(key, safe="") for key in keys), safe="")
 
 
 @pytest.fixture
 def row(rows_board: str, visit: Open) -> Open:
-    """Opens these runs in a row, the first of them chosen, and waits for the answer."""
+    """Opens these runs as a series, with the first one selected, and waits for the answer."""
 
     def open_row(*runs: str, more: tuple[str, ...] = (), **options: object) -> Visit:
         keys = [f"{run}/{NAME}" for run in runs]
@@ -46,7 +46,7 @@ def row(rows_board: str, visit: Open) -> Open:
 
 @pytest.fixture
 def suppose(rows_board: str, visit: Open) -> Open:
-    """Opens a run under these conditions; without any it waits for the form."""
+    """Opens a run under these conditions; without conditions it waits for the form."""
 
     def open_what_if(run: str, conditions: str = "", drawn: str = ".what-if form", **options: object) -> Visit:
         supposed = f"&p.tb_bottleneck.if={quote(conditions, safe='')}" if conditions else ""
@@ -60,7 +60,7 @@ def suppose(rows_board: str, visit: Open) -> Open:
 
 @pytest.fixture
 def chooser(rows_board: str, visit: Open) -> Visit:
-    """The choice of what to compare the first run of the sweep with."""
+    """Opens the choice of runs to compare with the first run of the sweep."""
     seen = visit(rows_board, f"{quote(f'sweep/w1/{NAME}', safe='')}&p.tb_bottleneck.view=compare")
     expect(seen.frame.locator(".candidate").first).to_be_visible(timeout=PATIENCE)
     return seen
@@ -71,11 +71,11 @@ def box(seen: Visit, run: str) -> Locator:
 
 
 def cells(seen: Visit, column: str) -> list[str]:
-    """A column of the table, by the class of its cells or `th`."""
+    """Returns a column of the table, by the class of its cells or `th`."""
     return seen.frame.locator(f".of-series tbody tr:not(.regression) > {column}").all_inner_texts()
 
 
-# --- in a row ---
+# --- a series ---
 
 
 def test_recordings_are_taken_by_keyboard_and_the_address_brings_the_row_back(chooser, rows_board, visit):
@@ -286,7 +286,7 @@ SUPPOSED = {
 
 @pytest.fixture(params=[*ROWS, *SUPPOSED, "chooser"])
 def opened(request: pytest.FixtureRequest) -> Visit:
-    """Each of the views."""
+    """Opens each of the views."""
     view = request.param
     if view in ROWS:
         return request.getfixturevalue("row")(*ROWS[view])
@@ -310,9 +310,9 @@ def test_nothing_scrolls_sideways(opened):
 
 
 def test_untrusted_names_are_text(row, suppose, rows_board):
-    harmful = suppose("sweep/w1", f"device={quote(HOSTILE)}", ".request button", fresh=True)
+    harmful = suppose("sweep/w1", f"device={quote(UNTRUSTED_NAME)}", ".request button", fresh=True)
     for seen in (row(*ROWS["apart"], fresh=True), harmful):
-        assert HOSTILE[:20] in seen.text()
+        assert UNTRUSTED_NAME[:20] in seen.text()
         assert seen.frame.locator("img, script[src='x']").count() == 0
         assert seen.errors == []
         assert all(urlsplit(one).netloc == urlsplit(rows_board).netloc for one in seen.requests)

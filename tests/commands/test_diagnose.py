@@ -52,7 +52,7 @@ def test_no_thread_is_started_for_matrices_that_are_never_multiplied(tmp_path):
     assert diagnosed("--no-cache", recorded(tmp_path, RUN)).stdout.splitlines()[-1] == "1"
 
 
-def test_lazily_imported_names_are_available(tmp_path):
+def test_json_sidecar_and_gate_work_with_lazy_imports(tmp_path):
     path = recorded(tmp_path, RUN)
     done = diagnosed("--no-cache", "--json", "--write", "--fail-over", "input=99%", path, path)
     assert len(json.loads(done.stdout.rsplit("\n", 2)[0])["reports"]) == 2

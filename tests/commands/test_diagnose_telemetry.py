@@ -1,4 +1,4 @@
-"""Tests of `diagnose` with telemetry: its report is printed beside those of traces, and they refer to each other."""
+"""Tests of `diagnose` with telemetry: its report is printed next to those of traces, and they refer to each other."""
 
 import json
 from pathlib import Path

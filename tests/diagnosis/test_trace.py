@@ -1,4 +1,4 @@
-"""Every file gives a complete report, whatever its content."""
+"""Every file gives a complete report, for any content."""
 
 import gzip
 import json
@@ -122,7 +122,7 @@ def test_progress_is_given_in_bytes(tmp_path):
 
 
 def cpu_run(context=None, loader_us=0):
-    """Six steps on the CPU: a fetch, then ten operators of 1 ms."""
+    """Returns six steps on the CPU: a fetch, then ten operators of 1 ms."""
     events = []
     for step in range(6):
         begin = step * (10_000 + loader_us)

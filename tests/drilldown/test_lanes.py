@@ -11,7 +11,7 @@ from tb_bottleneck.trace.trace import load
 
 @pytest.fixture
 def nested(tmp_path):
-    """A stack of rows of one kind: `outer` rows once, and inside them `times` stacks of `inner` rows."""
+    """Returns nested rows of one kind: `outer` rows once, and inside them `times` stacks of `inner` rows."""
 
     def made(category, outer, inner, times=5):
         def row(depth, begin, length):

@@ -10,7 +10,7 @@ from tb_bottleneck.drilldown.level_of_detail import condense
 
 
 def lane(*things):
-    """A lane of (begin, end, key, name)."""
+    """Returns a lane of (begin, end, key, name)."""
     columns = (
         [np.array(values, np.int64) for values in zip(*things, strict=True)] if things else [np.empty(0, np.int64)] * 4
     )

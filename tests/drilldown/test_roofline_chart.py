@@ -56,7 +56,7 @@ def test_only_roofs_that_something_ran_under_are_drawn(roofline):
 
 
 def test_an_impossible_rate_is_no_point(roofline):
-    """Some recordings tie kernels to the wrong operators."""
+    """Some recordings link kernels to the wrong operators."""
     chart = roofline(rows=64 * ROWS)
     assert not chart.points
     assert chart.problem.startswith("No operator in the window")

@@ -32,7 +32,7 @@ def whole(inspected, pixels=1000.0):
 
 
 def named_blocks(timeline, group):
-    """(name or key, begin in columns of the drawing, length) of each block of a group's outermost lane."""
+    """Returns (name or key, begin in columns of the drawing, length) of each block of a group's outermost lane."""
     lane = next(lane for lane in timeline.lanes if lane.group == group)
     return [
         (timeline.names[name] if name >= 0 else timeline.keys[key], begin / 1e5, length / 1e5)

@@ -23,7 +23,7 @@ _PROGRAMS = "python|torchrun|tensorboard|nvidia-smi|lspci|pip|touch|tb-bottlenec
 _SHELL = re.compile(rf"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:{_PROGRAMS})\b")
 _OURS = {"tb-bottleneck", "tb_bottleneck"}
 _DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")
-# What people import to run these lines, by the names that the lines use.
+# Imports that users need for these lines, by the names in the lines.
 _CALLED = {
     "DataLoader": "torch.utils.data.DataLoader",
     "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
@@ -105,7 +105,7 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
     for call in (node for node in ast.walk(_tree(code)) if isinstance(node, ast.Call)):
         name = ast.unparse(call.func)
         called = _found(_CALLED.get(name, name)) if name in _CALLED or _DOTTED.fullmatch(name) else None
-        if called is None or inspect.isbuiltin(called):  # functions in C do not tell their arguments
+        if called is None or inspect.isbuiltin(called):  # functions in C have no signature
             continue
         known = inspect.signature(called).parameters
         takes_any = any(one.kind is one.VAR_KEYWORD for one in known.values())

@@ -127,7 +127,7 @@ def test_the_table_has_ten_generations():
     ],
 )
 def test_the_formula_agrees_with_the_table(name, capability, multiprocessors, clock_ghz):
-    """Multiprocessors and clocks are of the makers' data sheets. An H100's fp32 peak is printed at its higher clock."""
+    """Multiprocessors and clocks are from the data sheets. The fp32 peak of an H100 is printed at its higher clock."""
     table, formula = gpu_named(name).tflops, peak_from_properties(name, *capability, multiprocessors, clock_ghz * 1e9)
     assert set(formula) == set(table)
     for unit in set(table) - ({"fp32"} if "H100" in name else set()):

@@ -116,7 +116,7 @@ def test_only_a_part_of_a_very_long_name_is_read():
 
 @cache
 def kernels_of_public_recordings():
-    """The distinct names of contraction kernels, by recording."""
+    """Returns the distinct names of contraction kernels, by recording."""
     found = defaultdict(set)
     for path in TRACES:
         text = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Every measure answers on every kind of recording: a finite number, words, or the reason why there is none."""
+"""Every measure of every kind of recording is a finite number, a text, or a reason why it is missing."""
 
 import importlib
 import inspect

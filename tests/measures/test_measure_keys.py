@@ -12,7 +12,7 @@ MIN_EDITS = 3
 
 
 def keys_of(package) -> list[str]:
-    """The names of the package's public functions that return a measure."""
+    """Returns the names of the package's public functions that return a measure."""
     keys = []
     for found in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{found.name}")
@@ -24,7 +24,7 @@ def keys_of(package) -> list[str]:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """The Levenshtein distance."""
+    """Returns the Levenshtein distance."""
     above = list(range(len(b) + 1))
     for row, letter in enumerate(a, 1):
         current = [row]

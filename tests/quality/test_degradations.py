@@ -46,7 +46,7 @@ def test_a_steady_recording_is_not_doubted():
 
 
 def test_lost_launches_degrade_a_recording_if_the_device_waits(tmp_path):
-    """The same third of the launches is lost; it matters where the device is idle."""
+    """The same third of the launches is lost; it matters if the device is idle."""
     waiting = """
         step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc
         op      ####################....................####################
@@ -87,8 +87,7 @@ def test_code_that_is_loaded_while_the_device_waits_is(tmp_path):
 
 
 def test_profiler_overhead_does_not_matter_if_the_run_is_device_bound(tmp_path):
-    """So many operators that recording them takes a tenth of the time, on a host that has it to spare, and one that
-    has not."""
+    """Recording these operators takes a tenth of the time, on a host that waits for the device or does not."""
     many = [row("cpu_op", "aten::add", at * 0.004, 0.001) for at in range(7500)]
     assert "profiler_inflated" not in codes(load(written(tmp_path, many)))
     late = drawn(

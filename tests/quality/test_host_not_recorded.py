@@ -63,7 +63,7 @@ def test_a_busy_device_needs_no_host_to_be_judged(tmp_path):
 
 def test_without_runtime_rows_operators_replace_launches_and_waits_are_not_judged(tmp_path):
     """
-    The operators run for 10 ms while kernels of a tenth of that come and go; the backward pass has a thread of its own.
+    The operators run for 10 ms and kernels for a tenth of that; the backward pass has its own thread.
     """
     drawing = """
         step    aaaaaaaaaabbbbbbbbbbcccccccccc

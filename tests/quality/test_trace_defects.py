@@ -1,4 +1,4 @@
-"""Defects of a recording that are found before anything is judged."""
+"""Defects of a recording that are found before the diagnosis."""
 
 import json
 from pathlib import Path

@@ -39,7 +39,7 @@ class GivenMeasures:
 ONE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 GB = 1e9
 
-# regime, what is measured, the causes that are named, the first one first
+# regime, measures, named causes in order
 NAMED = [
     ("input", {"loader_iterator": ONE}, ["loader_in_main_process"]),
     ("input", {"loader_iterator": SEVERAL}, ["too_few_workers"]),

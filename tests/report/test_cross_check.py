@@ -77,7 +77,7 @@ def test_abstaining_is_no_disagreement():
 def test_of_a_cpu_telemetry_cannot_infer_what_bounds_it():
     """A share of 0 that was not measured was compared with the trace: "0 % from the device's counters"."""
     trace, telemetry = report_of("trace", 100, compute=0.3), report_of("telemetry", 100, compute=0.0)
-    telemetry.regimes[0].status = "fires"  # for threads that wait, say
+    telemetry.regimes[0].status = "fires"  # for example because of threads that wait
     trace.regimes[0].status = "clear"
     telemetry.device.kind = "cpu"
     trace, telemetry = join([("a", trace), ("a", telemetry)])

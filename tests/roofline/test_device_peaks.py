@@ -62,7 +62,7 @@ def test_figures_that_this_device_cannot_have_are_not_used(tmp_path, key, bad):
 
 
 @pytest.mark.parametrize("raw", ["fast", 7, [], None])
-def test_an_empty_calibration_is_ignored(tmp_path, raw):
+def test_an_invalid_calibration_is_ignored(tmp_path, raw):
     assert peaks_of(trace_of(tmp_path, A100, calibration=raw)).basis == DATA_SHEET
 
 

@@ -1,4 +1,4 @@
-"""The type of a kernel's operands, where the kernel's name does not contain it."""
+"""The type of a kernel's operands, if the kernel's name does not contain it."""
 
 from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type

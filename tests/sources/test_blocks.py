@@ -48,7 +48,7 @@ def test_garbage_after_the_last_member_is_left_out(tmp_path, behind):
 @pytest.mark.parametrize("kept", [10, 11, 20, 100, -9, -8, -1])
 @pytest.mark.parametrize("block", [1, 2, 4096])
 def test_a_stream_that_ends_early_gives_all_its_bytes(tmp_path, kept, block):
-    """zlib itself holds back what does not fit into a small block."""
+    """zlib itself keeps the part that does not fit into a small block."""
     data = gzip.compress(TEXT + b"x" * 50_000)[:kept]
     blocks = Blocks(file_of(tmp_path, data), Bounds(block=block))
     assert read(blocks) == zlib.decompressobj(wbits=31).decompress(data)
@@ -56,7 +56,7 @@ def test_a_stream_that_ends_early_gives_all_its_bytes(tmp_path, kept, block):
 
 
 def test_a_damaged_stream_gives_the_bytes_before_the_damage(tmp_path):
-    """zlib, asked for a whole block, raises at a wrong checksum and keeps the block to itself."""
+    """If a whole block is requested, zlib raises at a wrong checksum and does not return the block."""
     data = bytearray(gzip.compress(TEXT))
     data[-5] ^= 1
     blocks = Blocks(file_of(tmp_path, bytes(data)))
@@ -91,7 +91,7 @@ def test_what_cannot_be_opened(tmp_path):
 
 
 def grown(before, after):
-    """A stat whose size changes between the first time it is asked and the second."""
+    """Returns a stat with a size that changes between the first call and the second."""
     sizes = iter((before, after))
 
     def stat(file):
@@ -117,7 +117,7 @@ def test_a_file_just_written_may_be_growing(tmp_path, age):
 
 @pytest.mark.parametrize("age", [SETTLED_S, 3600.0, -3600.0])
 def test_a_file_written_some_time_ago_is_not_growing(tmp_path, age):
-    """Nor is one from the future: that is a wrong clock, and would be said for ever."""
+    """A file from the future is not growing either: the clock is wrong, and the file would be reported for ever."""
     blocks = Blocks(file_of(tmp_path, TEXT, NOW - age), clock=lambda: NOW)
     read(blocks)
     blocks.refuse_growing()

@@ -1,4 +1,4 @@
-"""Event files are known by their names, and ours by what our monitor writes first of all."""
+"""Event files are recognised by their names, and ours by the first record that our monitor writes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The two exporters of the torch that is installed write the same recording, each in its own way."""
+"""The installed torch has two exporters, which write the same recording in different forms."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ STEPS = 4
 
 
 def recorded(path: Path, **options: bool) -> Trace:
-    """A small training, profiled, exported, and read."""
+    """Profiles and exports a small training, and returns the trace as it is read."""
     model = torch.nn.Linear(8, 8)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     with torch.profiler.profile(
@@ -35,7 +35,7 @@ def count(trace: Trace, kind: Kind, word: str) -> int:
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_exporter_in_python_is_read_like_the_other(tmp_path: Path) -> None:
-    """It streams, orders keys and rows otherwise, and leaves parts of the header out. The file's name is anything."""
+    """It streams, has another order of keys and rows, and omits parts of the header. Its files can have any name."""
     try:
         python = recorded(tmp_path / "from python", use_python_export=True)
     except TypeError:

@@ -1,6 +1,6 @@
-"""Random traces against an independent slow reader, and random damage to the tiny files.
+"""Random traces compared with an independent slow reader, and random damage to the files of tests/traces.
 
-The figures are small, for every day. TB_BOTTLENECK_FUZZ=10000 asks for that many cases of each test.
+The number of cases is small by default. TB_BOTTLENECK_FUZZ=10000 runs that many cases of each test.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def runs(cases):
     )
 
 
-# --- structure: the same columns as a slow reader, whatever the dialect ---
+# --- structure: the same columns as a slow reader, in every dialect ---
 
 numbers = st.integers(0, 2**31)
 microseconds = st.one_of(st.integers(0, 10**9), st.integers(0, 10**12).map(lambda ns: Decimal(ns) / 1000))
@@ -86,7 +86,7 @@ def events(draw, times):
 
 
 class Dialect:
-    """How a document is written: white space, escapes, line ends, numbers as text, where the events stand."""
+    """The form of a document: white space, escapes, line ends, numbers as text, position of the events."""
 
     def __init__(self, draw):
         self.indent = draw(st.sampled_from([None, 0, 1, 4]))
@@ -137,7 +137,7 @@ class Exact(json.JSONEncoder):
 
 
 def slow_rows(events):
-    """The oracle: one event at a time, by nothing but this test's own reading of the format."""
+    """Reads the trace one event at a time, by this test's own implementation of the format."""
     rows = []
     for event in events:
         if event["ph"] != "X":
@@ -173,7 +173,7 @@ def test_columns_are_those_of_a_slow_reader(tmp_path, data):
     assert (dict(trace.lost), trace.truncated) == ({}, "")
 
 
-# --- bytes: never anything but an error of ours, and always a report ---
+# --- bytes: only our own errors, and always a report ---
 
 CORPUS = [path.read_bytes() for path in sorted(TRACES.glob("*.json*"))]
 PLAIN = [gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data for data in CORPUS if data[:2] != b"\x1f\x8b"]
@@ -188,7 +188,7 @@ WORDS = [
 
 
 def damaged(seed):
-    """One of the tiny files with a few random changes; the seed makes it again."""
+    """Returns a file of tests/traces with a few random changes, determined by the seed."""
     chance = random.Random(seed)
     data = bytearray(chance.choice(PLAIN if chance.random() < 0.8 else CORPUS))
     for _ in range(chance.choice([1, 1, 2, 3, 5, 12])):

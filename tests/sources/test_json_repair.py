@@ -33,7 +33,7 @@ def test_known_defects_are_repaired(text, value):
 
 
 def test_words_inside_sound_strings_stay():
-    """A mend for one value must not reach into the strings beside it."""
+    """The repair of one value must not change strings next to it."""
     assert repaired('{"name": "f(:, N/A) ,} nan", "x": N/A}') == {"name": "f(:, N/A) ,} nan", "x": None}
 
 
@@ -61,5 +61,5 @@ def test_what_is_too_large_is_not_tried():
 
 @pytest.mark.parametrize("piece", ['"', '\\"', '"a": "', '": ', '", "a":', "{", '"a": [', " ", ":", "\\", '"\\u'])
 def test_malformed_text_takes_linear_time(piece):
-    """A quadratic mend of 300 kB would take minutes."""
+    """A quadratic repair of 300 kB would take minutes."""
     assert repaired('{"a": "' + piece * (300_000 // len(piece))) is None

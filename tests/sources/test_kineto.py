@@ -16,7 +16,7 @@ SMALL = Bounds(block=1 << 16, event=MEGABYTE, header=MEGABYTE)
 
 
 class Told(list):
-    """A listener to progress that keeps what it is told."""
+    """A progress listener that records its calls."""
 
     def __call__(self, read, total):
         self.append((read, total))
@@ -27,7 +27,7 @@ def event(name, ts=1, **more):
 
 
 def file_of(tmp_path, data, name="trace.json"):
-    """Written long ago, so that one that ends early is truncated and not growing."""
+    """Writes a file with an old time, so that an early end means truncated and not growing."""
     path = tmp_path / name
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     os.utime(path, (1e9, 1e9))
@@ -47,7 +47,7 @@ def said(each):
 
 
 def all_of(path, bounds):
-    """Everything a reader says about a file, an error included."""
+    """Returns everything that the reader reports about a file, including an error."""
     reader = KinetoReader(path, bounds=bounds)
     try:
         events = [said(each) for batch in reader.batches() for each in batch]
@@ -99,7 +99,7 @@ def test_a_name_of_ten_megabytes_is_read(tmp_path):
 
 @pytest.mark.parametrize("zipped", [False, True])
 def test_an_event_beyond_the_bound_is_skipped_and_counted(tmp_path, zipped):
-    """It costs itself; the file goes on behind it, and its memory is bounded."""
+    """Only this event is lost, the rest of the file is read, and memory is bounded."""
     text = trace_of(event("a"), event("x" * 9 * MEGABYTE), event("b"), event("c"), tail='], "traceName": "t"}')
     path = file_of(tmp_path, gzip.compress(text.encode()) if zipped else text)
     reader = KinetoReader(path, bounds=SMALL)
@@ -128,7 +128,7 @@ def test_a_tail_beyond_the_bound_is_no_event(tmp_path):
     reader = KinetoReader(file_of(tmp_path, trace_of(event("a"), event("b"), tail=tail)), bounds=SMALL)
     assert names(reader) == ["a", "b"]
     assert (dict(reader.lost), reader.truncated) == ({}, "")
-    assert reader.header == {"schemaVersion": 1, "traceEvents": []}  # what is before the events is enough
+    assert reader.header == {"schemaVersion": 1, "traceEvents": []}  # the part before the events is enough
 
 
 def test_many_metadata_events(tmp_path):
@@ -181,7 +181,7 @@ def test_too_many_events_are_refused(tmp_path):
 
 
 def test_large_events_beside_an_oddity(tmp_path):
-    """The lenient reader looks through a window that grows until the event is whole, wherever it cuts the event."""
+    """The lenient reader uses a window that grows until it contains the whole event."""
     events = [event("x" * size, args={"Call stack": "y" * size}) for size in (10, 3_000, 5_000, 2_000_000)]
     events += [event("w" * size, args={"x": [True] * 200_000}) for size in range(1, 7)]
     text = trace_of(event("odd"), *events).replace('"dur": 1', '"dur": NaN', 1)

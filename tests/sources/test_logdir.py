@@ -1,4 +1,4 @@
-"""The logdir scan: which files are recordings, what their runs are called, and what a walk survives."""
+"""The logdir scan: recordings, run names, and errors during the walk."""
 
 import gzip
 import os
@@ -21,7 +21,7 @@ def put(path: Path, content: str | bytes = TRACE) -> Path:
 
 
 def names(listing: Listing) -> list[str]:
-    """Run and source of each recording, in the listing's order."""
+    """Returns run and source of each recording, in the listing's order."""
     return [f"{recording.run} {recording.source}" for recording in listing.recordings]
 
 
@@ -87,7 +87,7 @@ def test_other_files_are_no_recordings(tmp_path: Path, name: str, content: str |
 
 
 def test_what_the_profiler_named_is_taken_unread(tmp_path: Path) -> None:
-    """A trace that is being written has nothing in it yet; the list should show it all the same."""
+    """A trace that is being written is still empty, but must be listed."""
     (tmp_path / "h_1.1.pt.trace.json.gz").write_bytes(b"")
     assert names(scan(tmp_path)) == [". h_1.1.pt.trace.json.gz"]
 
@@ -123,7 +123,7 @@ def test_a_file_is_a_recording_by_itself_whatever_it_is_called(tmp_path: Path) -
 
 
 def test_links_are_followed_and_each_directory_is_entered_once(tmp_path: Path) -> None:
-    """latest -> run5 must not hide run5, and a link to the top must not go round for ever."""
+    """latest -> run5 must not hide run5, and a link to the top must not cause an endless walk."""
     put(tmp_path / "run5" / "t.pt.trace.json")
     (tmp_path / "latest").symlink_to(tmp_path / "run5")
     (tmp_path / "run5" / "loop").symlink_to(tmp_path)
@@ -197,7 +197,7 @@ def test_a_logdir_at_a_url_is_listed_like_a_local_one(tmp_path: Path) -> None:
     paths = ("b/h_1.3.pt.trace.json.gz", "t.json", "other.json", "b/c/x.json.bottlenecks.json", "a/events.tfevents.1")
     for path in paths:
         put(tmp_path / path, TRACE if path != "other.json" else '{"a": 1}')
-        os.utime(tmp_path / path, (1.5e9, 1.5e9))  # stores tell seconds as floats: of whole ones no digit is lost
+        os.utime(tmp_path / path, (1.5e9, 1.5e9))  # stores give seconds as floats, which are exact for whole seconds
     local, url = scan(tmp_path, "one"), scan(f"local://{tmp_path}", "one")
     assert names(url) == names(local) == ["one t.json", "one/b h_1.3.pt.trace.json.gz"]
     assert [(one.size, one.mtime_ns) for one in url.recordings] == [

@@ -1,6 +1,6 @@
-"""Each oddity that traces were met with, as a tiny file in tests/traces: what is kept of it and what is said about it.
+"""Known oddities of traces, each as a tiny file in tests/traces, with the expected events and defects.
 
-Most files hold three events, first, odd and last, and the middle one is ill. An illness may cost its own event only.
+Most files contain three events: first, odd and last. The oddity may lose only its own event.
 """
 
 import os
@@ -18,7 +18,7 @@ WITHOUT = ["first", "last"]
 NO_END = "the list of events has no end"
 EARLY = "the gzip stream ends early"
 
-# file → (names kept, by start; what is counted as lost; how it is truncated)
+# file → (names of the remaining events, by start; lost parts and their counts; kind of truncation)
 KEPT = {
     "sound.json": (ALL, {}, ""),
     # values
@@ -148,7 +148,7 @@ REFUSED = {
 
 @pytest.fixture
 def settled(tmp_path):
-    """Gives the path of a copy of a trace that was last written long ago."""
+    """Returns a function that copies a trace, sets an old time, and returns the path."""
 
     def copy(name):
         path = tmp_path / name
@@ -244,7 +244,7 @@ def test_the_dialect_of_torch_1_8(settled):
 
 
 def test_work_whose_launches_were_not_recorded(settled):
-    """activities=[CUDA] alone records no host rows but runtime calls, and filters leave those out too."""
+    """activities=[CUDA] alone records runtime calls as the only host rows, and filters remove those too."""
     ops = load(settled("gpu_only.json")).device_ops
     assert (len(ops), ops.launched.any()) == (3, False)
 

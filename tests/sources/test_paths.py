@@ -1,4 +1,4 @@
-"""The seam between local files and URLs: both are read alike, what is missing is named, and nobody goes around it."""
+"""The file interface for local files and URLs: both are read alike, and no other module opens files."""
 
 import ast
 import builtins
@@ -38,7 +38,7 @@ def memory():
 
 
 def test_a_recording_in_memory_is_diagnosed_like_one_on_disk(memory, tmp_path):
-    """Written a while ago, or it may still be growing."""
+    """The file is old, because a young one may still be growing."""
     local = tmp_path / "a_1.7.pt.trace.json.gz"
     local.write_bytes(gzip.compress(TRACE))
     memory.pipe("/runs/x/a_1.7.pt.trace.json.gz", gzip.compress(TRACE))
@@ -59,7 +59,7 @@ def test_a_logdir_in_memory_from_the_command_line(memory, capsys, monkeypatch, t
 
 
 def test_a_files_name_leads_to_no_other_place(memory, tmp_path):
-    """fsspec takes `::` for a chain of URLs: such a name would open a file of the server's own disk."""
+    """fsspec interprets `::` as a chain of URLs: such a name would open a file on the server's own disk."""
     (tmp_path / "secret.trace.json").write_bytes(TRACE)
     memory.pipe(f"/runs/x::file://{tmp_path}/secret.trace.json", b"{}")
     memory.pipe("/runs/t.json", TRACE)
@@ -86,7 +86,7 @@ def test_cached_facts_about_a_url_are_dropped_if_its_content_changes(memory, tmp
 
 
 def test_a_tag_alone_makes_it_another_file():
-    """Stores whose times are whole seconds tell versions apart by it."""
+    """Stores with times in whole seconds distinguish versions by it."""
     one, two = (_status({"type": "file", "size": 7, "ETag": tag, "LastModified": 5}) for tag in ("a", "b"))
     assert one != two
     assert (one.kind, one.size, one.mtime_ns, one.tag) == ("file", 7, 5_000_000_000, "a")
@@ -101,7 +101,7 @@ def test_time_formats_of_stores(told, ns):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    """The sentence says what to install, wherever the URL was given."""
+    """The message names the package to install, for each command with a URL."""
     real = builtins.__import__
 
     def without(name, *rest, **more):
@@ -132,7 +132,7 @@ def test_without_fsspec_it_says_so_and_local_files_are_read(tmp_path):
 
 
 def test_an_error_of_a_stores_own_package_is_an_error_of_reading(memory, monkeypatch):
-    """Drivers raise what they like: no credentials, no network."""
+    """Drivers raise errors of any type: no credentials, no network."""
 
     class NoCredentials(Exception):
         pass
@@ -156,7 +156,7 @@ def test_a_url_that_is_replaced_while_it_is_read_is_still_growing(memory):
 
 
 def test_a_sidecar_beside_a_url_is_never_written(memory, capsys, monkeypatch):
-    """`s3://b/t.json` taken for a path would make directories called `s3:`."""
+    """`s3://b/t.json` as a path would create a directory `s3:`."""
     monkeypatch.setenv("TB_BOTTLENECK_CACHE", "off")
     memory.pipe("/t.json", json.dumps(drawn("step aaaabbbbcccc\nop ##.###.###.#\ngpu .ab..ab..ab.", 1000)).encode())
     before = sorted(os.listdir())
@@ -173,7 +173,7 @@ def test_a_scheme_makes_a_url(path, url):
     assert (type(filesystem_of(path)).__name__ == "Remote") == url
 
 
-# Who opens, lists or looks at files, and what they are.
+# Modules that open, list or inspect files, and the reason.
 GOERS = {
     "sources/local_files.py": "the local file system",
     "persistence.py": "the user's own cache directory, and files next to local ones",
@@ -206,7 +206,7 @@ _CALLS = {
 
 
 def test_only_the_filesystem_module_opens_files():
-    """What a user named may be a URL: whoever handed it to `open` would look for a file called `s3:`."""
+    """A path from the user may be a URL, for which `open` would look for a local file `s3:`."""
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
         if name in GOERS or name.split("/")[0] in GOERS:

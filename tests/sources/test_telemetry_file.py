@@ -1,4 +1,4 @@
-"""Our event files are read bit by bit while they grow."""
+"""Our event files are read incrementally while they grow."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Records of event files: TensorBoard's writer writes them, its checksum is the oracle, and damage costs one."""
+"""Records of event files: written by TensorBoard's writer; damage loses only the damaged record."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Columns stay bounded: the newest rows as they are, older ones in buckets, and no extreme is ever lost."""
+"""Columns stay bounded: the newest rows are unchanged, older ones are in buckets, and no extreme is lost."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from tb_bottleneck.telemetry.bounded_columns import Rows
 
 
 def filled(count: int, bound: int = 64, batch: int = 7, **spikes: float) -> Rows:
-    """Rows 1..count with value 1, but where a spike is said for a row (`at_5=9.0`)."""
+    """Returns rows 1..count with value 1, except for spikes given by row (`at_5=9.0`)."""
     rows = Rows(("value",), bound)
     values = np.ones(count)
     for name, value in spikes.items():

@@ -1,4 +1,4 @@
-"""As many points as were asked for, and every spike among them."""
+"""Downsampling returns the requested number of points, including every spike."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a stranger's file may hold: nothing crashes, the plausible is taken, the rest is counted."""
+"""Untrusted telemetry files: no content crashes the reader, plausible values are used, the rest is counted."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Telemetry in windows: steps where they ended, readings as means, counters as growth, warm-up left out."""
+"""Telemetry in windows: steps by their end, readings as means, counters as increases, without the warm-up."""
 
 import numpy as np
 import pytest
@@ -19,9 +19,9 @@ def run(
     since_s: float | None = None,
     **facts: object,
 ) -> Windows:
-    """One letter for each step after the warm-up: `.` an ordinary one, `p` a profiled, `?` one whose wait is unknown.
+    """Returns windows of a run with one letter per step: `.` ordinary, `p` profiled, `?` with an unknown wait.
 
-    Series are one reading a second from T on; waits are a tenth of the step.
+    The steps follow the warm-up. Series have one reading per second from T on; waits are a tenth of the step.
     """
     telemetry, made = Telemetry(), Packet()
     letters = "." * WARMUP_STEPS + steps
@@ -90,7 +90,7 @@ def test_an_empty_run_is_one_window():
 
 
 def test_window_edges_do_not_move_while_a_run_grows():
-    """They wandered with each reading once a run was longer than the windows it may have, and stretches with them."""
+    """Once a run exceeded the number of windows, edges moved with each reading, and so did the phases."""
     before, after = (run("." * steps).grid for steps in (20_000, 25_000))
     assert before.count > MOST_WINDOWS // 2
     assert set(before.edges[:-1].tolist()) <= set(after.edges.tolist())

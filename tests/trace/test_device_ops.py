@@ -1,4 +1,4 @@
-"""Device work is tied to its launch by correlation, and classed by name."""
+"""Device work is linked to its launch by correlation, and classified by name."""
 
 import json
 

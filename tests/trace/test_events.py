@@ -1,4 +1,4 @@
-"""The table of events: order, units, interned words, and what is counted as lost."""
+"""The table of events: order, units, interned strings, and lost parts."""
 
 import time
 import tracemalloc
@@ -120,7 +120,7 @@ def test_events_that_take_no_time_of_their_own_are_left_out():
 
 
 def test_hundreds_of_thousands_of_threads_are_named_in_time(tmp_path):
-    """A launcher that names each of its threads anew; the metadata stands behind the one event."""
+    """A launcher names each of its threads separately; the metadata is after the only event."""
     named = ",".join(
         f'{{"ph":"M","name":"thread_name","pid":1,"tid":{tid},"args":{{"name":"t{tid}"}}}}' for tid in range(300_000)
     )

@@ -1,4 +1,4 @@
-"""The header keeps what is safe and of the right type, and nothing else."""
+"""The header contains only safe values of the right type."""
 
 import json
 

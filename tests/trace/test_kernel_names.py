@@ -1,4 +1,4 @@
-"""Kernel names lose the types of their arguments, and nothing else."""
+"""Short kernel names omit the argument types only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an event is, by its category, in every dialect that torch has written."""
+"""Kinds of events by category, in the dialects of all torch versions."""
 
 import pytest
 

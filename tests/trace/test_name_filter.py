@@ -1,4 +1,4 @@
-"""Only names that occur are asked."""
+"""The filter is called only for names that occur."""
 
 import numpy as np
 

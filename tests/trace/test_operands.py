@@ -1,4 +1,4 @@
-"""Shapes are kept once per distinct call and decoded when asked for."""
+"""Shapes are stored once per distinct call and decoded on access."""
 
 import json
 

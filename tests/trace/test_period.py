@@ -1,4 +1,4 @@
-"""Iterations found in what repeats, within bounds; tests/trace/test_steps.py shows what they are taken for."""
+"""Iterations are found from repeated names in bounded time; tests/trace/test_steps.py tests their use."""
 
 import time
 from collections import Counter
@@ -16,7 +16,7 @@ ITERATION_NS = 1_000_000
 
 
 def repeated(names: tuple[str, ...], iterations: int, out_of_turn: int = 0) -> Trace:
-    """Each name once in each iteration, in this order; of the last name so many calls come an iteration late."""
+    """Returns names once per iteration, in this order; some calls of the last name are one iteration late."""
     count, late = len(names) * iterations, np.zeros((iterations, len(names)), np.int64)
     late[:out_of_turn, -1] = ITERATION_NS
     start = np.arange(iterations)[:, None] * ITERATION_NS + np.arange(len(names)) * ITERATION_NS // len(names) + late
@@ -42,7 +42,7 @@ def test_names_that_do_not_come_in_turn_are_no_period():
 
 
 def test_a_hundred_thousand_matching_names_take_bounded_time():
-    """Each name looked through all calls for its own: the time grew with the square of what a file may hold."""
+    """Each name searched all calls for its own, so the time grew with the square of the number of names."""
     names = (*(f"op {number}" for number in range(100_000)), NAMES[-1])
     trace = repeated(names, 4)
     began = time.process_time()

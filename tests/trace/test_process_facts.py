@@ -1,4 +1,4 @@
-"""Numbers that came with the trace are looked at before they are used."""
+"""Numbers from the trace are checked before they are used."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tb_bottleneck.trace.process_facts import positive
     [
         (5, 5.0),
         (2.5, 2.5),
-        ("255000000000000.0", 255e12),  # as the reader hands on numbers of many digits
+        ("255000000000000.0", 255e12),  # the reader's form of numbers with many digits
         ("17", 17.0),
         (0, None),
         (-1, None),

@@ -38,7 +38,7 @@ def test_a_step_ends_with_the_host_if_that_is_later():
 
 
 def test_the_first_of_many_steps_is_left_out_because_the_profiler_drained_the_device():
-    """A loader of 3 ms hides behind the queue from the second step on; only in front of the first is it exposed."""
+    """The queue hides a loader of 3 ms from the second step on; it is exposed only before the first."""
     steps = find_steps(
         drawn_trace(
             """
@@ -54,7 +54,7 @@ def test_the_first_of_many_steps_is_left_out_because_the_profiler_drained_the_de
 
 
 def loop(tmp_path, iterations: int, backward: bool, warmup: int = 0):
-    """A training loop that nobody annotated: five operators per iteration, the last a backward one."""
+    """Returns a training loop without annotations: five operators per iteration, the last one of the backward pass."""
     events, now = [], 0.0
     for iteration in range(warmup + iterations):
         for name in ("aten::conv2d", "aten::conv2d", "aten::relu", "aten::cross_entropy", "aten::sum"):
@@ -100,7 +100,7 @@ def test_several_optimizers_of_one_step_are_one_step(tmp_path):
 
 
 def test_steps_in_bursts_are_not_merged(tmp_path):
-    """Workers deliver in bursts, so steps do too: pauses of 0.3 ms and of 30 ms stand side by side."""
+    """Workers deliver in bursts, so steps do too: pauses of 0.3 ms and of 30 ms alternate."""
     bursts = [burst + step for burst in (0, 30_000, 60_000) for step in (0, 300, 600)]
     assert len(optimizer_loop(tmp_path, bursts)) == 8
 

@@ -1,4 +1,4 @@
-"""Tables check their columns, freeze them, and give rows of all of them at once."""
+"""Tables check and freeze their columns, and select rows of all columns at once."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ def test_taking_rows_takes_them_of_every_column(rows):
     assert isinstance(some, Points)
 
 
-def test_columns_have_names_and_types():
+def test_columns_have_unit_and_description():
     fields = Points.__dataclass_fields__
     assert fields["y"].metadata == {"unit": "count", "description": "upwards"}
 

@@ -1,4 +1,4 @@
-"""Kernels whose names nobody knows are told by the operators that launch them, and by nothing else."""
+"""Kernels with unknown names are classified by the operators that launch them."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_an_operator_determines_the_work_of_its_kernels(operator, work):
 
 
 def unseen(tmp_path, operator):
-    """The drawing's kernels by a name that nobody knows, four for each, launched by this operator."""
+    """Returns the drawing with unknown kernel names, four kernels for each drawn one, launched by this operator."""
     whole = drawn(BUSY, 1000)
     events = []
     for event in whole["traceEvents"]:

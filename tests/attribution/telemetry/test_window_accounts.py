@@ -14,7 +14,7 @@ SHARE = st.floats(0, 1) | st.just(float("nan"))
 
 
 def window(**given: float) -> Signals:
-    """One window; signals that are not given are unknown."""
+    """Returns one window; signals that are not given are unknown."""
     unknown = dict.fromkeys(
         ("loader", "transfer", "phases", "outside", "span", "utilisation", "syncs", "allocations"), float("nan")
     )

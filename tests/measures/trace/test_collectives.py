@@ -67,7 +67,7 @@ def test_collectives_amid_the_backward_pass_are_hidden_and_those_behind_it_are_l
 
 
 def with_gloo(drawing, starts_ms, length_ms):
-    """The drawing in columns of 1 ms, with collectives on a thread of Gloo's own."""
+    """The drawing in columns of 1 ms, with collectives on Gloo's own thread."""
     whole = drawn(drawing, 1000)
     row = {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 100, "tid": 777}
     whole["traceEvents"] += [row | {"ts": start * 1000, "dur": length_ms * 1000} for start in starts_ms]
@@ -84,7 +84,7 @@ def read(tmp_path, whole):
 
 
 def test_collectives_of_the_host_belong_to_communication_and_not_to_python(tmp_path):
-    """Gloo's own threads exchange gradients from 2 to 7 ms; no row says that the training thread waits for them."""
+    """Gloo's own threads exchange gradients from 2 to 7 ms; no row shows that the training thread waits for them."""
     drawing = """
         step    aaaaaaaaaabbbbbbbbbbcccccccccc
         op      ####......####......####......
@@ -238,7 +238,7 @@ def on_two_devices(tmp_path, drawing):
         if event["args"].get("grid") == [1, 1, 1]:
             event["pid"] = event["args"]["device"] = 1
             event["args"]["grid"] = [1024, 1, 1]
-    # Three kernels to one on the first device: it is the one that is looked at.
+    # Three kernels to one on the first device: the report is about it.
     kernels = [event for event in whole["traceEvents"] if event["cat"] == "kernel" and event["pid"] == 0]
     whole["traceEvents"] += [kernel | {"dur": 5, "tid": 9} for kernel in kernels for _ in range(2)]
     path.write_text(json.dumps(whole))

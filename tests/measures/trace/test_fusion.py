@@ -12,7 +12,7 @@ FOREACH = "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<flo
 
 
 def trained(tmp_path, kernel, kernels_per_step, kernel_us, optimizer=True):
-    """Four steps of 10 ms; the kernels are launched one after the other, inside Optimizer.step or in front of it."""
+    """Four steps of 10 ms; the kernels are launched one after the other, inside Optimizer.step or before it."""
     events, number, pause = [], 0, 10_000 / kernels_per_step
     for step in range(4):
         begin = step * 10_000
@@ -63,7 +63,7 @@ def test_foreach_kernels_and_launches_elsewhere_are_no_loop_of_the_optimizer(tmp
 
 
 def on_the_cpu(operator, operators_per_step, optimizer):
-    """Four steps of 10 ms on the CPU, filled with one operator, inside Optimizer.step or in front of it."""
+    """Four steps of 10 ms on the CPU, filled with one operator, inside Optimizer.step or before it."""
     events, each = [], 10_000 / operators_per_step
     for step in range(4):
         row = {"ph": "X", "pid": 1, "tid": 1, "ts": step * 10_000}

@@ -12,7 +12,7 @@ def test_the_least_recently_used_entry_is_dropped() -> None:
     assert [cache.get(key) for key in "abc"] == [1, None, 3]
 
 
-def test_an_entry_can_be_removed() -> None:
+def test_only_selected_entries_are_kept() -> None:
     cache: LruCache[str, int] = LruCache(9)
     for number, key in enumerate("abc"):
         cache.put(key, number)

@@ -18,7 +18,7 @@ STARVED = """
     launch  ......|.........|...
     gpu     .......###.......###
 """
-# The loader is slow, and half of the time nothing tells why kernels that had been launched did not begin.
+# The loader is slow, and for half of the time launched kernels begin late for an unknown reason.
 UNEXPLAINED = """
     step    aaaaaaaaaaaabbbbbbbbbbbb
     loader  ####........####........
@@ -32,7 +32,7 @@ def report(tmp_path):
     def diagnosed(drawing: str, **header: object) -> pb.Report:
         path = tmp_path / "drawn.pt.trace.json"
         trace = drawn(drawing, 1000.0, **header)
-        # Kernels enough to judge: each drawn one counts four times, one after the other.
+        # Enough kernels for a verdict: each drawn one counts four times, one after the other.
         events = []
         for event in trace["traceEvents"]:
             copies = 4 if event["cat"] in ("kernel", "cuda_runtime") else 1

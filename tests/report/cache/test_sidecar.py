@@ -74,7 +74,7 @@ def test_it_is_about_one_state_of_one_file(trace):
     assert taken(trace) is None
 
 
-def test_it_contains_no_path_of_the_machine(tmp_path, trace):
+def test_it_contains_no_run_name_and_no_path(tmp_path, trace):
     report = diagnose(trace, run="secret/project")
     sidecar.write(trace, identity_of(trace), report)
     text = sidecar.beside(trace).read_text()
@@ -91,7 +91,7 @@ def _first(content, *keys):
     return found
 
 
-HOSTILE = {
+EDITS = {
     "other code": lambda c: c.update(made_by="0.0.0-x"),
     "other size": lambda c: c.update(size=1),
     "other key": lambda c: c.update(more=1),
@@ -123,7 +123,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("edit", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
 def test_what_is_odd_is_not_used(trace, edit):
     written(trace)
     assert taken(trace) is not None

@@ -37,7 +37,7 @@ def test_a_fix_that_frees_the_same_time_as_another_gets_a_note():
     assert notes(report) == [
         '"cure small_kernels" saves this time as well: after that, this fix gains nothing more.',
         "",  # it would gain nothing anyway
-        "",  # it has the plan's own cure
+        "",  # it has the fix of the plan
     ]
 
 

@@ -30,7 +30,7 @@ def measured(workers: int, rate: float, noise: float = 0.01, pinned: bool = Fals
 
 
 class Drawn:
-    """Loaders with batches at drawn times, and a clock that they advance.
+    """Loaders with batches at drawn times, which advance a clock.
 
     One letter is a tenth of a second, `#` a batch of one sample.
     """
@@ -67,7 +67,7 @@ def test_the_warm_up_is_not_measured() -> None:
 
 
 def test_workers_that_take_long_to_start_still_get_their_warm_up() -> None:
-    """Starting a worker takes seconds. Batches queued meanwhile must not count as its rate."""
+    """Starting a worker takes seconds. Batches queued during this time must not count as its rate."""
     found = Drawn("." * 50 + "####" + "...##" * 12).under(TWO)
     assert isinstance(found, SweepResult)
     assert found.samples_per_s == pytest.approx(4)
@@ -75,7 +75,7 @@ def test_workers_that_take_long_to_start_still_get_their_warm_up() -> None:
 
 def test_workers_that_deliver_together_are_measured_in_whole_rounds() -> None:
     """
-    Two workers, each half a second for a batch: four samples a second, wherever in a burst the time is up.
+    Two workers, each half a second for a batch: four samples a second, even if the time ends within a burst.
     """
     for seconds in (1.0, 1.1, 1.3):
         found = Drawn("...##" * 12).under(TWO, seconds)
@@ -132,7 +132,7 @@ def test_workers_that_wait_may_be_more_than_cores() -> None:
     )
 
 
-def test_the_default_number_of_settings_is_limited() -> None:
+def test_the_number_of_workers_that_are_tried_is_limited() -> None:
     assert next_setting([measured(8, 100), measured(16, 200)], cores=2) is None
     assert next_setting([measured(16, 100), measured(32, 200)], cores=16) == LoaderSetting(64, False, 2)
     assert next_setting([measured(32, 100), measured(64, 200)], cores=64) is None

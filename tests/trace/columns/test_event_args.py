@@ -1,4 +1,4 @@
-"""The columns that come from arguments: whose they are, and how shapes are interned, within bounds."""
+"""Columns from arguments: their kinds of events, and bounded interning of shapes."""
 
 import msgspec
 import numpy as np

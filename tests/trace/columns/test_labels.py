@@ -1,4 +1,4 @@
-"""Kind, name and thread as one number: what shares one, and what it stands for."""
+"""Labels: one number for kind, name and thread."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Numbers as traces spell them, alone and side by side; what is no number is told apart."""
+"""Numbers in all spellings of traces, alone and in mixed columns; other values are distinguished."""
 
 from decimal import Decimal
 
@@ -24,7 +24,7 @@ NAN, INF = float("nan"), float("inf")
     ],
 )  # fmt: skip
 def test_microseconds_to_nanoseconds(us, ns):
-    """The same alone and beside a float, a text and a decimal, which take other ways through the code."""
+    """Tests each alone and next to a float, a text and a decimal, which use other code paths."""
     for beside in ([], [1.0], ["1"], [Decimal(1)], [None]):
         values, good = times([us, *beside])
         assert (int(values[0]) if good[0] else None) == ns
