@@ -24,9 +24,6 @@ KNOWN_MISSES = {
         "answers launch; right is input or host: aten::normal_ on the CPU takes 10 ms of each 11 to 12 ms step, and "
         "the device is idle meanwhile"
     ),
-    "rtx4060_cpu_randn_no_kernels": (
-        "answers transfer; right is kernels_not_recorded, or input: aten::randn on the CPU takes 350 of 440 ms"
-    ),
     "rtxA5000_vit_first_batch": (
         "answers memory; right is input or warm-up: the first batch takes 5.1 s, and the device works for 67 ms"
     ),
