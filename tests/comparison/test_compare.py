@@ -42,6 +42,7 @@ def test_a_run_against_itself_differs_in_nothing(tmp_path):
     told = compare_runs(judged(tmp_path, FED), judged(tmp_path, FED))
     assert told.speedup == 1
     assert not told.significant
+    assert told.difference == "none"
     assert all(bar.delta_ns == 0 for bar in told.by_regime)
     assert "noise" in told.headline
     assert not told.context
@@ -119,12 +120,14 @@ def test_whether_it_is_the_same_work_may_not_be_known(tmp_path):
     path.write_text(text)
     told = compare_runs(judged(tmp_path, BUSY), judge_run("compiled", [str(path)]))
     assert "hardly" not in told.headline
+    assert not told.HasField("similarity")
     assert any("Cannot determine whether both runs do the same work" in note for note in told.notes)
 
 
 def test_an_incomplete_recording_is_not_compared(tmp_path):
     told = compare_runs(judged(tmp_path, FED), read(tmp_path, "step a\nop #"))
     assert not told.comparable
+    assert told.difference == "unknown"
     assert told.speedup == 0
     assert not told.by_regime
     assert told.headline.startswith("No comparison")
@@ -136,7 +139,8 @@ def test_other_work_is_said_to_be_other_work(tmp_path):
         judged(tmp_path, repeated(9, op="########", gpu=".#######")),
         judged(tmp_path, repeated(9, op="#.#.#.#.", gpu=".#.#.#.#"), device=H200),
     )
-    assert "hardly do the same work" in told.headline
+    assert "hardly do the same work (they have 25 % of the operators in common)" in told.headline
+    assert not told.similarity.same_work
     assert not told.HasField("expected"), "a promise for other work is none"
 
 
@@ -144,6 +148,8 @@ def test_the_contract_of_the_json(tmp_path):
     told = as_dict(tb_bottleneck.compare(recorded(tmp_path, STARVED), recorded(tmp_path, FED), ("before", "after")))
     assert (told["a"], told["b"], told["schema"], told["per"]) == ("before", "after", 2, "step")
     assert {"regime", "a_ns", "b_ns", "delta_ns"} <= told["by_regime"][0].keys()
+    assert told["similarity"] == {"share": 1.0, "same_work": True, "basis": "operators"}
+    assert told["difference"] == "faster"
     assert set(told["causes"]) == {"gained", "lost"}
 
 

@@ -351,6 +351,19 @@ export interface Comparison {
   /** steps that were judged; with one step the noise is not known, and 0 */
   readonly a_steps: number;
   readonly b_steps: number;
+  /** faster | slower | none | unknown: B against A; unknown with a single step */
+  readonly difference: string;
+  /** absent if it is not known */
+  readonly similarity?: Similarity;
+}
+
+/** The share of the work per step that both runs do. */
+export interface Similarity {
+  readonly share: number;
+  /** false if the times are not comparable */
+  readonly same_work: boolean;
+  /** weights | operators */
+  readonly basis: string;
 }
 
 /** One bar of the waterfall. */
