@@ -5,7 +5,7 @@ import pytest
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, Series
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tb_bottleneck.telemetry.windows import MOST_WINDOWS, WARMUP_STEPS, Windows
+from tb_bottleneck.telemetry.windows import MAX_WINDOWS, WARMUP_STEPS, Windows
 from tests.telemetry.written import context
 
 S = 1_000_000_000
@@ -58,7 +58,7 @@ def test_steps_that_do_not_know_count_as_those_that_do():
 
 def test_long_steps_make_wide_windows_and_a_long_run_few():
     assert run("." * 40, step_s=60.0).grid.width == 640 * S
-    assert len(run("." * 5000, step_s=30.0)) <= MOST_WINDOWS
+    assert len(run("." * 5000, step_s=30.0)) <= MAX_WINDOWS
 
 
 def test_readings_are_means_and_missing_ones_are_unknown():
@@ -92,7 +92,7 @@ def test_nothing_at_all_is_one_window():
 def test_edges_stay_where_they_are_while_a_run_grows():
     """They wandered with each reading once a run was longer than the windows it may have, and stretches with them."""
     before, after = (run("." * steps).grid for steps in (20_000, 25_000))
-    assert before.count > MOST_WINDOWS // 2
+    assert before.count > MAX_WINDOWS // 2
     assert set(before.edges[:-1].tolist()) <= set(after.edges.tolist())
 
 
