@@ -161,7 +161,7 @@ def test_a_sidecar_beside_a_url_is_never_written(memory, capsys, monkeypatch):
     memory.pipe("/t.json", json.dumps(drawn("step aaaabbbbcccc\nop ##.###.###.#\ngpu .ab..ab..ab.", 1000)).encode())
     before = sorted(os.listdir())
     assert main(["diagnose", "memory://t.json", "--json", "--write"]) == 1
-    assert "beside local files only" in capsys.readouterr().err
+    assert "next to local files only" in capsys.readouterr().err
     assert (sorted(os.listdir()), list(memory.store)) == (before, ["/t.json"])
 
 
@@ -179,6 +179,7 @@ GOERS = {
     "sources/tfrecord.py": "event files of the monitor, which grow: local ones only",
     "sources/telemetry_file.py": "the same",
     "sources/event_files.py": "the same",
+    "storage.py": "files that the package writes itself",
     "report/cache/report_store.py": "the cache in the user's own directory",
     "plugin/http/static_files.py": "the tab's own files",
     "plugin/workers/worker.py": "pipes",
