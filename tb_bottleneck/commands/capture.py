@@ -1,4 +1,4 @@
-"""`tb-bottleneck capture`: requests a trace of the next steps from trainings that are running."""
+"""`tb-bottleneck capture`: requests a trace of the next steps from active training runs."""
 
 import argparse
 import sys

@@ -109,7 +109,7 @@ class Telemetry:
             return
         rows = known if known is not None else Rows(("value",), SERIES_ROWS)
         unit, when, values = SERIES[name].unit, np.array(series.unix_ns), np.array(series.values)
-        # Nearly all series are sound. The quick check pays off: a day's run has some hundred thousand of them.
+        # Nearly all series are sound. The quick check pays off: a day's run has a few hundred thousand of them.
         if not _is_sound(when, values, rows.last):
             good = self._plausible(values, unit) & self._later(when, rows.last)
             when, values = when[good], values[good]
