@@ -21,7 +21,7 @@ MAX_TELEMETRY_DEVICES = 64
 """A machine has at most 16 GPUs today; a file that names more devices than this is damaged or malicious."""
 
 MAX_TELEMETRY_NOTES = 500
-MAX_CONTEXT_BYTES = 1 << 20  # bytes
+MAX_CONTEXT_BYTES = 1 << 20
 MAX_READING = 1e24  # of any reading; beyond every unit's own range
 MAX_TIME_NS = 1 << 62  # ns since 1970: the year 2116
 MAX_STEP_TIME_NS = 1e15  # ns: eleven days
