@@ -1,7 +1,7 @@
 """The activity of each host thread at every instant, as disjoint sets of time.
 
 If several activities overlap, the first one in `Activity` owns the time. All threads that launch work share one
-timeline: the forward and the autograd thread take turns, and only one of them drives the device at a time.
+timeline, because the forward thread and the autograd thread take turns: only one of them launches work at a time.
 """
 
 from collections.abc import Iterator
@@ -108,7 +108,7 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread with most annotations; otherwise with most launches, otherwise with most operators."""
+        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators."""
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
             rows = self._trace.rows(kind)
             if kind is Kind.CALL and len(self.launching_threads):
@@ -166,7 +166,7 @@ class HostTimeline:
 
     @cached_property
     def _loads_code(self) -> Bools:
-        """Calls that launch a kernel for the first time in the recording and take long enough to load its code."""
+        """A mask of the calls that launch a kernel for the first time and take long enough to load its code."""
         calls, ops = self._trace.calls, self._trace.all_device_ops
         loads = np.zeros(len(calls), np.bool_)
         launched = np.flatnonzero(ops.launched)
@@ -177,13 +177,14 @@ class HostTimeline:
 
     @cached_property
     def _is_mark(self) -> Bools:
-        """Names of phases that torch before 1.12 recorded as operators."""
+        """A mask of the names of phases that torch before 1.12 recorded as operators."""
         marks = ("ProfilerStep", "enumerate(Data")
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
     def _is_optimizer(self) -> Bools:
-        """Names of the optimizer's annotations: between their operators torch runs, not the user's Python."""
+        """A mask of the names of the optimizer's annotations. Between the operators inside them, torch's Python code
+        runs, not the user's."""
         return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property

@@ -110,7 +110,7 @@ def _keep(measured: "Calibration", output: TextIO) -> int:
     from tb_bottleneck.persistence import CACHE_VARIABLE
 
     try:
-        path = calibration_store.keep(measured.device, measured.driver, measured.figures)
+        path = calibration_store.save(measured.device, measured.driver, measured.figures)
     except OSError as error:
         print(
             f"tb-bottleneck: the results could not be stored in {calibration_store.directory()}: {error.strerror}",

@@ -191,5 +191,5 @@ def _written(path: str, judge: "Callable[[], Report]", problems: list[str]) -> "
         try:
             sidecar.write(path, identity, report)
         except OSError as error:
-            problems.append(f"{sidecar.beside(path)} could not be written: {error.strerror}")
+            problems.append(f"{sidecar.sidecar_path(path)} could not be written: {error.strerror}")
     return report

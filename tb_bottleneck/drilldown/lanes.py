@@ -1,6 +1,6 @@
 """The rows of the timeline: owners of the time, steps, host threads with their nesting, and the device's streams.
 
-The events of a lane are sorted by begin and do not overlap (on a stream, they rarely do).
+The events of a lane are sorted by start and do not overlap (on a stream, they rarely do).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The measures of one recording: what rules judge by. A rule never sees the recording itself."""
+"""The measures of one recording. They are the only input of rules, which never see the recording itself."""
 
 from collections.abc import Callable, Sized
 from typing import Generic, Protocol, TypeVar
@@ -8,7 +8,7 @@ from tb_bottleneck.measure import Measure, Missing
 
 
 class EvidenceSource(Protocol):
-    """The source of measures: the recording of a trace, or the telemetry of one process."""
+    """The input of measures: the recording of a trace, or the telemetry of one process."""
 
     @property
     def account(self) -> Account:

@@ -1,4 +1,4 @@
-"""transfer: a copy between host and device runs, or is staged, with no kernel next to it.
+"""transfer: a copy between host and device runs, or is staged, with no kernel in parallel.
 
 Signal: copies on the device outside all kernels, and idle device time inside a copy call that blocks.
 Formula: that time / the window.

@@ -80,7 +80,7 @@ class RecordedGraph:
         """Returns the time in ns in which the judged device would compute with kernels of these lengths.
 
         The kernels keep their recorded start times. Kernels on several streams share the device, which the graph does
-        not model. Collectives and copies are left out, because they may run next to kernels.
+        not model. Collectives and copies are left out, because they may run in parallel with kernels.
         """
         rows, begin = self.computing
         steps = self.recording.steps

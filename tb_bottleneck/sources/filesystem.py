@@ -1,4 +1,4 @@
-"""What every kind of storage offers: the status of a path, its content, a walk over the files below it."""
+"""The interface of all kinds of storage: the status of a path, its content, a walk over the files below it."""
 
 import os
 from collections.abc import Iterator

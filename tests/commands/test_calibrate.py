@@ -44,7 +44,7 @@ def test_for_programs_and_for_later_runs(measured: Calibration, capsys: pytest.C
         "calibration": measured.figures,
         "left_out": measured.left_out,
     }
-    assert calibration_store.recall("NVIDIA H200", "570.86.15") == measured.figures
+    assert calibration_store.load("NVIDIA H200", "570.86.15") == measured.figures
 
 
 def test_a_cache_that_cannot_be_written_does_not_prevent_the_result(

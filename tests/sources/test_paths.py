@@ -180,6 +180,7 @@ GOERS = {
     "sources/tfrecord.py": "event files of the monitor, which grow: local ones only",
     "sources/telemetry_file.py": "the same",
     "sources/event_files.py": "the same",
+    "storage.py": "files that the package writes itself",
     "report/cache/report_store.py": "the cache in the user's own directory",
     "plugin/http/static_files.py": "the tab's own files",
     "plugin/workers/worker.py": "pipes",

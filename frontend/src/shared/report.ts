@@ -494,7 +494,7 @@ export interface FirstFix {
 
 /** GET series?id=...&id=... */
 export interface SeriesAnswer {
-  /** of recordings, as they were asked for */
+  /** of recordings, as requested */
   readonly ids: readonly string[];
   /** waiting | analysing | done | failed */
   readonly state: string;
@@ -636,7 +636,7 @@ export interface Lane {
   readonly track: string;
   /** 0 is the outermost */
   readonly depth: number;
-  /** relative to the begin of the interval */
+  /** relative to the start of the interval */
   readonly begin_ns: readonly number[];
   readonly length_ns: readonly number[];
   /** of the longest merged item */

@@ -1,10 +1,11 @@
 """Predicts how long each device operation of a recording takes on another device, by the roof that limits it.
 
-If a kernel's work is known from shapes, it reaches the same share of its roof: its time is the longer of its times at
-B's arithmetic rate and at B's bandwidth, over that share. If only the kernel's name gives the roof, the time is scaled
-by that roof's ratio alone. A grid that leaves multiprocessors idle uses that much less of a device (one wave of blocks
-cannot use a second half of the chip: the wave scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by
-start-up and draining, and keep their time; in the worst case, a slower device lengthens them too.
+If shapes give the work of a kernel, the kernel is assumed to reach the same share of its roof on B: its time is the
+longer of its times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the kernel's name gives
+the roof, the time is scaled by that roof's ratio alone. A grid that leaves multiprocessors idle uses only part of a
+device: one wave of blocks cannot use the other half of the chip (wave scaling of Habitat, Yu et al., ATC'21). Very
+short kernels are limited by start-up and draining, and keep their time; in the worst case, a slower device lengthens
+them too.
 """
 
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 # Predictions of operator times on other devices have a mean error of 11.8 % (Habitat, ATC'21, over six GPUs).
 SAME_VENDOR_ERROR = 0.12
 # All six GPUs were of one vendor. Another vendor's libraries have their own kernels, and the share of the data sheet
-# that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): so may any
-# kernel.
+# that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): any kernel
+# may differ as much.
 OTHER_VENDOR_ERROR = 0.57
 # The minimum time to start and drain a kernel: the shortest ones of 20 public recordings, V100 to H100 and MI300X, take
 # 1 to 5 us.
@@ -206,7 +207,7 @@ def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estima
 
 
 def vendor_assumptions(devices: DevicePair) -> tuple[str, ...]:
-    """Returns what is unknown if the devices are of different vendors."""
+    """Returns a caveat if the devices are of different vendors."""
     if devices.a.vendor == devices.b.vendor:
         return ()
     return (

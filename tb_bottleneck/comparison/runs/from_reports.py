@@ -1,6 +1,6 @@
-"""A run of which only the reports exist: the output of `diagnose --json`, or the report file next to a trace.
+"""A run with reports but without recordings: the output of `diagnose --json`, or the report file next to a trace.
 
-This way, a baseline can be kept in a repository without its traces. What only a trace contains is not compared then:
+This way, a baseline can be kept in a repository without its traces. Data that only a trace contains is not compared:
 similarity of the work, batch size, environment, and the expected time on another device.
 """
 

@@ -108,7 +108,8 @@ def _ratio(speedup: float) -> str:
 
 
 def _where(comparison: pb.Comparison) -> str:
-    """Names the regimes with most of the difference, and the one that changed most in the opposite direction."""
+    """Returns a text that names the regimes with most of the difference, and the one that changed most in the opposite
+    direction."""
     whole = comparison.b_ns - comparison.a_ns
     if not whole:
         return ""

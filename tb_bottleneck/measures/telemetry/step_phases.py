@@ -139,7 +139,7 @@ def core_pressure(recording: TelemetryRecording) -> Measure | Missing:
 def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
     """Periods in which the CPU quota is used up (share).
 
-    If periods were not recorded: the core time that the quota holds back (share of the core time that it allows).
+    If periods were not recorded: the core time lost to throttling (share of the core time that it allows).
     """
     periods = recording.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):

@@ -110,7 +110,8 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _lines(recording: Recording) -> Iterator[tuple[str, int]]:
-    """Yield the user's innermost line, or block, around each wait that has one, with the cost of the wait (ns)."""
+    """Yield the user's innermost line or block around each wait, with the cost of the wait (ns); skip waits without
+    one."""
     trace, waits = recording.trace, costly_waits_of(recording)
     for thread in sorted({wait.thread for wait in waits}):
         of_thread = [wait for wait in waits if wait.thread == thread]

@@ -43,7 +43,7 @@ def _device_kind() -> str | None:
         return "rocm" if torch.version.hip else "cuda"
     if torch.xpu.is_initialized():
         return "xpu"
-    # torch does not tell whether Metal is in use, so the kind is unknown if it is available.
+    # torch does not report whether Metal is in use, so the kind is unknown if it is available.
     return None if torch.backends.mps.is_available() else "cpu"
 
 

@@ -22,7 +22,7 @@ from tb_bottleneck.plugin.workers.questions import (
 from tb_bottleneck.schema.comparison_pb2 import DeviceList
 from tb_bottleneck.sources.logdir import RecordingFile
 
-MAX_SERIES_RUNS = 12  # each is held in memory until the answer is there
+MAX_SERIES_RUNS = 12  # each stays in memory until the answer is computed
 MAX_TELEMETRY_FILES = 4  # event files that are read for one run
 MONITOR_FOLDER = "tb_bottleneck"  # the monitor's own folder in the folder of the run
 LARGEST_NUMBER = 1 << 30

@@ -14,7 +14,7 @@ from tb_bottleneck.telemetry.telemetry import STEP_NAMES, Telemetry
 _MAX_INT32 = (1 << 31) - 1
 
 MAX_ANSWERED_READINGS = 500_000
-"""Maximum number of readings and step figures in one answer, some 20 MB. A longer run is thinned; `since` returns its
+"""Maximum number of readings and step figures in one answer, about 20 MB. A longer run is thinned; `since` returns its
 end in full."""
 
 

@@ -28,8 +28,8 @@ class RecordingRegistry:
         return (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
-        """Returns the recording's report, joined with the reports of the other evidence source beside it that exist
-        already; or how far the analysis is."""
+        """Returns the recording's report, joined with existing reports of the other evidence source in the same
+        directory; or the progress of the analysis."""
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report

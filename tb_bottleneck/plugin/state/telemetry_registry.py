@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tb_bottleneck.telemetry.telemetry import Telemetry
 
 CACHED_FILES = 4
-"""Each takes some 150 MB after a day. A file that was dropped is read again from its beginning."""
+"""Each takes about 150 MB after a day. A file that was dropped is read again from its beginning."""
 
 REPORT_SECONDS = 10.0
 """Maximum age of the phases that come with series: one window. Judging a day takes longer than reading what is new."""
@@ -111,7 +111,7 @@ class TelemetryRegistry:
             return DONE, digest
 
     def report(self, recording: RecordingFile) -> Report:
-        """Returns the report of what the file holds now."""
+        """Returns the report of the file's current content."""
         entry = self.entry(recording)
         with entry.lock:
             report = Report()

@@ -21,7 +21,7 @@ from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Report, Verdict
 from tb_bottleneck.sources.logdir import RecordingFile
 
-REPORTS_KEPT = 256  # some 50 KB each; a report that was dropped is made again on request
+REPORTS_KEPT = 256  # about 50 KB each; a dropped report is built again on request
 GROWING = "growing"
 """The health reason code of a file that is still being written: reading it again later may succeed."""
 

@@ -136,4 +136,4 @@ _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "recording": _compared_recording,
     "recordings": lambda rows: tuple(map(_compared_recording, rows)),
 }
-"""Fields that hold a value of one of the classes above; all other fields are JSON scalars."""
+"""Fields with a value of one of the classes above; all other fields are JSON scalars."""

@@ -1,4 +1,4 @@
-"""The server's end of a worker process: starts it, sends it one request at a time, and survives its death."""
+"""The server's end of a worker process: starts it, sends it one request at a time, and replaces it if it dies."""
 
 import contextlib
 import json

@@ -3,8 +3,8 @@
 Signal: the number of processes.
 Formula: none.
 Threshold: as for traces, never reached.
-Source: regimes/communication.py; collectives run on the device next to other kernels, and only a trace distinguishes
-them.
+Source: regimes/communication.py; collectives run on the device in parallel with other kernels, and only a trace
+distinguishes them.
 """
 
 from tb_bottleneck.measure import Missing

@@ -1,4 +1,4 @@
-"""The scenario of each cause. Causes without one keep their rule's bound (knowledge/scenarios.toml says why)."""
+"""The scenario of each cause. Causes without one keep their rule's bound (knowledge/scenarios.toml has the reasons)."""
 
 from collections.abc import Mapping
 

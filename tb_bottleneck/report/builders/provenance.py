@@ -1,4 +1,4 @@
-"""Where a recording comes from: the rank, the number of ranks, and the device."""
+"""The origin of a recording: the rank, the number of ranks, and the device."""
 
 from dataclasses import dataclass
 

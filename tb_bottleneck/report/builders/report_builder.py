@@ -126,7 +126,7 @@ def _report(identity: ReportIdentity, **parts: object) -> pb.Report:
 
 
 def _health(defects: Sequence[Defect]) -> pb.Health:
-    """A fatal defect makes the recording incomplete, any other degrades it."""
+    """Returns the health: `incomplete` with a fatal defect, `degraded` with any other."""
     fatal = any(defect.fatal for defect in defects)
     status = "incomplete" if fatal else "degraded" if defects else "ok"
     return pb.Health(status=status, reasons=[_reason(defect.code, defect.facts) for defect in defects])
@@ -162,7 +162,7 @@ def _window(window: Window) -> pb.Window:
 
 
 def _account(account: Account, steps: int) -> Iterable[pb.AccountRow]:
-    """One row for each regime, in the order of REGIMES."""
+    """Returns one row for each regime, in the order of REGIMES."""
     for regime in REGIMES:
         yield pb.AccountRow(
             regime=regime,
@@ -239,7 +239,7 @@ class _DiagnosisWriter:
         )
 
     def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
-        """The simulated gain of the cause; without one a bound, with the reason."""
+        """Returns the simulated gain of the cause; without one, a bound with the reason."""
         bound = _bound(min(verdict.judgement.recoverable, cause.cost_share), cause.bounded)
         if not isinstance(self.prediction, Prediction):
             return bound
@@ -250,7 +250,7 @@ class _DiagnosisWriter:
         return bound
 
     def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
-        """Optional lines are left out if their measure is missing."""
+        """Returns the lines of evidence, without optional ones if their measure is missing."""
         for line in self.texts.evidence_lines(verdict.regime, cause):
             fact = verdict.facts[line.measure]
             if not (line.optional and isinstance(fact, Missing)):
@@ -259,7 +259,7 @@ class _DiagnosisWriter:
 
 
 def _bound(recoverable: float, bounded: bool) -> pb.Speedup:
-    """An upper bound: at best the recoverable share of the time is saved, at worst nothing."""
+    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing."""
     if not bounded or not 0 < recoverable < 1:
         return pb.Speedup(expected=1, low=1, high=1, basis="none")
     best = 1 / (1 - recoverable)

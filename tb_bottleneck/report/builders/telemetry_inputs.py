@@ -52,7 +52,7 @@ def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect
     """Returns medium or low: telemetry sees steps only from outside.
 
     It is low with few steps, with any defect, with much unexplained time, and for the device's own work if no counters
-    tell its limit.
+    show its limit.
     """
     limit_known = conclusion.regime not in DEVICE_REGIMES or recording.bounds.counters
     unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")

@@ -59,7 +59,7 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
-    """The leading regime of a window, given the previous one; None if none takes enough time."""
+    """Returns the leading regime of a window, given the previous one; None if none takes enough time."""
     best = max(now, key=lambda regime: now[regime] if now[regime] == now[regime] else -1.0)
     if state is not None and now.get(state, 0.0) >= PHASE_LASTS_ABOVE and now[best] < now[state] + LEAD_TO_TAKE_OVER:
         return state
@@ -67,7 +67,7 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
 
 
 def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
-    """The leading device regime of each window, or `unexplained` if none is known."""
+    """Returns the leading device regime of each window, or `unexplained` if none is known."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
     leads = np.argmax(np.array([np.nan_to_num(shares[name]) for name in names]), axis=0)
@@ -75,7 +75,7 @@ def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
 
 
 def _confirmed(owner: list[Owner]) -> list[Owner]:
-    """The owners without changes that last for fewer than CONFIRMING_WINDOWS windows."""
+    """Returns the owners without changes that last for fewer than CONFIRMING_WINDOWS windows."""
     confirmed = list(owner)
     last: Owner = None
     for at, now in enumerate(owner):
@@ -100,7 +100,7 @@ def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regi
 def _cost(
     testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
-    """The share of the phase, and its severity."""
+    """Returns the share of the phase, and its severity."""
     regime, recoverable = owner
     if regime == Regime.GPU_UNUSED:
         return 1.0, "critical"

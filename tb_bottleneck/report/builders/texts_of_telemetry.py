@@ -76,7 +76,7 @@ class TelemetryTexts:
 
 
 def _length(ns: float) -> str:
-    """Whole seconds, from two minutes on minutes, from two hours on hours: live users need no more."""
+    """Formats a time as whole seconds, from two minutes on as minutes, from two hours on as hours."""
     seconds = ns / NS_PER_S
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"

@@ -66,7 +66,7 @@ class TraceTexts:
 
 
 def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
-    """How the limits of kernels are known, and how close the kernels come to them; empty if there are none."""
+    """Returns how the limits of kernels are known, and how close the kernels come to them; empty if unknown."""
     known = facts.get(roofs_known.__name__)
     if not isinstance(known, Measure):
         return ""

@@ -35,7 +35,7 @@ _CONTROL = re.compile(r"\\u00|\\[bfrt]|[\x7f-\x9f]")
 _PLACEHOLDER = re.compile(r"\\\$(\w+)")
 
 
-def beside(trace: str) -> Path:
+def sidecar_path(trace: str) -> Path:
     """Returns the path of the sidecar of a trace."""
     return Path(trace + SIDECAR_ENDING)
 
@@ -57,7 +57,7 @@ def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
         "mtime_ns": identity.mtime_ns,
         "report": as_dict(copy),
     }
-    path = beside(trace)
+    path = sidecar_path(trace)
     write_atomically(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1).encode(), MODE)
     return path
 

@@ -75,7 +75,7 @@ def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
     ops = recording.trace.device_ops
     unknown = np.zeros(len(ops), np.bool_)
     for name, rows in rows_by_name(ops.name):
-        precision = _multiplied_in(recording, name, int(rows[0]))
+        precision = _product_precision(recording, name, int(rows[0]))
         unknown[rows] = precision is None or precision.dtype is None
     unknown &= (ops.work == Work.CONTRACTION) & (rates == 0)
     length = (ops.end - ops.start) * recording.in_window(ops.start)
@@ -90,18 +90,18 @@ def _rates(recording: Recording, device: DeviceModel, dtype: str) -> Floats:
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))
     for name, rows in rows_by_name(ops.name):
-        precision = _multiplied_in(recording, name, int(rows[0]))
+        precision = _product_precision(recording, name, int(rows[0]))
         if precision is not None and precision.dtype in WIDE_TYPES and precision.dtype != dtype:
             reach = (device.achievable or 1.0) if precision.unit == "tensor" else 1.0
             rates[rows] = (device.rate(precision) or device.vector or 0.0) * reach
     return np.where(ops.work == Work.CONTRACTION, rates, 0.0)
 
 
-def _multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
+def _product_precision(recording: Recording, name: int, op: int) -> Precision | None:
     """Returns the precision of a product by its kernel's name, otherwise by its operands.
 
-    None or without a type if neither shows it. fp32 operands are assumed to be multiplied as TF32, which gives the
-    smaller gain.
+    The result is None, or has no type, if neither shows it. fp32 operands are assumed to be multiplied as TF32, which
+    gives the smaller gain.
     """
     operand = operand_type(recording, op)
     precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
