@@ -199,6 +199,13 @@ class ModifiedGraph:
         mask: Bools = (op >= 0) & np.isin(self.base.ops.work[op], works) if len(self.base.ops) else op >= 0
         return mask
 
+    def of_operations(self, values: Floats) -> Floats:
+        """Returns one value per item from one value per operation of the judged device; 1 for all other items."""
+        recording = self.base.recording
+        all_values = np.ones(len(self.base.ops) + 1)  # the last one is for items without an operation
+        all_values[np.flatnonzero(self.base.ops.device == recording.trace.device_index)] = values
+        return np.asarray(all_values[self.items.op])
+
     def gap_scaled(self, activity: Activity, factor: float | Floats) -> Ints:
         """Returns the gaps, with the time of one host activity multiplied by a factor, or by one factor per item."""
         gap = self.items.gap.copy(order="K")

@@ -16,12 +16,12 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, DeviceModel, speed_ratio
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.product_precision import operand_type, rows_by_name, times_at_recorded_roofs
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Predictions of operator times on other devices have a mean error of 11.8 % (Habitat, ATC'21, over six GPUs).
@@ -95,10 +95,7 @@ def times_at_roofs(recording: Recording, devices: DevicePair | None) -> tuple[Fl
 
     0 if the roof is not known.
     """
-    bounds = recording.kernel_bounds
-    compute = bounds.bound_by == BoundBy.COMPUTE
-    at_peak = np.where(compute, bounds.reached, bounds.other)
-    at_bandwidth = np.where(compute, bounds.other, bounds.reached)
+    at_peak, at_bandwidth = times_at_recorded_roofs(recording)
     if devices is None:
         return at_peak, at_bandwidth
     return at_peak / _ratios(recording, devices, Estimate.EXPECTED)[0], at_bandwidth / devices.bandwidth_ratio
@@ -156,26 +153,6 @@ def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tu
     upper = np.maximum(np.maximum(arithmetic, vector), devices.bandwidth_ratio)
     expected = np.where(ops.work == Work.CONTRACTION, arithmetic, lower)
     return arithmetic, {Estimate.EXPECTED: expected, Estimate.LOW: lower, Estimate.HIGH: upper}[estimate]
-
-
-def rows_by_name(names: Ints) -> "list[tuple[int, Ints]]":
-    """Returns each name with the rows that have it."""
-    order = np.argsort(names, kind="stable")
-    distinct, first = np.unique(names[order], return_index=True)
-    return list(zip(distinct.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else []
-
-
-def operand_type(recording: Recording, op: int) -> str:
-    """Returns the type of the first tensor argument of this operation's operator; empty if it is not known."""
-    trace = recording.trace
-    called, operator = trace.calling_operators
-    ops = trace.device_ops
-    if not ops.launched[op] or not called[ops.call[op]]:
-        return ""
-    operands = operands_of(trace.signatures[trace.events.signature[operator[ops.call[op]]]])
-    if operands is None:
-        return ""
-    return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")
 
 
 def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:

@@ -115,9 +115,9 @@ def _best(a: Recording, b: Recording, *counts: dict[str, float], hidden: tuple[b
     """Returns the common share per step, or per pass if that is larger. `hidden`: the run hides some of its calls."""
     passes = passes_of(a), passes_of(b)
     if passes[0] == passes[1]:
-        return _common_share(*counts, hidden)
+        return _common_share(counts[0], counts[1], hidden)
     per_pass = [{name: n / size for name, n in calls.items()} for calls, size in zip(counts, passes, strict=True)]
-    return max(_common_share(*counts, hidden), _common_share(*per_pass, hidden))
+    return max(_common_share(counts[0], counts[1], hidden), _common_share(per_pass[0], per_pass[1], hidden))
 
 
 def _common_share(a: dict[str, float], b: dict[str, float], hidden: tuple[bool, bool]) -> float:
