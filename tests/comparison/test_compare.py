@@ -139,7 +139,7 @@ def test_other_work_is_said_to_be_other_work(tmp_path):
         judged(tmp_path, repeated(9, op="########", gpu=".#######")),
         judged(tmp_path, repeated(9, op="#.#.#.#.", gpu=".#.#.#.#"), device=H200),
     )
-    assert "do mostly different work (25 % of the operators are the same)" in told.headline
+    assert "do mostly different work (they share 25 % of the operators)" in told.headline
     assert not told.similarity.same_work
     assert not told.HasField("expected"), "a promise for other work is none"
 
