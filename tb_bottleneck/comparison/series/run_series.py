@@ -137,10 +137,10 @@ def _range(group: SeriesGroup) -> tuple[float, float]:
 
 
 def _unlike(runs: list[ComparedRun]) -> list[str]:
-    """Returns a note for each run that hardly does the same work as the one before it."""
+    """Returns a note for each run that does mostly different work than the one before it."""
     pairs = [(previous, run, similarity(previous.recording, run.recording)) for previous, run in pairwise(runs)]
     return [
-        f"{run.name} hardly does the same work as {previous.name}: {share_text(share)} of the operators are the same."
+        f"{run.name} does mostly different work than {previous.name}: {share_text(share)} of the operators are equal."
         for previous, run, share in pairs
         if not isinstance(share, Missing) and share < SAME_WORK_FROM
     ]

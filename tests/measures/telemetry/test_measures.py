@@ -61,7 +61,7 @@ def test_a_period_is_told_in_steps():
 def test_a_link_is_told_in_words():
     found = pcie_link.link_speed(heard(stretch("link")))
     assert isinstance(found, Measure)
-    assert found.text == "generation 5 x4, could be generation 5 x16"
+    assert found.text == "generation 5 x4, maximum generation 5 x16"
 
 
 def test_blas_is_told_by_name_whatever_the_facts_hold():
