@@ -52,7 +52,7 @@ class Pressure:
 
 
 class RunQueue:
-    """Runnable threads of the whole machine, without the thread of this reading."""
+    """Runnable threads of the whole machine, except the thread that takes the reading."""
 
     every_s = 1.0
 
