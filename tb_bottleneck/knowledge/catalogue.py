@@ -86,7 +86,7 @@ def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
 
 @cache
 def frame_patterns() -> tuple[NamePattern, ...]:
-    """Returns the patterns for details of Python frames that the activity of their thread does not give."""
+    """Returns the patterns for details of Python frames, beyond the activity of their thread."""
     return _patterns("frames.toml", "frame", "does", "")
 
 
