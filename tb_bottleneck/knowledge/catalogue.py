@@ -52,6 +52,12 @@ def kernel_patterns() -> tuple[NamePattern, ...]:
 
 
 @cache
+def fusible_patterns() -> tuple[NamePattern, ...]:
+    """Returns the patterns for kernels that a compiler merges with their neighbours, in order of precedence."""
+    return _patterns("kernels.toml", "fusible", "fuses", "")
+
+
+@cache
 def call_patterns() -> tuple[NamePattern, ...]:
     """Returns the patterns for the role of runtime and driver calls, in order of precedence."""
     return _patterns("calls.toml", "call", "role", r"^(?:cuda|cu|hip)")
