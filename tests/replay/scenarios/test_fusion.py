@@ -57,7 +57,7 @@ def test_what_a_compiler_merges(monkeypatch, kernel, fuses):
 
 def test_kernels_of_the_optimizer_stay(monkeypatch):
     """Compiling the model does not compile its optimizer."""
-    monkeypatch.setitem(draw._HOST_ROWS, "op", ("user_annotation", "Optimizer.step#Adam.step"))
+    monkeypatch.setitem(draw.HOST_ROWS, "op", ("user_annotation", "Optimizer.step#Adam.step"))
     graph = drawn_graph(CHAINS.replace("    launch", "    op      ########................\n    launch"))
     assert kernel_time(SCENARIO.apply(graph, Estimate.EXPECTED)) == kernel_time(graph)
 
