@@ -105,7 +105,7 @@ def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
 
 
 def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
-    """Returns the part of each budget that its gap uses up from a time on."""
+    """Returns the part of each budget that the gap of its pair uses up after a given time."""
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])
     return host + latency
