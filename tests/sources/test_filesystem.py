@@ -93,11 +93,11 @@ def test_a_tag_alone_makes_it_another_file():
 
 
 @pytest.mark.parametrize(
-    ("told", "ns"),
+    ("result", "ns"),
     [(5, 5 * 10**9), (5.5, 55 * 10**8), ("1970-01-01T00:00:05Z", 5 * 10**9), ("soon", 0), (None, 0), ([], 0)],
 )
-def test_time_formats_of_stores(told, ns):
-    assert _ns(told) == ns
+def test_time_formats_of_stores(result, ns):
+    assert _ns(result) == ns
 
 
 def test_a_missing_package_is_named(monkeypatch):
@@ -175,7 +175,7 @@ def test_a_scheme_makes_a_url(path, url):
 
 # Modules that open, list or inspect files, and the reason.
 GOERS = {
-    "sources/local_files.py": "the seam",
+    "sources/local_files.py": "the file interface",
     "sources/tfrecord.py": "event files of the monitor, which grow: local ones only",
     "sources/telemetry_file.py": "the same",
     "sources/event_files.py": "the same",
