@@ -19,7 +19,7 @@ from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trac
 
 from demo.pairs import PAIRS, Pair
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.facts.process import SCHEMA, collect
+from tb_bottleneck.monitor.facts.process import METADATA_SCHEMA, collect
 
 Train = Callable[[Any, int, Callable[[], None], torch.device], None]
 
@@ -77,7 +77,7 @@ def profile_steps(train: Train, setting: object, pair: Pair, folder: Path, unpro
         prof.step()
         if done == pair.settling_steps:  # collect now, so that the trace does not contain the collection
             facts = {**collect(), "unprofiled_step_ns": round(unprofiled_ns)}
-            context = json.dumps({"schema": SCHEMA, "context": facts}, allow_nan=False)
+            context = json.dumps({"schema": METADATA_SCHEMA, "context": facts}, allow_nan=False)
         if done == before:  # the recording has begun; torch ignores earlier metadata
             prof.add_metadata_json("tb_bottleneck", context)
             began = time.perf_counter_ns()

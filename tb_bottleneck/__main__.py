@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     be written; 2 for wrong usage, a missing path or no recording; 130 after Ctrl-C. The exit status and the exceptions
     of a program that `run` runs are its own.
     """
-    options = _parser().parse_args(argv)
+    options = argument_parser().parse_args(argv)
     run_program = getattr(options, "run_program", None)
     try:
         if run_program is None and isinstance(sys.stdout, io.TextIOWrapper):
@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status if run_program is None else int(run_program(options))
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
+    """Returns the parser of the command line with all commands."""
     parser = argparse.ArgumentParser(
         prog="tb-bottleneck",
         description="Explains why a PyTorch training run is slow, and what to change first.",

@@ -9,8 +9,8 @@ class Measure:
 
     `unit` is ns, share, count, bytes or text; `per` is the reference (step, window, call, or empty). `count` is the
     number of occurrences behind the value. `source` is the evidence source: trace, telemetry, context or both. `begin`
-    and `end` (ns on the recording's clock) locate a typical occurrence. For texts, `unit` is "text" and `text` holds
-    the content.
+    and `end` (ns on the recording's clock) locate a typical occurrence. For texts, `unit` is "text" and `text` is the
+    content.
     """
 
     value: float
@@ -31,5 +31,5 @@ class Missing:
 
 
 def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
-    """Returns a measure that holds a text; `begin` and `end` locate a typical occurrence."""
+    """Returns a measure with a text as its value; `begin` and `end` locate a typical occurrence."""
     return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)

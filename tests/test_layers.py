@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tb_bottleneck"
-BASE = {"errors", "units", "intervals", "regime", "measure", "storage", "version"}
+BASE = {"errors", "units", "intervals", "regime", "measure", "persistence", "version"}
 """Modules that every layer may import, and that import only each other."""
 
 ALLOWED = {
@@ -82,7 +82,7 @@ THIRD_PARTY = {
     "msgspec": {"sources"},
     "zlib_ng": {"sources"},
     "fsspec": {"sources"},
-    "platformdirs": {"storage"},
+    "platformdirs": {"persistence"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.regime import Regime
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [
@@ -42,6 +43,11 @@ def test_the_named_commands_exist():
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0, command
+
+
+def test_the_glossary_defines_every_regime():
+    glossary = (ROOT / "tb_bottleneck/docs/glossary.md").read_text(encoding="utf-8")
+    assert [regime for regime in Regime if f"`{regime}`" not in glossary] == []
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.relative_to(ROOT).as_posix())

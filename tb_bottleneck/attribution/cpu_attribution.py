@@ -21,7 +21,7 @@ from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-# An operator with less own time than this spends most of it on being called: dispatching one costs 1 to 5 us.
+# Own time below this is mostly the overhead of the call: dispatching an operator costs 1 to 5 us.
 DISPATCH_SIZED_NS = 5_000
 
 # Setting gradients to None frees their memory, which takes milliseconds for large models and records no operator.
@@ -29,7 +29,7 @@ FREES_GRADIENTS = "Optimizer.zero_grad"
 
 
 def cpu_claims(trace: Trace, steps: Steps, host: HostTimeline) -> Iterator[Claim]:
-    """Yields the claims on the window; their times sum to it."""
+    """Yields the claims on the window; their times sum to the window."""
     window, thread = Spans(np.array([steps.begin]), np.array([steps.end])), host.main_thread
     if thread is None:
         yield Regime.UNEXPLAINED, window.starts, window.ends

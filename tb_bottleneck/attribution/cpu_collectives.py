@@ -1,6 +1,6 @@
 """Collectives that run on the host, with Gloo, MPI or UCC: threads of the backend run them while the program waits.
 
-No row says that the training thread waits for them. Therefore, time in which nothing else is recorded on the training
+No row shows that the training thread waits for them. Therefore, time in which nothing else is recorded on the training
 thread while such a collective runs belongs to the collective, not to Python.
 """
 

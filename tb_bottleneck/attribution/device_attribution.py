@@ -13,7 +13,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
-    """Yields the claims on the window; their times sum to it."""
+    """Yields the claims on the window; their times sum to the window."""
     for regime, spans in busy.items():
         yield regime, spans.starts, spans.ends
     host_until = gaps.begin + gaps.by_activity.sum(axis=1)  # the launching call returned; the rest is the launch itself

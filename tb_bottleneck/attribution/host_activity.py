@@ -1,7 +1,7 @@
 """The activity of each host thread at every instant, as disjoint sets of time.
 
 If several activities overlap, the first one in `Activity` owns the time. All threads that launch work share one
-timeline: the forward and the autograd thread take turns, and only one of them drives the device at a time.
+timeline, because the forward thread and the autograd thread take turns: only one of them launches work at a time.
 """
 
 from collections.abc import Iterator
@@ -60,6 +60,11 @@ REGIME_OF_ACTIVITY = {
 """The owner of the time in which the device is idle because of an activity."""
 
 
+def activity_named(name: str) -> Activity:
+    """Returns the activity that knowledge/host_activities.toml calls `name`. Raises KeyError."""
+    return Activity[name.upper()]
+
+
 class HostTimeline:
     """The activities of the threads of one trace, computed on first use and cached."""
 
@@ -103,7 +108,7 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread with most annotations; otherwise with most launches, otherwise with most operators."""
+        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators."""
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
             rows = self._trace.rows(kind)
             if kind is Kind.CALL and len(self.launching_threads):
@@ -135,14 +140,13 @@ class HostTimeline:
         rows = self._rows_of(among)
         is_dispatch = _DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]
         dispatch = rows[is_dispatch | self._is_optimizer[events.name[rows]]]
-        return {
-            Activity.LOAD_BATCH: self._named(rows, "load_batch"),
-            Activity.INTERRUPT: self._named(rows, "interrupt"),
+        named = {activity: self._named(rows, activity) for activity in self._has_name_of}
+        return named | {
             Activity.ALLOCATE: _spans(own.take(own.role == Role.ALLOCATE)),
             Activity.SYNCHRONIZE: _spans(own.take((own.role == Role.WAIT) | ((own.role == Role.COPY) & reads))),
             Activity.COPY: _spans(own.take((own.role == Role.COPY) & is_blocking & ~reads)),
             Activity.INITIALIZE: merge(
-                self._named(rows, "initialize"),
+                named[Activity.INITIALIZE],
                 _spans(own.take((own.role == Role.INITIALIZE) & is_blocking)),
                 _spans(own.take(self._loads_code[is_own])),
             ),
@@ -154,7 +158,7 @@ class HostTimeline:
         events = self._trace.events
         return np.flatnonzero((_ON_HOST[events.kind] & among[events.thread]) | (events.kind == Kind.OVERHEAD))
 
-    def _named(self, rows: Rows, activity: str) -> Spans:
+    def _named(self, rows: Rows, activity: Activity) -> Spans:
         """Returns the time of the rows with names of an activity."""
         events = self._trace.events
         rows = rows[self._has_name_of[activity][events.kind[rows], events.name[rows]]]
@@ -162,7 +166,7 @@ class HostTimeline:
 
     @cached_property
     def _loads_code(self) -> Bools:
-        """Calls that launch a kernel for the first time in the recording and take long enough to load its code."""
+        """A mask of the calls that launch a kernel for the first time and take long enough to load its code."""
         calls, ops = self._trace.calls, self._trace.all_device_ops
         loads = np.zeros(len(calls), np.bool_)
         launched = np.flatnonzero(ops.launched)
@@ -173,18 +177,19 @@ class HostTimeline:
 
     @cached_property
     def _is_mark(self) -> Bools:
-        """Names of phases that torch before 1.12 recorded as operators."""
+        """A mask of the names of phases that torch before 1.12 recorded as operators."""
         marks = ("ProfilerStep", "enumerate(Data")
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
     def _is_optimizer(self) -> Bools:
-        """Names of the optimizer's annotations: between their operators torch runs, not the user's Python."""
+        """A mask of the names of the optimizer's annotations. Between the operators inside them, torch's Python code
+        runs, not the user's."""
         return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property
-    def _has_name_of(self) -> dict[str, Bools]:
-        """Masks by activity in knowledge/host_activities.toml, of shape (kinds of row, names)."""
+    def _has_name_of(self) -> dict[Activity, Bools]:
+        """Masks by activity of knowledge/host_activities.toml, of shape (kinds of row, names)."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
@@ -192,17 +197,21 @@ class HostTimeline:
             Kind.PYTHON: ("python",),
             Kind.OVERHEAD: ("overhead",),
         }
-        masks = {
-            activity: np.zeros((len(Kind), len(trace.names)), np.bool_)
-            for activity in ("load_batch", "interrupt", "initialize")
+        patterns_of = {
+            kind: tuple(entry for source in on for entry in activity_patterns(source, training))
+            for kind, on in sources.items()
         }
-        for kind, on in sources.items():
-            patterns = tuple(entry for source in on for entry in activity_patterns(source, training))
+        masks = {
+            activity_named(entry.label): np.zeros((len(Kind), len(trace.names)), np.bool_)
+            for patterns in patterns_of.values()
+            for entry in patterns
+        }
+        for kind, patterns in patterns_of.items():
             used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
             for name in np.flatnonzero(used).tolist():
                 activity = first_match(patterns, trace.names[name])
                 if activity is not None:
-                    masks[activity][kind, name] = True
+                    masks[activity_named(activity)][kind, name] = True
         return masks
 
 

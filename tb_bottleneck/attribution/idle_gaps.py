@@ -23,7 +23,7 @@ from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
 
-# The 2nd percentile of the time from the return of the call to the begin of the operation is 4.5 to 8 us in public
+# The 2nd percentile of the time from the return of the call to the start of the operation is 4.5 to 8 us in public
 # traces, V100 to H100; several times that is still a launch. If it takes longer, something that was not recorded used
 # the device.
 LONGEST_LATENCY_NS = 30_000
@@ -32,7 +32,7 @@ USUAL_LATENCY_NS = 8_000
 # Between two queued operations the device itself needs a moment: 0.75 us (V100), 1.2 us (H100), 2 to 3 us (A100) at the
 # median of public traces. Shorter pauses belong to the device; no recorded event explains longer ones.
 LONGEST_DEVICE_PAUSE_NS = 10_000
-# When shorter synchronising calls are made, the work is already done. In a simulated training with a read per layer,
+# Shorter synchronising calls find the work already done. In a simulated training with a read per layer,
 # waits of 15 us or more explain the idle time after them; shorter ones add nothing.
 SHORTEST_WAIT_NS = 15_000
 # A call takes 4 to 8 us itself if the work is already done; in a simulated training, 4 us gives an unbiased cost of
@@ -51,7 +51,7 @@ class IdleGaps:
     end: Ints
     thread: Ints  # row of the trace's threads: the launching thread, or the main thread; -1 for none
     by_activity: Ints  # shape (gaps, Activity)
-    latency: Ints  # from the return of the launching call to the begin of the operation, up to the time a launch takes
+    latency: Ints  # from the return of the launching call to the start of the operation, up to the time a launch takes
     stalled: Ints  # the time beyond that
     queued: Ints  # the operation was launched before the gap began, or nothing was recorded on the host
     sync_bubble: Ints  # part of dispatching and latency that is charged to waits
@@ -127,7 +127,7 @@ def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints
 
 
 def _frees(trace: Trace) -> Ints:
-    """Returns the sorted begins of the calls that free memory: they always wait for the device themselves."""
+    """Returns the sorted start times of the calls that free memory, which always wait for the device."""
     calls = trace.calls.of(Role.ALLOCATE)
     frees = name_matches(
         trace.names, calls.name, lambda name: any(word in name for word in ("Free", "Unmap", "Release"))

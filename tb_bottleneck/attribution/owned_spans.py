@@ -16,7 +16,7 @@ from tb_bottleneck.trace.table import Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
 Claim = tuple[Regime, Ints, Ints]
-"""A regime with the begins and ends of the time that it owns, in ns. All claims on a window are disjoint."""
+"""A regime with the start and end times of the spans that it owns, in ns. All claims on a window are disjoint."""
 
 
 @dataclass(frozen=True, eq=False)

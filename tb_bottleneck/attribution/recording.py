@@ -56,7 +56,7 @@ class Recording:
     @cached_property
     def gaps(self) -> IdleGaps:
         """The idle gaps of the window."""
-        # Gaps before the window are included at first: a wait there may be the reason for idle time at its begin.
+        # Gaps before the window are included at first: a wait there may be the reason for idle time at its start.
         ops = self.trace.device_ops
         before = complement(union(ops.start, ops.end), min(int(ops.start[0]), self.steps.begin), self.steps.begin)
         starts, ends = (

@@ -42,7 +42,7 @@ class ChargeableGaps:
     thread: Ints  # row of the trace's threads that dispatched; -1 for none
     limit: Ints  # time that may be charged: dispatching and latency
     latency: Ints
-    frees: Ints  # sorted begins of the calls that free memory: these always wait themselves
+    frees: Ints  # sorted start times of the calls that free memory, which always wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class _Pairs(Table):
 
     wait: Ints = column("row of waits", "the wait that is charged")
     gap: Ints = column("row of gaps", "the gap")
-    begin: Ints = column("ns", "begin of the time in the gap that can be charged")
+    begin: Ints = column("ns", "start of the time in the gap that can be charged")
     budget: Ints = column("ns", "remaining budget of the wait at that time")
 
 
@@ -59,7 +59,7 @@ def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, len
     """Returns the waits with their charged time, and the charged time of each gap. Waits are in order of time."""
     pairs = _pairs(gaps, over, length)
     amount = _amounts(gaps, host, pairs)
-    # The chargeable time of a gap goes to its waits in their order.
+    # The chargeable time of a gap is charged to its waits in their order.
     order = np.argsort(pairs.gap, kind="stable")
     gap, amount = pairs.gap[order], amount[order]
     total = np.cumsum(amount)

@@ -61,7 +61,7 @@ def _calibrate(options: argparse.Namespace) -> int:
         print(
             json.dumps(
                 {
-                    "schema": calibration_store.SCHEMA,
+                    "schema": calibration_store.CALIBRATION_SCHEMA,
                     "device": measured.device,
                     "driver": measured.driver,
                     "calibration": measured.figures,
@@ -107,10 +107,10 @@ def _print(measured: "Calibration") -> None:
 
 def _keep(measured: "Calibration", output: TextIO) -> int:
     from tb_bottleneck.monitor.facts import calibration_store
-    from tb_bottleneck.storage import CACHE_VARIABLE
+    from tb_bottleneck.persistence import CACHE_VARIABLE
 
     try:
-        path = calibration_store.keep(measured.device, measured.driver, measured.figures)
+        path = calibration_store.save(measured.device, measured.driver, measured.figures)
     except OSError as error:
         print(
             f"tb-bottleneck: the results could not be stored in {calibration_store.directory()}: {error.strerror}",

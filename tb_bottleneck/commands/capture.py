@@ -1,4 +1,4 @@
-"""`tb-bottleneck capture`: requests a trace of the next steps from trainings that are running."""
+"""`tb-bottleneck capture`: requests a trace of the next steps from active training runs."""
 
 import argparse
 import sys
@@ -16,10 +16,10 @@ _POLL_SECONDS = 0.5
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck capture runs/              all monitored trainings that write under runs/
+  tb-bottleneck capture runs/              all monitored training runs that write under runs/
   tb-bottleneck capture runs/mine --wait 120  && tb-bottleneck diagnose runs/mine
 
-A training sees the request within some seconds and records its next two to six steps, unless a profiler of its own
+A run sees the request within a few seconds and records its next two to six steps, unless a profiler of its own
 is active. One run records at most 20 traces on request.
 """
 
@@ -29,9 +29,9 @@ def add(commands: "Subparsers") -> None:
     capture = add_subparser(
         commands,
         "capture",
-        "request a trace from monitored trainings that are running",
-        "Requests a trace of the next steps from every monitored training that currently writes under a logdir. A "
-        "training is monitored by `tb-bottleneck run`, or by `with Monitor(logdir):` in its own code.",
+        "request a trace from active, monitored training runs",
+        "Requests a trace of the next steps from every monitored training run that currently writes under a logdir. A "
+        "run is monitored by `tb-bottleneck run`, or by `with Monitor(logdir):` in its own code.",
         EXAMPLES,
     )
     capture.add_argument("logdir", metavar="LOGDIR", help="the logdir of the monitors, or a directory below it")

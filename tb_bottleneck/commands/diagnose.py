@@ -137,7 +137,7 @@ def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespac
 
 def _recordings(path: str) -> list[tuple[str, str]]:
     """Returns (file, run) of every recording at a path. Raises NotFound if the path does not exist."""
-    from tb_bottleneck.sources.filesystem import status_of
+    from tb_bottleneck.sources.paths import status_of
 
     if status_of(path).kind == "file":
         return [(path, ".")]
@@ -191,5 +191,5 @@ def _written(path: str, judge: "Callable[[], Report]", problems: list[str]) -> "
         try:
             sidecar.write(path, identity, report)
         except OSError as error:
-            problems.append(f"{sidecar.beside(path)} could not be written: {error.strerror}")
+            problems.append(f"{sidecar.sidecar_path(path)} could not be written: {error.strerror}")
     return report

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
 
 REPORT_ENDINGS = (".bottlenecks.json", ".reports.json", "reports.json")
-MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take some 10 MB
+MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take about 10 MB
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRu
     """Reads and judges the run at `path`: a trace, a directory, or a report that `diagnose` wrote.
 
     Raises:
-        NotFound: there is no such path, no trace in it, or it holds several runs.
+        NotFound: there is no such path, no trace in it, or it contains several runs.
     """
     from tb_bottleneck.comparison.runs.from_reports import run_from_reports
     from tb_bottleneck.comparison.runs.open_run import open_recordings
@@ -40,11 +40,11 @@ def recordings_of(path: str) -> RunFiles:
     """Returns the files of the run at `path`.
 
     Raises:
-        NotFound: there is no such path, no trace in it, or it holds several runs.
+        NotFound: there is no such path, no trace in it, or it contains several runs.
     """
     from tb_bottleneck.sources.event_files import is_event_file
-    from tb_bottleneck.sources.filesystem import status_of
     from tb_bottleneck.sources.logdir import scan
+    from tb_bottleneck.sources.paths import status_of
 
     if status_of(path).kind == "file":
         return RunFiles((path,))
@@ -66,10 +66,10 @@ def recordings_of(path: str) -> RunFiles:
 
 def _text(path: str) -> bytes:
     """Returns the content of a report file. Raises NotFound if there is no such file, or it is too large."""
-    from tb_bottleneck.sources.filesystem import place_of, status_of
+    from tb_bottleneck.sources.paths import filesystem_of, status_of
 
     status = status_of(path)
     if status.kind != "file" or status.size > MAX_REPORT_BYTES:
         raise NotFound(f"{path} is not a report file")
-    with place_of(path).open(path) as file:
+    with filesystem_of(path).open(path) as file:
         return file.read(MAX_REPORT_BYTES)

@@ -114,7 +114,8 @@ def _results(sweep: "Sweep", tried: Sequence["LoaderSetting"], goes_on: bool) ->
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     results: list[SweepResult | SweepFailure] = []
     waiting = list(tried)
-    # auto_refresh would draw in a thread: workers are forked from this process, and a fork would copy its held lock.
+    # auto_refresh would draw in a thread. Workers are forked from this process, and a fork would copy the lock of that
+    # thread in the locked state.
     with Progress(
         *columns, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
     ) as bar:

@@ -1,1 +1,1 @@
-"""Runs held against one another: what differs, what should have differed, and what would if something were changed."""
+"""Compares runs: measured differences, expected differences, and predictions for changed runs."""

@@ -9,11 +9,11 @@ from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortf
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
 from tb_bottleneck.comparison.significance import difference
-from tb_bottleneck.comparison.texts.headline import headline_of, refusal_headline
+from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.comparison.workload.environment import environment_differences
-from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
+from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Regime
@@ -48,7 +48,7 @@ def compare(
 
 def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.Comparison:
     """Compares two judged runs. If only reports of one of them exist, less is compared."""
-    comparison = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step")
+    comparison = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step", difference="unknown")
     if isinstance(a, UnjudgedRun) or isinstance(b, UnjudgedRun):
         comparison.notes.extend(reason for run in (a, b) if isinstance(run, UnjudgedRun) for reason in run.because)
         comparison.headline = refusal_headline(comparison.notes)
@@ -70,15 +70,18 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
     samples = batch_size_of(a.recording), batch_size_of(b.recording)
     unit = time_unit_of(*samples)
     measured = similarity(a.recording, b.recording)
-    share = 1.0 if isinstance(measured, Missing) else measured
+    if not isinstance(measured, Missing):
+        comparison.similarity.MergeFrom(
+            pb.Similarity(share=measured.share, same_work=measured.same_work, basis=measured.basis)
+        )
     _add_batches(comparison, unit, *samples)
     _add_times(comparison, a, b, unit)
     comparison.context.extend(environment_differences(a, b))
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])
     unprofiled = unprofiled_of(a.recording, unit.a), unprofiled_of(b.recording, unit.b)
-    device = _add_expected(comparison, a, b, unit) if share >= SAME_WORK_FROM else None
-    headline = headline_of(comparison, share, device, unprofiled, rank_counts(a, b))
+    device = _add_expected(comparison, a, b, unit) if may_be_same_work(comparison) else None
+    headline = headline_of(comparison, device, unprofiled, rank_counts(a, b))
     comparison.headline = headline + _on_cpu(a, b)
     return comparison
 
@@ -138,6 +141,7 @@ def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Time
     comparison.a_steps, comparison.b_steps = len(a.durations), len(b.durations)
     comparison.speedup = comparison.a_ns / comparison.b_ns
     comparison.noise, comparison.significant, comparison.test = result.noise, result.significant, result.test
+    comparison.difference = result.verdict
 
 
 def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:

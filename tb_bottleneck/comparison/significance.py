@@ -37,6 +37,16 @@ class Difference:
     high: float
     significant: bool
     test: str
+    is_known: bool = True  # False if a single step hides the noise
+
+    @property
+    def verdict(self) -> str:
+        """The difference of B from A: faster, slower, none or unknown."""
+        if not self.is_known:
+            return "unknown"
+        if not self.significant:
+            return "none"
+        return "faster" if self.speedup > 1 else "slower"
 
     @property
     def noise(self) -> float:
@@ -49,9 +59,8 @@ def difference(a: Times, b: Times) -> Difference:
     speedup = float(np.mean(a) / np.mean(b))
     if min(len(a), len(b)) < MIN_COMPARED_STEPS:
         which = "Each run" if max(len(a), len(b)) < MIN_COMPARED_STEPS else "One run"
-        return Difference(
-            speedup, speedup, speedup, False, f"{which} has only one step, so the variation between steps is unknown."
-        )
+        because = f"{which} has only one step, so the variation between steps is unknown."
+        return Difference(speedup, speedup, speedup, False, because, is_known=False)
     low, high = interval(a, b)
     counts = f"{len(a)} steps against {len(b)}"
     smallest_p = 2 / _splits(len(a) + len(b), len(a))

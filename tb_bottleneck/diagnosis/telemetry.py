@@ -16,7 +16,7 @@ from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
-from tb_bottleneck.report.builders.report_builder import Diagnosis, Identity, build_report, unreadable_report
+from tb_bottleneck.report.builders.report_builder import Diagnosis, ReportIdentity, build_report, unreadable_report
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.texts_of_telemetry import TelemetryTexts
@@ -107,8 +107,8 @@ def unreadable(reader: TelemetryReader, run: str, code: str, because: str) -> pb
     return unreadable_report(_identity(reader, run), code, because)
 
 
-def _identity(reader: TelemetryReader, run: str) -> Identity:
-    return Identity(run, reader.source, "telemetry")
+def _identity(reader: TelemetryReader, run: str) -> ReportIdentity:
+    return ReportIdentity(run, reader.source, "telemetry")
 
 
 def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
@@ -116,7 +116,7 @@ def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
     return unreadable(reader, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
-def _diagnose(reader: TelemetryReader, identity: Identity, latest: bool) -> pb.Report:
+def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -> pb.Report:
     recording = TelemetryRecording(reader.telemetry)
     origin = telemetry_origin(recording)
     defects = list(telemetry_defects(recording, reader.dropped))

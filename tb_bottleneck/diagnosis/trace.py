@@ -22,7 +22,7 @@ from tb_bottleneck.report.builders.predictions import ReplayFailed
 from tb_bottleneck.report.builders.provenance import trace_origin, unused_device
 from tb_bottleneck.report.builders.report_builder import (
     Diagnosis,
-    Identity,
+    ReportIdentity,
     build_report,
     causes_by_cost,
     unreadable_report,
@@ -51,7 +51,7 @@ def diagnose(
     Only MemoryError is raised.
     """
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
-    identity = Identity(run, source, "trace")
+    identity = ReportIdentity(run, source, "trace")
     try:
         report, recording = _diagnose(load(path, progress), identity)
         if recording is not None and keep is not None:
@@ -68,7 +68,7 @@ def diagnose(
     return report
 
 
-def _diagnose(trace: Trace, identity: Identity) -> tuple[pb.Report, Recording | None]:
+def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Recording | None]:
     """Returns the report, and the recording if it gets a verdict."""
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)

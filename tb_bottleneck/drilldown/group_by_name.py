@@ -29,7 +29,7 @@ class Groups:
         return np.bincount(self.member, weights=weights, minlength=len(self.value)).astype(np.float64)
 
     def left_out(self, shown: int) -> pb.LeftOut:
-        """Returns the size of what a table omits that shows the first `shown` groups."""
+        """Returns the number and total of the groups after the first `shown`, which a table omits."""
         rest = self.total[self.order[shown:]]
         return pb.LeftOut(rows=len(rest), total_ns=float(rest.sum()))
 

@@ -48,7 +48,7 @@ class InspectedTrace:
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """Begin and end of all recorded events, in ns; (0, 0) if there are none."""
+        """Start and end of all recorded events, in ns; (0, 0) if there are none."""
         events = self.trace.events
         if not len(events):
             return 0, 0

@@ -1,6 +1,6 @@
 """The rows of the timeline: owners of the time, steps, host threads with their nesting, and the device's streams.
 
-The events of a lane are sorted by begin and do not overlap (on a stream, they rarely do).
+The events of a lane are sorted by start and do not overlap (on a stream, they rarely do).
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, activity_named
 from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
@@ -161,7 +161,7 @@ def _host_keys(trace: Trace) -> Ints:
         for name in np.unique(events.name[rows]).tolist():
             activity = first_match(patterns, trace.names[name])
             if activity is not None:
-                key_of_name[name] = KEY[REGIME_OF_ACTIVITY[Activity[activity.upper()]]]
+                key_of_name[name] = KEY[REGIME_OF_ACTIVITY[activity_named(activity)]]
         key = key_of_name[events.name[rows]]
         keys[rows[key >= 0]] = key[key >= 0]
     calls = trace.rows(Kind.CALL)

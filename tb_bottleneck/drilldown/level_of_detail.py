@@ -10,9 +10,9 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 @dataclass(frozen=True, eq=False)
 class LaneBlocks(Table):
-    """The blocks to draw: single events, and groups of short ones. Sorted by begin."""
+    """The blocks to draw: single events, and groups of short ones. Sorted by start."""
 
-    start: Ints = column("ns", "begin of the first event")
+    start: Ints = column("ns", "start of the first event")
     end: Ints = column("ns", "end of the last event")
     key: Ints = column("row of KEYS", "of the longest event")
     name: Ints = column("row of the lane's names", "of the longest event; -1 for none")

@@ -10,7 +10,7 @@ from tb_bottleneck.drilldown.level_of_detail import LaneBlocks, condense
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 MIN_PIXELS, MAX_PIXELS = 16, 4096
-MAX_BLOCKS = 40_000  # per message: some 2 MB of JSON
+MAX_BLOCKS = 40_000  # per message: about 2 MB of JSON
 MAX_LABEL_LENGTH = 300
 
 

@@ -1,4 +1,4 @@
-"""Keeps the recordings of the last questions in memory, so that the next answer about them comes at once."""
+"""Keeps the recordings of the last questions in memory, so that further questions about them are answered quickly."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from tb_bottleneck.trace.trace import load
 Progress = Callable[[int, int], None]
 
 MAX_CACHED_EVENTS = 3_000_000
-"""Limit for the events of all cached recordings together, except that one recording always stays. An event takes some
+"""Limit for the events of all cached recordings together, except that one recording always stays. An event takes about
 500 bytes, including what is derived from it."""
 
 

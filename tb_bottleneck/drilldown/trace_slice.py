@@ -15,7 +15,7 @@ from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 from tb_bottleneck.units import NS_PER_US
 
-MAX_SLICE_EVENTS = 200_000  # some 40 MB of JSON, 4 MB gzipped
+MAX_SLICE_EVENTS = 200_000  # about 40 MB of JSON, 4 MB gzipped
 _CATEGORY = {
     Kind.CPU_OP: "cpu_op",
     Kind.ANNOTATION: "user_annotation",
@@ -53,7 +53,7 @@ def _names(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
 
 
 def _complete_events(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
-    """Yields the events with begin and duration."""
+    """Yields the events with start and duration."""
     events = trace.events.take(rows)
     on_device = np.isin(events.kind, DEVICE_KINDS)
     for row in range(len(rows)):

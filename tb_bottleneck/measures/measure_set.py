@@ -1,18 +1,14 @@
-"""The measures of one recording: what rules judge by. A rule never sees the recording itself."""
+"""The measures of one recording. They are the only input of rules, which never see the recording itself."""
 
 from collections.abc import Callable, Sized
 from typing import Generic, Protocol, TypeVar
 
 from tb_bottleneck.attribution.account import Account
-from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
-
-__all__ = ["EvidenceSource", "MeasureFunction", "Measures", "Recording", "Source", "TelemetryRecording"]
 
 
 class EvidenceSource(Protocol):
-    """What measures are taken from: the recording of a trace, or the telemetry of one process."""
+    """The input of measures: the recording of a trace, or the telemetry of one process."""
 
     @property
     def account(self) -> Account:

@@ -26,11 +26,11 @@ def _torch() -> Any:
     return torch
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     """Returns True if torch could use an accelerator with streams and events like CUDA's.
 
     Uses `device_count()`, which torch takes from the driver's management library. `torch.cuda.is_available()` would
-    initialise CUDA, after which no forked process can use a GPU: a training that forks its ranks would fail.
+    initialise CUDA, after which no forked process can use a GPU: a training script that forks its ranks would fail.
     """
     torch = _torch()
     return bool(torch.cuda.device_count() or torch.xpu.device_count())

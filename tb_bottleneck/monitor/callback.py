@@ -6,7 +6,7 @@ from tb_bottleneck.monitor.monitor import Monitor
 
 
 class TrainerMonitor:
-    """A monitor from the begin of a training to its end, or to the begin of the next one: a failed training may not
+    """A monitor from the start of a training run to its end, or to the start of the next one: a failed run may not
     report its end."""
 
     _active: ClassVar["TrainerMonitor | None"] = None
@@ -16,7 +16,7 @@ class TrainerMonitor:
         self._monitor: Monitor | None = None
 
     def begin(self, logdir: str, model: Any) -> None:
-        """Starts the monitor of a training."""
+        """Starts the monitor of a training run."""
         if TrainerMonitor._active is not None:
             TrainerMonitor._active.end()
         self._monitor = Monitor(logdir, model=model, captures=self._captures)

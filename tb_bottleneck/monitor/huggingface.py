@@ -1,4 +1,4 @@
-"""A callback that monitors a training with Hugging Face's Trainer: `Trainer(..., callbacks=[MonitorCallback()])`.
+"""A callback that monitors training with Hugging Face's Trainer: `Trainer(..., callbacks=[MonitorCallback()])`.
 
 The Lightning callback has the same class name: both frameworks call such a class a callback, and users import only one.
 """

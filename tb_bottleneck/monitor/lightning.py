@@ -1,4 +1,4 @@
-"""A callback that monitors a training with Lightning: `Trainer(callbacks=[MonitorCallback()])`.
+"""A callback that monitors training with Lightning: `Trainer(callbacks=[MonitorCallback()])`.
 
 The Hugging Face callback has the same class name: both frameworks call such a class a callback, and users import only
 one.

@@ -1,4 +1,4 @@
-"""The public interface of the monitor: a context manager around a training."""
+"""The public interface of the monitor: a context manager around a training loop."""
 
 import atexit
 import logging
@@ -21,7 +21,7 @@ _active: "Monitor | None" = None
 
 
 class Monitor:
-    """Records how a training's steps spend their time, into its own run directory under `logdir`.
+    """Records how the steps of a training run spend their time, into its own run directory under `logdir`.
 
         with Monitor("runs/mine"):
             for batch in loader:

@@ -140,7 +140,7 @@ class Session:
             optimizer.SIGNAL: lambda: self._remove_hooks.append(optimizer.install(self._context)),
             "traces": lambda: self._other_profilers.install(self.capture),
         }
-        self._on_device = bool(self.guard.call("accelerator", accelerator.is_there))
+        self._on_device = bool(self.guard.call("accelerator", accelerator.is_available))
         if self._on_device:
             install |= {
                 tensor_transfers.TRANSFER: lambda: tensor_transfers.install_transfer(self._context),
@@ -225,7 +225,8 @@ class Session:
         }
 
     def _thread_pool_facts(self) -> dict[str, object]:
-        """Reads them once, after torch's import, because it visits all loaded libraries."""
+        """Returns the facts about thread pools. They are read once after torch's import: reading visits all loaded
+        libraries."""
         if not self._thread_pools:
             self._thread_pools = self.guard.call("blas", _thread_pool_facts) or {"blas_pools": []}
         return self._thread_pools

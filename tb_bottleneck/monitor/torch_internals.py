@@ -1,7 +1,7 @@
 """The only module that uses private names of torch, and of `threading`.
 
-A release of torch may remove any of them. Each has a test in tests/monitor/test_torch_internals.py that says which
-signal is lost then.
+A release of torch may remove any of them. For each, a test in tests/monitor/test_torch_internals.py names the signal
+that is lost then.
 """
 
 import sys

@@ -16,6 +16,9 @@ from tb_bottleneck.trace.trace import Trace
 # With fewer operations there is nothing to judge: a single layer already launches more.
 MIN_DEVICE_OPS = 8
 MIN_OPERATORS = 8
+# With at most this many operators per launch, the work ran on the device: public recordings of devices have 2 to 27.
+# With more of them, a few launches do not show where the operators ran.
+OPERATORS_PER_LAUNCH = 100
 # With a larger share of launches without a kernel, idle time may be time of lost kernels (CUPTI drops them at the start
 # of a session from CUDA 12.6 Update 2 to 13.0, pytorch/pytorch#192021).
 LOST_KERNELS_SHARE = 0.02
@@ -51,7 +54,8 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     if unsupported or (foreign and not (ops and len(trace.calls))):
         name = trace.header.devices[0].name if trace.header.devices else ""
         return Defect("unsupported_device", True, {"events": foreign, "device": name or "another accelerator"})
-    launched = launches >= MIN_DEVICE_OPS or (trace.events.kind == Kind.COUNTER_RANGE).any()
+    launched = launches >= MIN_DEVICE_OPS or (launches and operators <= OPERATORS_PER_LAUNCH * launches)
+    launched = launched or (trace.events.kind == Kind.COUNTER_RANGE).any()
     if not ops and (launched or _device_only_operators(trace) or _device_not_recorded(trace, operators)):
         return Defect("kernels_not_recorded", True, {"launches": launches})
     too_few = ops < MIN_DEVICE_OPS if ops else operators < MIN_OPERATORS

@@ -9,7 +9,8 @@ memory shows the reason: torch.cuda.empty_cache() frees it outside any operator,
 after a failed request (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.allocator import (
     cache_frees,
     driver_allocations,

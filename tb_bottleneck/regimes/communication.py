@@ -9,7 +9,8 @@ half of the rate of the device's own PCIe slot: no link within one machine is sl
 """
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import (
     all_to_all_collectives,
     backend,

@@ -10,7 +10,8 @@ Source: a device regime limits the run if it owns more than half of the window; 
 that contract. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,

@@ -10,7 +10,8 @@ rule for outliers) take a third of it: more workers would wait for the same stor
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.loader import (
     cores_available,
     loader_fetch,

@@ -10,7 +10,8 @@ Source: half of traceml's warning level for overheads, 10 % of the step (diagnos
 interruption is one call, and worth reporting earlier.
 """
 
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.interruptions import (
     checkpoints,
     costliest_interruption,

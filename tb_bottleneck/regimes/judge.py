@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures, Recording, Source
+from tb_bottleneck.measures.measure_set import Measures, Source
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.rule import BROKEN, Judgement, Rule, Verdict

@@ -13,7 +13,8 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 from dataclasses import replace
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share

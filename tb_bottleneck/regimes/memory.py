@@ -9,7 +9,8 @@ Source: a device regime limits the run if it owns more than half of the window; 
 that stream.
 """
 
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,

@@ -6,17 +6,22 @@ the device is busy costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
 one line of code, and worth reporting earlier. The kinds of waits are in measures/trace/costly_syncs.py; the costliest
-kind is the cause.
+kind is the cause. If many waits are of kinds that cost too little to be named, removing a named kind would only make
+the next wait longer: then all kinds together are a cause.
 """
 
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Recording
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.syncs import (
+    MIN_WAIT_KIND_SHARE,
     costly_reads,
     costly_waits,
     explicit_waits,
     idle_in_waits,
+    kinds_of_waits,
+    minor_kind_waits,
     read_waits,
     shape_waits,
     upload_waits,
@@ -29,8 +34,8 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 FIRES_AT = 0.05
 # From this many reads per step on, one read of all values can replace them.
 SEVERAL_READS = 2.0
-# A further kind of wait is worth its own finding from a quarter of the cost on.
-MIN_WAIT_KIND_SHARE = 0.25
+# Waits of kinds without their own finding matter from a quarter of all waits on, as many as a kind needs of the cost.
+MIN_MINOR_SHARE = MIN_WAIT_KIND_SHARE
 # If another device of the process works for most of this time, the host waits for that device.
 OTHER_DEVICES_SHARE = 0.5
 
@@ -57,6 +62,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
     named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
+    if causes and measures.value(minor_kind_waits, otherwise=0.0) >= MIN_MINOR_SHARE:
+        evidence = (costly_waits, kinds_of_waits, minor_kind_waits, waiting_lines)
+        return (Cause("waits_combined", share, evidence), *causes)
     return causes or (_cause(measures, "blocking_waits", share),)
 
 

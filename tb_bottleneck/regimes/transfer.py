@@ -1,4 +1,4 @@
-"""transfer: a copy between host and device runs, or is staged, with no kernel next to it.
+"""transfer: a copy between host and device runs, or is staged, with no kernel in parallel.
 
 Signal: copies on the device outside all kernels, and idle device time inside a copy call that blocks.
 Formula: that time / the window.
@@ -10,7 +10,8 @@ time: pinning the memory that is copied to the device does not help them.
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
     copies_to_device,

@@ -2,19 +2,22 @@
 
 Signal: device time of kernels with fewer blocks than half of the multiprocessors, or shorter than 5 us, and the
 device's own pauses between queued operations.
-Formula: that time / the window.
+Formula: that time / the window. Half of it counts as recoverable: a kernel that fills at most half of the
+multiprocessors does twice the work in the same time if the batch is twice as large.
 Threshold: fires at 30 % of the window.
 Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks to multiprocessors; from 30 % of the
 window on, such kernels outweigh the other losses of a device-bound run.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.30
+RECOVERABLE_OF_UNDERFILLED = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -26,7 +29,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
             return Judgement(ABSTAINS, share, missing=count.because)
         return Judgement(CLEAR, share)
     cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels), bounded=False)
-    return Judgement(FIRES, share, causes=(cause,))
+    return Judgement(FIRES, share, RECOVERABLE_OF_UNDERFILLED * share, (cause,))
 
 
 RULE = Rule(Regime.UNDERFILLED, judge, FIRES_AT)

@@ -6,7 +6,8 @@ Threshold: fires at 20 % of the window.
 Source: above a fifth of the window every other share is uncertain by traceml's critical level, 20 %.
 """
 
-from tb_bottleneck.measures.measure_set import Measures, Recording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Judgement, Rule

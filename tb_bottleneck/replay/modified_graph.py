@@ -80,7 +80,7 @@ class RecordedGraph:
         """Returns the time in ns in which the judged device would compute with kernels of these lengths.
 
         The kernels keep their recorded start times. Kernels on several streams share the device, which the graph does
-        not model. Collectives and copies are left out, because they may run next to kernels.
+        not model. Collectives and copies are left out, because they may run in parallel with kernels.
         """
         rows, begin = self.computing
         steps = self.recording.steps
@@ -198,6 +198,13 @@ class ModifiedGraph:
         op = self.items.op
         mask: Bools = (op >= 0) & np.isin(self.base.ops.work[op], works) if len(self.base.ops) else op >= 0
         return mask
+
+    def of_operations(self, values: Floats) -> Floats:
+        """Returns one value per item from one value per operation of the judged device; 1 for all other items."""
+        recording = self.base.recording
+        all_values = np.ones(len(self.base.ops) + 1)  # the last one is for items without an operation
+        all_values[np.flatnonzero(self.base.ops.device == recording.trace.device_index)] = values
+        return np.asarray(all_values[self.items.op])
 
     def gap_scaled(self, activity: Activity, factor: float | Floats) -> Ints:
         """Returns the gaps, with the time of one host activity multiplied by a factor, or by one factor per item."""

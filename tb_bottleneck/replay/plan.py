@@ -1,11 +1,14 @@
 """Builds the plan: the order of fixes, with the cumulative gain after each, simulated on the recorded graph.
 
 The best fix is applied, then the resulting graph is simulated again with each remaining fix, because two fixes that
-save the same time do not add up. The plan ends when the next fix would save less than WORTH_DOING.
+save the same time do not add up. The plan ends when neither the next fix nor a group of fixes would save at least
+WORTH_DOING.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.check import Check
@@ -108,7 +111,10 @@ def _start(graph: ModifiedGraph, host_scale: HostScale) -> _Variants:
 
 
 def _greedy(start: _Variants, fixed: Mapping[str, _Variants | None], causes: list[str]) -> Iterable[PlanStep]:
-    """Yields one fix after the other, the best first. `fixed` contains the start with each single fix, by scenario."""
+    """Yields one fix after the other, the best first. `fixed` contains the start with each single fix, by scenario.
+
+    If no single fix is worth doing, a group of fixes may be: waits that take turns, for example, gain only together.
+    """
     first = start.windows()
     recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
@@ -118,15 +124,46 @@ def _greedy(start: _Variants, fixed: Mapping[str, _Variants | None], causes: lis
         computed = fixed if now is start else {}
         after = {cause: _window_after(now, computed.get(name), cause) for name, cause in left.items()}
         best = min(after, key=lambda cause: after[cause])
-        if before - after[best] < WORTH_DOING * before:
+        worth_doing = before - after[best] >= WORTH_DOING * before
+        for cause in [best] if worth_doing else _group(now, after):
+            variants = (computed.get(SCENARIO_OF[cause].name) if now is start else None) or now.with_fix(
+                SCENARIO_OF[cause]
+            )
+            if variants is None:
+                return
+            now, left = variants, {name: other for name, other in left.items() if other != cause}
+            total = _gain(first, now.windows())
+            yield PlanStep(cause, SCENARIO_OF[cause].name, step_ns / total.expected, total)
+            worth_doing = True
+        if not worth_doing:
             return
-        variants = computed.get(SCENARIO_OF[best].name) or now.with_fix(SCENARIO_OF[best])
-        if variants is None:
-            return
-        windows = variants.windows()
-        total = _gain(first, windows)
-        yield PlanStep(best, SCENARIO_OF[best].name, step_ns / total.expected, total)
-        now, left = variants, {name: cause for name, cause in left.items() if cause != best}
+
+
+def _group(now: _Variants, after: Mapping[str, float]) -> list[str]:
+    """Returns the fixes that are worth doing together, the best single one first; empty if there are none.
+
+    Together they must save WORTH_DOING for each of them. `after` has the window after each single fix. The fixes with
+    the smallest effect are left out, one by one, as long as that costs less than WORTH_DOING.
+    """
+    before = now.expected.window()
+    group = sorted((cause for cause in after if np.isfinite(after[cause])), key=lambda cause: after[cause])
+    if len(group) < 2:
+        return []
+    least = _window_of(now, group)
+    for cause in reversed(group.copy()):
+        smaller = [other for other in group if other != cause]
+        window = _window_of(now, smaller)
+        if window - least < WORTH_DOING * before:
+            group, least = smaller, window
+    return group if len(group) > 1 and before - least >= WORTH_DOING * before * len(group) else []
+
+
+def _window_of(now: _Variants, causes: Iterable[str]) -> float:
+    """Returns the expected window after all these fixes; infinity if one is not applicable."""
+    graph: ModifiedGraph | None = now.expected
+    for cause in causes:
+        graph = SCENARIO_OF[cause].apply(graph, Estimate.EXPECTED) if graph is not None else None
+    return graph.window() if graph is not None else float("inf")
 
 
 def _window_after(now: _Variants, computed: _Variants | None, cause: str) -> float:

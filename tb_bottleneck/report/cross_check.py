@@ -73,7 +73,7 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
 
 
 def _profiler_cost(ratio: float) -> Template:
-    """The sentence about recorded steps that take `ratio` times as long as unprofiled ones."""
+    """Returns the sentence about recorded steps that take `ratio` times as long as unprofiled ones."""
     texts = telemetry_advice().cross_check
     if ratio - 1 >= MIN_PROFILER_COST:
         return texts["profiler_slows"]
@@ -81,7 +81,8 @@ def _profiler_cost(ratio: float) -> Template:
 
 
 def _job_of(directory: str) -> str:
-    """The directory. For a directory of one rank, the id of the job: the ranks' traces are all in that of rank 0."""
+    """Returns the directory; for one rank of several, the id of the job, because all traces are in rank 0's
+    directory."""
     parent, _, name = directory.replace("\\", "/").rpartition("/")
     rank = _RANK_DIRECTORY.match(name)
     return f"{parent}/{rank[1]}" if rank else directory
@@ -111,7 +112,7 @@ def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagr
 
 
 def _sentence(trace: pb.RegimeVerdict, telemetry: pb.RegimeVerdict, report: pb.Report) -> str:
-    """The sentence about a disagreement; `report` is that of the telemetry."""
+    """Returns the sentence about a disagreement; `report` is that of the telemetry."""
     where = "differ_on_device" if trace.regime in DEVICE_REGIMES else "differ_on_host"
     return (
         telemetry_advice()

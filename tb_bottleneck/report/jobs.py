@@ -64,7 +64,7 @@ def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
 
 
 def _speedup(waits: dict[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:
-    """The gain of the job if stragglers become as fast as the median rank; requires recordings of all ranks.
+    """Returns the gain of the job if stragglers become as fast as the median rank; requires recordings of all ranks.
 
     The next slowest rank then determines the step time. In the worst case only the slowest rank is fixed, or its work
     moves to the others so that all are like the mean; in the best case all are like the median. `waits` are shares of

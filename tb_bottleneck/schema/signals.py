@@ -51,9 +51,7 @@ SERIES: dict[str, Signal] = {
     "pcie_replays_total": Signal("count", "PCIe packets that were sent again"),
     "nvlink_sent_total": Signal("bytes", "NVLink traffic from the GPU"),
     "nvlink_received_total": Signal("bytes", "NVLink traffic to the GPU"),
-    "sm_activity": Signal(
-        "share", "Share of the time in which a multiprocessor had a warp, mean over all of them"
-    ),
+    "sm_activity": Signal("share", "Share of the time in which a multiprocessor had a warp, mean over all of them"),
     "sm_occupancy": Signal("share", "Resident warps, share of the maximum"),
     "tensor_activity": Signal("share", "Share of the time in which the tensor cores worked"),
     "dram_activity": Signal("share", "Share of the peak memory bandwidth in use"),

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
-from tb_bottleneck.sources.filesystem import place_of
+from tb_bottleneck.sources.filesystem import Status
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
-from tb_bottleneck.sources.place import Status
+from tb_bottleneck.sources.paths import filesystem_of
 from tb_bottleneck.units import NS_PER_S
 
 try:
@@ -27,7 +27,7 @@ zlib: Any = _zlib  # both have the same interface but different types
 GZIP_MAGIC = b"\x1f\x8b"
 # A compressed file is read in smaller blocks, by this factor: traces compress about 15 times.
 _ZIPPED_PART = 4
-# torch writes a `.gz` in place without pauses; a file that did not change for this long is complete.
+# torch writes a `.gz` in storage without pauses; a file that did not change for this long is complete.
 SETTLED_S = 5.0
 
 
@@ -48,9 +48,9 @@ class Blocks:
         self.inflated = 0
         self.truncated = ""
         self._clock = clock
-        place = place_of(path)
-        self._open = place.open
-        self._stat = stat or partial(place.status, path)
+        storage = filesystem_of(path)
+        self._open = storage.open
+        self._stat = stat or partial(storage.status, path)
         self._written_s_ago = float("inf")
         self._grew = False
 

@@ -1,41 +1,37 @@
-"""Access to recordings on local disks and at URLs (s3://, gs://, memory://, ...) through one interface.
+"""The interface of all kinds of storage: the status of a path, its content, a walk over the files below it."""
 
-No other module opens, lists or inspects a path that the user gave for recordings.
-"""
-
-import re
-
-from tb_bottleneck.errors import NotFound, Unreadable
-from tb_bottleneck.sources.place import Place, Status, shown
-
-_URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
 
 
-def is_url(path: str) -> bool:
-    """Returns True if the path has a URL scheme."""
-    return _URL.match(path) is not None
+@dataclass(frozen=True)
+class Status:
+    """The status of a path. `tag` is the storage's own version of the content (an ETag), or empty."""
+
+    kind: str  # file | directory | other (a pipe is other: opening it would block)
+    size: int  # bytes
+    mtime_ns: int  # 0 if unknown
+    tag: str = ""
 
 
-def place_of(path: str) -> Place:
-    """Returns the storage that this path is on."""
-    if is_url(path):
-        from tb_bottleneck.sources.remote_files import REMOTE  # rarely needed, and slow to import
+class FileSystem(Protocol):
+    """A kind of storage. Methods raise OSError if an access fails, and Unreadable if it is not possible at all."""
 
-        return REMOTE
-    from tb_bottleneck.sources.local_files import LOCAL
+    def absolute(self, path: str) -> str:
+        """Returns the absolute path: the same text for the same file."""
 
-    return LOCAL
+    def status(self, path: str, file: BinaryIO | None = None) -> Status:
+        """Returns the current status, of the open file if one is given."""
+
+    def open(self, path: str) -> BinaryIO:
+        """Opens the content for reading."""
+
+    def walk(self, top: str, problems: list[str]) -> "Iterator[tuple[str, Status | None]]":
+        """Yields the files below a directory, with their status if known. Adds to `problems` what cannot be listed."""
 
 
-def status_of(path: str) -> Status:
-    """Returns the status of a path. Raises NotFound, with a hint, if there is nothing or it cannot be read."""
-    try:
-        return place_of(path).status(path)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound(f"no such file or directory: {shown(path)}") from error
-    except OSError as error:
-        raise NotFound(f"{shown(path)}: cannot be read ({error.strerror or error})") from error
-    except ValueError as error:
-        raise NotFound(f"invalid file name: {path!r}") from error
-    except Unreadable as error:
-        raise NotFound(str(error)) from error
+def display_name(name: str) -> str:
+    """Returns a file name as valid Unicode: names on disk are bytes, and protobuf messages refuse invalid text."""
+    return os.fsencode(name).decode("utf-8", "replace")

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from tb_bottleneck.sources.place import Status, shown
+from tb_bottleneck.sources.filesystem import Status, display_name
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules"})
 
@@ -53,7 +53,7 @@ def _entries(directory: str, visited: set[tuple[int, int]], problems: list[str])
     except FileNotFoundError:
         return []  # deleted during the walk
     except OSError as error:
-        problems.append(f"{shown(directory)}: this directory could not be read ({error.strerror}).")
+        problems.append(f"{display_name(directory)}: this directory could not be read ({error.strerror}).")
         return []
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
-from tb_bottleneck.sources.filesystem import is_url, place_of
+from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
 from tb_bottleneck.sources.local_files import LOCAL
-from tb_bottleneck.sources.place import Place, Status, shown
+from tb_bottleneck.sources.paths import filesystem_of, is_url
 
 SNIFFED_BYTES = 64 * 1024
 """Bytes of an unknown JSON file that are read to recognise a trace. Headers of Kineto traces with a long
@@ -37,7 +37,7 @@ Natural = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordingFile:
     """One trace or event file at the time of the scan. A file that changed since is another Recording.
 
     `run` and `source` are for display and always valid Unicode; `path` is absolute and for opening.
@@ -60,7 +60,7 @@ class Recording:
 class Listing:
     """The result of a scan: recordings in natural order of run, then source; problems as sentences."""
 
-    recordings: tuple[Recording, ...]
+    recordings: tuple[RecordingFile, ...]
     problems: tuple[str, ...]
 
 
@@ -97,19 +97,19 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     """
     given = os.fspath(root)
     try:
-        place = place_of(given)
-        top = place.absolute(given)
-        status = place.status(top)
+        storage = filesystem_of(given)
+        top = storage.absolute(given)
+        status = storage.status(top)
     except Unreadable as error:
         return Listing((), (str(error),))
     except OSError as error:
-        return Listing((), (f"{shown(given)}: cannot be read ({error.strerror or error}).",))
+        return Listing((), (f"{display_name(given)}: cannot be read ({error.strerror or error}).",))
     if status.kind != "directory":
         alone = _recording(top, top.rpartition("/")[0] if is_url(top) else os.path.dirname(top), name, status)
         return Listing((alone,) if alone else (), ())
     problems: list[str] = []
-    files = ((path, known) for path, known in place.walk(top, problems) if _may_be_recording(path))
-    candidates = (_recording(path, top, name, known or _status_of(place, path)) for path, known in files)
+    files = ((path, known) for path, known in storage.walk(top, problems) if _may_be_recording(path))
+    candidates = (_recording(path, top, name, known or _status_of(storage, path)) for path, known in files)
     recordings = [recording for recording in candidates if recording and _is_recording(recording)]
     return Listing(tuple(sorted(recordings, key=_order)), tuple(problems))
 
@@ -121,7 +121,7 @@ def scan_all(roots: Sequence[Root]) -> Listing:
     return Listing(tuple(recordings), tuple(problem for listing in listings for problem in listing.problems))
 
 
-def _order(recording: Recording) -> tuple[Natural, str, Natural, str]:
+def _order(recording: RecordingFile) -> tuple[Natural, str, Natural, str]:
     return natural(recording.run), recording.run, natural(recording.source), recording.path
 
 
@@ -137,14 +137,14 @@ def _may_be_recording(path: str) -> bool:
     return bool(_POSSIBLE_NAME.search(path)) and not path.endswith(SIDECAR_ENDING)
 
 
-def _status_of(place: Place, path: str) -> Status | None:
+def _status_of(storage: FileSystem, path: str) -> Status | None:
     try:
-        return place.status(path)
+        return storage.status(path)
     except OSError:
         return None  # deleted by now
 
 
-def _recording(path: str, top: str, name: str, status: Status | None) -> Recording | None:
+def _recording(path: str, top: str, name: str, status: Status | None) -> RecordingFile | None:
     """Returns the file as a recording, or None if it is gone or not a regular file (opening a pipe would block)."""
     if status is None or status.kind != "file":
         return None
@@ -155,10 +155,10 @@ def _recording(path: str, top: str, name: str, status: Status | None) -> Recordi
         directory, source = os.path.split(path)
         inner = Path(os.path.relpath(directory, top)).as_posix()
     run = inner if not name else name if inner == "." else f"{name}/{inner}"
-    return Recording(path, shown(run), shown(source), status.size, status.mtime_ns, status.tag)
+    return RecordingFile(path, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
 
 
-def _is_recording(recording: Recording) -> bool:
+def _is_recording(recording: RecordingFile) -> bool:
     if _PROFILER_NAME.search(recording.path):
         return True
     try:
@@ -184,7 +184,7 @@ def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
 
 def _first_bytes(path: str) -> bytes:
     """Returns at most SNIFFED_BYTES of the content, inflated if it is gzip, or less if the file is incomplete."""
-    with place_of(path).open(path) as file:
+    with filesystem_of(path).open(path) as file:
         raw = file.read(SNIFFED_BYTES)
     if not raw.startswith(b"\x1f\x8b"):
         return raw

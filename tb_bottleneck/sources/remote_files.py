@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
 from tb_bottleneck.errors import Unreadable
-from tb_bottleneck.sources.place import Status
+from tb_bottleneck.sources.filesystem import Status
 from tb_bottleneck.units import NS_PER_S
 
 Answer = TypeVar("Answer")
@@ -27,11 +27,11 @@ class Remote:
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
         """Returns the current status: a file may have been replaced since it was opened."""
-        return _status(_asked(path, lambda system, inner: system.info(inner)))
+        return _status(_call_store(path, lambda system, inner: system.info(inner)))
 
     def open(self, path: str) -> BinaryIO:
         """Opens the file; it is downloaded in blocks on demand."""
-        file: BinaryIO = _asked(path, lambda system, inner: system.open(inner, "rb"))
+        file: BinaryIO = _call_store(path, lambda system, inner: system.open(inner, "rb"))
         return file
 
     def walk(self, top: str, problems: list[str]) -> Iterator[tuple[str, Status | None]]:
@@ -43,7 +43,7 @@ class Remote:
             return [(name[len(inner) :].lstrip("/"), _status(info)) for name, info in sorted(files.items())]
 
         try:
-            for name, status in _asked(top, listed):
+            for name, status in _call_store(top, listed):
                 if _CHAIN in name:
                     problems.append(
                         f"{top}: the file {name!r} is skipped, because fsspec would read {_CHAIN} as a second URL."
@@ -57,7 +57,7 @@ class Remote:
 REMOTE = Remote()
 
 
-def _asked(url: str, ask: Callable[[Any, str], Answer]) -> Answer:
+def _call_store(url: str, ask: Callable[[Any, str], Answer]) -> Answer:
     """Calls the store. Errors of its package become OSError; a missing package becomes Unreadable."""
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]

@@ -18,7 +18,7 @@ AT_ONCE = 16 << 20
 
 @dataclass(frozen=True)
 class Piece:
-    """What one read returned, in file order."""
+    """The result of one read, in file order."""
 
     messages: tuple[RunContext | Packet, ...]
     restarted: bool = False

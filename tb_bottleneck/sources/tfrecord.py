@@ -134,7 +134,7 @@ class Records:
 
 
 def _headers(block: bytes) -> npt.NDArray[np.bool_]:
-    """Per position of the block: True if a header with a valid checksum starts there."""
+    """Returns a mask of the positions of the block: True if a header with a valid checksum starts there."""
     places = len(block) - HEADER + 1
     if places <= 0:
         return np.zeros(0, np.bool_)

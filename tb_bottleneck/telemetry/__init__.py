@@ -1,1 +1,1 @@
-"""What the monitor wrote, in columns over time: bounded in memory, checked, and cut into windows."""
+"""The telemetry of one process in columns over time: checked, bounded in memory, and cut into windows."""

@@ -1,9 +1,10 @@
-"""Columns that grow with time and stay bounded: the newest rows as they are, older ones in buckets with their extremes.
+"""Columns over time with a bounded size: recent rows are kept as they are, older ones are merged into buckets.
 
     history: buckets of 2^k rows, oldest first │ recent: single rows
     end  count  low mean high (per column)     │ end  value (per column)
 
-When the history is full its buckets are merged by twos, so that all of it has one resolution, and no spike is lost.
+When the history is full, its buckets are merged in pairs, so all of them have the same number of rows. A bucket keeps
+the lowest and the highest value, so no spike is lost.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Column:
-    """One figure over time; `low`, `mean` and `high` are the same where a row is not a bucket. NaN: not known."""
+    """One figure over time; `low`, `mean` and `high` are equal for a single row. NaN: not known."""
 
     low: Floats
     mean: Floats
@@ -35,7 +36,7 @@ class _Buckets:
 
 
 class Rows:
-    """At most `bound` rows. Not for several threads at once."""
+    """A table of at most `bound` rows. Not thread-safe."""
 
     def __init__(self, names: Iterable[str], bound: int) -> None:
         self.names = tuple(names)
@@ -53,13 +54,13 @@ class Rows:
 
     @property
     def last(self) -> int:
-        """Time of the newest row, ns; 0 where there is none."""
+        """Time of the newest row, ns; 0 if there is none."""
         if self._recent:
             return int(self._end[self._recent - 1])
         return int(self._history[-1].end[-1]) if self._history else 0
 
     def append(self, end: Times, values: Mapping[str, Floats]) -> None:
-        """Adds rows, which have to be later than those that are there; a column that is left out is not known."""
+        """Adds rows, which must be later than the existing ones. A column that is not in `values` becomes NaN."""
         self._whole = None
         done = 0
         while done < len(end):
@@ -77,16 +78,16 @@ class Rows:
 
     @property
     def end(self) -> Times:
-        """When each row ended, ns."""
+        """End of each row, ns."""
         return self._all().end
 
     @property
     def count(self) -> Counts:
-        """How many rows each row stands for."""
+        """Number of rows merged into each row."""
         return self._all().count
 
     def column(self, name: str) -> Column:
-        """One column over all rows."""
+        """Returns one column over all rows."""
         return self._all().columns[name]
 
     def _all(self) -> _Buckets:
@@ -129,7 +130,7 @@ def _joined(parts: list[_Buckets]) -> _Buckets:
 
 
 def _merged(rows: _Buckets, by: int) -> _Buckets:
-    """Every `by` rows as one; the last one may hold fewer."""
+    """Returns the rows merged in groups of `by`; the last group may be smaller."""
     if by == 1 or not len(rows.end):
         return rows
     starts = np.arange(0, len(rows.end), by)
@@ -145,5 +146,5 @@ def _merged_column(column: Column, count: Counts, starts: npt.NDArray[np.intp]) 
     weight = np.add.reduceat(np.where(known, count, 0), starts)
     total = np.add.reduceat(np.where(known, column.mean * count, 0.0), starts)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / weight  # none known: 0 / 0, which is "not known"
+        mean = total / weight  # 0 / 0 is NaN if no value is known
     return Column(np.fmin.reduceat(column.low, starts), mean, np.fmax.reduceat(column.high, starts))

@@ -1,4 +1,4 @@
-"""Columns with no more points than are to be drawn, and no spike lost: of each bucket the lowest and the highest."""
+"""Reduces columns to a number of points, and keeps the lowest and the highest value of each bucket."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,16 @@ from tb_bottleneck.telemetry.bounded_columns import Floats, Rows, Times
 
 @dataclass(frozen=True)
 class Points:
-    """Rows to draw: when, and the value of each column; NaN where it is not known. Times never go back."""
+    """The points to draw: their times, which never decrease, and the values of each column; NaN: not known."""
 
     end: Times
     columns: dict[str, Floats]
 
 
 def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | None = None) -> Points:
-    """The rows that ended within (since, until] (ns), as at most `most` points for each column; None: every row.
+    """Returns the rows that ended within (since, until] (ns), as at most `most` points per column; None: all rows.
 
-    A row that stands for several, and a bucket of rows, become two points: first the lowest value, then the highest.
+    A merged row, or a bucket of rows, becomes two points: first its lowest value, then its highest.
     """
     first = int(np.searchsorted(rows.end, since, side="right"))
     stop = len(rows.end) if until is None else max(int(np.searchsorted(rows.end, until, side="right")), first)

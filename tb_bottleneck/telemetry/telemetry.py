@@ -1,4 +1,4 @@
-"""One process's telemetry as far as it is read: what is plausible goes into columns, the rest is counted."""
+"""The telemetry of one process: plausible data is stored in columns, and other data is only counted."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -12,47 +12,47 @@ from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series,
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Rows, Times
 
 SERIES_ROWS = 1 << 16
-"""Rows of one series: nine hours at one reading a second as they were taken, and more in buckets."""
+"""Maximum rows of one series: nine hours of single readings at one per second; older ones are merged into buckets."""
 
 STEP_ROWS = 1 << 17
-"""Rows of the table of steps, of which half are as they were taken."""
+"""Maximum rows of the table of steps; half of them are single steps."""
 
-MOST_DEVICES = 64
-"""A machine has at most 16 GPUs today; a file that names more devices than this is damaged or hostile."""
+MAX_TELEMETRY_DEVICES = 64
+"""A machine has at most 16 GPUs today; a file that names more devices than this is damaged or malicious."""
 
-MOST_NOTES = 500
-LARGEST_CONTEXT = 1 << 20  # bytes
-LARGEST = 1e24  # of any reading; beyond every unit's own range
-LATEST = 1 << 62  # ns since 1970: the year 2116
-LONGEST_STEP = 1e15  # ns: eleven days
+MAX_TELEMETRY_NOTES = 500
+MAX_CONTEXT_BYTES = 1 << 20
+MAX_READING = 1e24  # of any reading; beyond every unit's own range
+MAX_TIME_NS = 1 << 62  # ns since 1970: the year 2116
+MAX_STEP_TIME_NS = 1e15  # ns: eleven days
 
-SINCE_LAST_TOLD = frozenset({"device_allocations", "device_frees", "allocation_retries"})
-"""Step columns that are told every so many steps, for all steps since the last time."""
+SPARSE_COUNTS = frozenset({"device_allocations", "device_frees", "allocation_retries"})
+"""Step columns with a value only in some steps: the count since the previous value."""
 
 STEP_NAMES = ("wall", *STEP_COLUMNS)
 
 
 class Telemetry:
-    """Grows with every message. Not for several threads at once."""
+    """The telemetry read so far; each message adds to it. Not thread-safe."""
 
     def __init__(self) -> None:
         self.context = RunContext()
         self.series: dict[tuple[str, str], Rows] = {}
         self.steps = Rows(("number", *STEP_NAMES), STEP_ROWS)
-        self.notes: deque[Note] = deque(maxlen=MOST_NOTES)
+        self.notes: deque[Note] = deque(maxlen=MAX_TELEMETRY_NOTES)
         self.lost_packets = 0
         self.dropped: Counter[str] = Counter()
-        """What was read and not used, by reason; in messages, series, columns or readings."""
+        """Number of messages, series, columns or readings that were read but could not be used, by reason."""
         self.facts: dict[str, Any] = {}
         """The run's context: JSON-like values by name."""
         self.ended = False
-        """Whether the monitor said that it ends, and nothing came after that."""
+        """True if the last packet has the monitor's note that it ends."""
         self._expected = 0
         self._counting: set[str] = set()
 
     @property
     def last(self) -> int:
-        """Time of the newest thing, ns since 1970; 0 where there is nothing."""
+        """Time of the newest row, ns since 1970; 0 if there is none."""
         return max([self.steps.last, *(rows.last for rows in self.series.values())])
 
     @property
@@ -61,7 +61,7 @@ class Telemetry:
         return tuple(sorted({device for _, device in self.series if device != HOST}))
 
     def add(self, messages: Iterable[RunContext | Packet]) -> None:
-        """Takes messages in the order they were written. Never raises for what they hold."""
+        """Adds messages in the order in which they were written. No content of a message raises an exception."""
         for message in messages:
             if isinstance(message, RunContext):
                 self._set_context(message)
@@ -74,21 +74,21 @@ class Telemetry:
                 for series in message.series:
                     self._add_series(series)
                 self._add_steps(message.steps)
-                self.notes.extend(note for note in message.notes if abs(note.unix_ns) < LATEST)
+                self.notes.extend(note for note in message.notes if abs(note.unix_ns) < MAX_TIME_NS)
 
     def _set_context(self, context: RunContext) -> None:
-        if context.ByteSize() > LARGEST_CONTEXT:
+        if context.ByteSize() > MAX_CONTEXT_BYTES:
             self.dropped["too_large"] += 1
             return
         try:
             facts = MessageToDict(context.facts)
         except (ValueError, SerializeToJsonError):
-            self.dropped["implausible"] += 1  # it holds a number that is none
+            self.dropped["implausible"] += 1  # it contains NaN or infinity
             return
         self.context, self.facts = context, facts
-        del context.notes[MOST_NOTES:]
+        del context.notes[MAX_TELEMETRY_NOTES:]
         for note in context.notes:
-            note.unix_ns = note.unix_ns if abs(note.unix_ns) < LATEST else 0.0
+            note.unix_ns = note.unix_ns if abs(note.unix_ns) < MAX_TIME_NS else 0.0
 
     def _add_series(self, series: Series) -> None:
         name, device = series.name, series.device or HOST
@@ -99,12 +99,18 @@ class Telemetry:
             self.dropped["lengths_differ"] += 1
             return
         known = self.series.get((name, device))
-        if known is None and device != HOST and device not in self.devices and len(self.devices) >= MOST_DEVICES:
+        if (
+            known is None
+            and device != HOST
+            and device not in self.devices
+            and len(self.devices) >= MAX_TELEMETRY_DEVICES
+        ):
             self.dropped["too_many_devices"] += 1
             return
         rows = known if known is not None else Rows(("value",), SERIES_ROWS)
         unit, when, values = SERIES[name].unit, np.array(series.unix_ns), np.array(series.values)
-        if not _is_sound(when, values, rows.last):  # nearly all are, and of a day's run there are some hundred thousand
+        # Nearly all series are sound. The quick check pays off: a day's run has a few hundred thousand of them.
+        if not _is_sound(when, values, rows.last):
             good = self._plausible(values, unit) & self._later(when, rows.last)
             when, values = when[good], values[good]
         if len(when):
@@ -120,7 +126,7 @@ class Telemetry:
             return
         when, wall = np.array(steps.end_unix_ns), np.array(steps.wall_ns)
         with np.errstate(invalid="ignore"):
-            plausible = (wall > 0) & (wall <= LONGEST_STEP)
+            plausible = (wall > 0) & (wall <= MAX_STEP_TIME_NS)
         self._drop("implausible", length - plausible.sum())
         good = self._later(when, self.steps.last) & plausible
         columns = {"number": np.array(steps.number, float)[good], "wall": wall[good]}
@@ -130,13 +136,15 @@ class Telemetry:
             elif len(column.values) != length:
                 self.dropped["lengths_differ"] += 1
             else:
-                columns[column.name] = self._told(column.name, self._known(np.array(column.values)[good]))
+                columns[column.name] = self._fill_gaps(
+                    column.name, self._plausible_or_nan(np.array(column.values)[good])
+                )
         if good.any():
             self.steps.append(when[good].astype(np.int64), columns)
 
-    def _told(self, name: str, values: Floats) -> Floats:
-        """The values of a column; of one that counts since it was last told, zeros in between, so that means hold."""
-        if name not in SINCE_LAST_TOLD:
+    def _fill_gaps(self, name: str, values: Floats) -> Floats:
+        """Returns a step column. In a sparse count with any value so far, NaN becomes 0, so that means are correct."""
+        if name not in SPARSE_COUNTS:
             return values
         if not np.isnan(values).all():
             self._counting.add(name)
@@ -146,40 +154,40 @@ class Telemetry:
         if count:
             self.dropped[reason] += int(count)
 
-    def _known(self, values: Floats) -> Floats:
-        """The values of a step column, NaN in the place of those that cannot be."""
+    def _plausible_or_nan(self, values: Floats) -> Floats:
+        """Returns the values of a step column with NaN in place of impossible ones."""
         with np.errstate(invalid="ignore"):
-            wrong = np.isinf(values) | (values < 0) | (values > LATEST)
+            wrong = np.isinf(values) | (values < 0) | (values > MAX_TIME_NS)
         self._drop("implausible", wrong.sum())
         return np.where(wrong, np.nan, values)
 
     def _plausible(self, values: Floats, unit: str) -> Bools:
         with np.errstate(invalid="ignore"):
-            good = np.isfinite(values) & (np.abs(values) < LARGEST)
+            good = np.isfinite(values) & (np.abs(values) < MAX_READING)
             if unit != "celsius":
                 good &= values >= 0
         self._drop("implausible", len(values) - good.sum())
         return good
 
     def _later(self, when: Floats, than: int) -> Bools:
-        """Which times follow all that came before them; the others are counted."""
+        """Returns a mask of the times that are later than all times before them; counts the others."""
         with np.errstate(invalid="ignore"):
-            possible = (when > than) & (when < LATEST)
-        told: Times = np.where(possible, when, 0).astype(np.int64)
-        before = np.concatenate(([than], np.maximum.accumulate(told)[:-1])) if len(told) else told
-        good = possible & (told > before)
+            possible = (when > than) & (when < MAX_TIME_NS)
+        times: Times = np.where(possible, when, 0).astype(np.int64)
+        before = np.concatenate(([than], np.maximum.accumulate(times)[:-1])) if len(times) else times
+        good = possible & (times > before)
         self._drop("out_of_order", len(when) - good.sum())
         return np.asarray(good)
 
 
 def _is_sound(when: Floats, values: Floats, last: int) -> bool:
-    """Whether all readings can be taken as they are; a NaN fails every comparison."""
+    """Returns True if all readings can be used as they are. NaN fails every comparison, so the result is then False."""
     if not len(when):
         return False
     return bool(
         values.min() >= 0
-        and values.max() < LARGEST
+        and values.max() < MAX_READING
         and when[0] > last
-        and when[-1] < LATEST
+        and when[-1] < MAX_TIME_NS
         and (len(when) == 1 or (when[1:] - when[:-1]).min() >= 1.0)
     )

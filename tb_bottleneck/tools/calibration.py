@@ -1,7 +1,7 @@
 """Measures the real rates of a device: matmuls by type, copies, and the cost of a launch. Takes about two seconds.
 
 Each figure is the best of several rounds after a warm-up, because disturbances can only lower a peak rate. The device
-should be idle meanwhile: another training lowers the figures.
+should be idle otherwise: another training run would lower the figures.
 """
 
 import time
@@ -121,7 +121,7 @@ def _measure(
         progress(name, done, len(figures))
         try:
             measured.figures[name] = figure(benchmark)
-        except (_NotAvailable, RuntimeError) as error:  # torch raises RuntimeError for types and sizes a device has not
+        except (_NotAvailable, RuntimeError) as error:  # torch raises RuntimeError for unsupported types and sizes
             measured.left_out[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
     progress("", len(figures), len(figures))
     return measured

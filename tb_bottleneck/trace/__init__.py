@@ -1,1 +1,1 @@
-"""What happened, in columns."""
+"""A trace as tables of columns: events, calls, device operations, steps."""

@@ -74,7 +74,8 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
 
 
 def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
-    """Per correlation id: True if a call has it, and the row of that call. One graph launch has many operations."""
+    """Returns per correlation id: True if a call has it, and the row of that call. One graph launch has many
+    operations."""
     if not len(calls):
         return np.zeros(len(correlation), np.bool_), np.zeros(len(correlation), np.int64)
     order = np.argsort(calls.correlation, kind="stable")

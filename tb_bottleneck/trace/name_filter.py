@@ -1,4 +1,4 @@
-"""Which rows of a column of names pass a test: only names that occur there are asked."""
+"""Selects rows by a test of their names. Each name is tested once, and only if it occurs."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 def name_matches(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
-    """For each row of the column, whose values are rows of `names`, whether that name passes."""
+    """Returns a mask of the rows with a name that passes the test. The values of `column` are rows of `names`."""
     occurs, passes = np.zeros(len(names), np.bool_), np.zeros(len(names), np.bool_)
     occurs[column] = True
     for name in np.flatnonzero(occurs).tolist():

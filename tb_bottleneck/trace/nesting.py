@@ -28,12 +28,12 @@ class Nesting:
         return np.maximum(own, 0)
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
-        """Per time: True if a row is running, and the innermost such row (undefined if there is none)."""
+        """Returns per time: True if a row is running, and the innermost such row (undefined if there is none)."""
         return innermost(self.start, self.end, times)
 
 
 def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
-    """Per time: True if a row is running, and the innermost such row (undefined if there is none).
+    """Returns per time: True if a row is running, and the innermost such row (undefined if there is none).
 
     Rows are of one thread, sorted by start. The innermost row is the last one that has started and not ended. The
     search doubles the block size upwards until a block contains a running row, then descends into the last such half.

@@ -28,8 +28,8 @@ MIN_STEPS_TO_LOSE_ONE = 3
 class Steps:
     """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns.
 
-    `basis` is profiler_step, inferred or whole (one step, the whole window). `host` holds the host's own step
-    boundaries, which assign launches to steps; like `edges` it has one entry more than there are steps.
+    `basis` is profiler_step, inferred or whole (one step, the whole window). `host` has the host's own step boundaries,
+    which assign launches to steps; like `edges` it has one entry more than there are steps.
     """
 
     basis: str
@@ -105,7 +105,7 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
 
 
 def _whole(trace: Trace) -> Steps | None:
-    """One step from the first to the last device operation, or operator if there is no device operation."""
+    """Returns one step from the first to the last device operation, or operator if there is no device operation."""
     ops = trace.device_ops
     if len(ops):
         edges = np.array([ops.start.min(), ops.end.max()])

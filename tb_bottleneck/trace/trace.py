@@ -21,7 +21,8 @@ from tb_bottleneck.trace.work_from_operator import work_from_operators
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The trace of one process. `lost` counts unusable parts by reason; `truncated` says how the file ended early."""
+    """The trace of one process. `lost` counts unusable parts by reason; `truncated` describes how the file ended
+    early."""
 
     header: Header
     events: Events

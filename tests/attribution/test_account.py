@@ -1,11 +1,15 @@
 """Attribution: each test draws a training and checks the owners of its time."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from helpers.draw import drawn_trace
 
+from tb_bottleneck import attribution
 from tb_bottleneck.attribution.account import account_of
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.steps import find_steps
 
 
@@ -20,6 +24,14 @@ def shares(drawing: str, unit_us: float = 1000.0, **header) -> dict[str, float]:
 
 def about(**expected: float):
     return pytest.approx(expected, abs=0.012)
+
+
+def test_every_regime_can_own_time():
+    """A regime that no module of the attribution for traces names has no time in any account."""
+    trees = [ast.parse(path.read_text()) for path in Path(attribution.__path__[0]).glob("*.py")]
+    attributes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    named = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "Regime"}
+    assert {Regime[name] for name in named} == set(REGIMES)
 
 
 def test_a_loader_before_an_idle_device_is_input():

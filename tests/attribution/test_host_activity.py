@@ -5,8 +5,10 @@ import json
 import pytest
 from helpers.draw import drawn
 
+from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity, activity_named
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.knowledge.catalogue import load as load_facts
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -32,6 +34,12 @@ def account(tmp_path, slow, length_us):
     path.write_text(json.dumps(whole))
     trace = load(str(path))
     return Recording(trace, find_steps(trace)).account
+
+
+def test_every_activity_has_an_owner_and_every_name_in_the_knowledge_is_an_activity():
+    assert set(REGIME_OF_ACTIVITY) == set(Activity)
+    for entry in load_facts("host_activities.toml")["activity"]:
+        assert activity_named(entry["does"]) in Activity
 
 
 def test_the_first_launch_of_a_kernel_that_takes_milliseconds_loads_its_code(tmp_path):

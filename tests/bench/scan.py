@@ -23,11 +23,11 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT))
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
+from tb_bottleneck.persistence import CACHE_VARIABLE  # noqa: E402
 from tb_bottleneck.plugin.plugin import ANALYSE  # noqa: E402
 from tb_bottleneck.report.cache.file_identity import identity_of  # noqa: E402
 from tb_bottleneck.report.cache.report_store import Store  # noqa: E402
 from tb_bottleneck.sources.logdir import scan  # noqa: E402
-from tb_bottleneck.storage import CACHE_VARIABLE  # noqa: E402
 from tests.plugin.tenant import Tenant  # noqa: E402
 
 BROWSER = {"Accept-Encoding": "gzip"}

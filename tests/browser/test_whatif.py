@@ -221,7 +221,7 @@ def test_more_workers_are_a_waterfall_from_now_to_then(suppose):
     assert (result[0][0], result[-1][0]) == ("Now in total", "After in total")
     assert result[1][0] == "Waiting for data"
     assert result[1][4].startswith("\u2212")
-    expect(seen.frame.locator(".notes").first).to_contain_text("a tenth slower")
+    expect(seen.frame.locator(".notes").first).to_contain_text("10 % slower")
 
 
 def test_several_things_are_changed_at_once_and_cleared(suppose):

@@ -7,7 +7,7 @@ from comparison.drawn_runs import recorded, repeated
 
 from tb_bottleneck.commands.run_argument import RunFiles, recordings_of
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.sources.logdir import Listing, Recording
+from tb_bottleneck.sources.logdir import Listing, RecordingFile
 
 DRAWING = repeated(9, op="##..", gpu="..##")
 
@@ -39,7 +39,7 @@ def test_a_directory_without_a_trace_says_what_was_looked_for(tmp_path):
 def test_telemetry_alone_is_reported_as_no_trace(tmp_path, monkeypatch):
     events = tmp_path / "events.out.tfevents.1.2.0"
     events.write_bytes(b"")
-    listing = Listing((Recording(str(events), ".", events.name, 0, 0),), ())
+    listing = Listing((RecordingFile(str(events), ".", events.name, 0, 0),), ())
     monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: listing)
     with pytest.raises(NotFound, match="its telemetry alone cannot be replayed"):
         recordings_of(str(tmp_path))

@@ -4,11 +4,11 @@ import argparse
 
 import pytest
 
-from tb_bottleneck.__main__ import _COMMANDS, _parser
+from tb_bottleneck.__main__ import _COMMANDS, argument_parser
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    (group,) = (one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction))
+    (group,) = (one for one in argument_parser()._actions if isinstance(one, argparse._SubParsersAction))
     return dict(group.choices)
 
 
@@ -47,6 +47,6 @@ def test_an_invalid_number_gives_a_message_with_the_range(
 ) -> None:
     """The message was "invalid _counts value", with the name of an internal function."""
     with pytest.raises(SystemExit) as exit_:
-        _parser().parse_args(words)
+        argument_parser().parse_args(words)
     assert exit_.value.code == 2
     assert message in capsys.readouterr().err

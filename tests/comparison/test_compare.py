@@ -42,6 +42,7 @@ def test_a_run_against_itself_differs_in_nothing(tmp_path):
     result = compare_runs(judged(tmp_path, FED), judged(tmp_path, FED))
     assert result.speedup == 1
     assert not result.significant
+    assert result.difference == "none"
     assert all(bar.delta_ns == 0 for bar in result.by_regime)
     assert "noise" in result.headline
     assert not result.context
@@ -119,12 +120,14 @@ def test_whether_it_is_the_same_work_may_not_be_known(tmp_path):
     path.write_text(text)
     result = compare_runs(judged(tmp_path, BUSY), judge_run("compiled", [str(path)]))
     assert "hardly" not in result.headline
+    assert not result.HasField("similarity")
     assert any("Cannot determine whether both runs do the same work" in note for note in result.notes)
 
 
 def test_an_incomplete_recording_is_not_compared(tmp_path):
     result = compare_runs(judged(tmp_path, FED), read(tmp_path, "step a\nop #"))
     assert not result.comparable
+    assert result.difference == "unknown"
     assert result.speedup == 0
     assert not result.by_regime
     assert result.headline.startswith("No comparison")
@@ -136,14 +139,17 @@ def test_other_work_is_said_to_be_other_work(tmp_path):
         judged(tmp_path, repeated(9, op="########", gpu=".#######")),
         judged(tmp_path, repeated(9, op="#.#.#.#.", gpu=".#.#.#.#"), device=H200),
     )
-    assert "hardly do the same work" in result.headline
-    assert not result.HasField("expected"), "a promise for other work is none"
+    assert "do mostly different work (25 % of the operators are the same)" in result.headline
+    assert not result.similarity.same_work
+    assert not result.HasField("expected"), "different work has no expected time"
 
 
 def test_the_contract_of_the_json(tmp_path):
     result = as_dict(tb_bottleneck.compare(recorded(tmp_path, STARVED), recorded(tmp_path, FED), ("before", "after")))
     assert (result["a"], result["b"], result["schema"], result["per"]) == ("before", "after", 2, "step")
     assert {"regime", "a_ns", "b_ns", "delta_ns"} <= result["by_regime"][0].keys()
+    assert result["similarity"] == {"share": 1.0, "same_work": True, "basis": "operators"}
+    assert result["difference"] == "faster"
     assert set(result["causes"]) == {"gained", "lost"}
 
 

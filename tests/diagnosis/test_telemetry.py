@@ -69,6 +69,14 @@ def test_the_account_is_right_by_a_few_points(problem, severity):
     assert share_of(report, TRUTH[problem][0]) == pytest.approx(severity, abs=0.04)
 
 
+def test_a_device_that_is_not_filled_is_not_a_healthy_run():
+    """The report said that nothing would save a tenth of the time, above a finding with 82 % at stake."""
+    report = judged(simulated_phase("underfilled"))
+    assert report.findings[0].cost_share > 0.5
+    assert report.verdict.severity == "critical"
+    assert "no problem" not in report.verdict.headline
+
+
 @pytest.mark.parametrize("problem", IDLE_PROBLEMS)
 def test_a_healthy_run_gets_no_finding(problem):
     report = judged(simulated_phase("healthy"))

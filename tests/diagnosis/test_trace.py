@@ -54,6 +54,12 @@ def test_a_run_that_waits_for_data_gets_evidence_and_a_fix(report):
     assert finding["evidence"][0]["begin_ns"] < finding["evidence"][0]["end_ns"]
 
 
+def test_a_device_that_small_kernels_do_not_fill_is_not_healthy(report):
+    found = report(drawn("step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\nsmall .aaabbccddaaabbccddd", 1000))
+    assert [finding["cause"] for finding in found["findings"]] == ["small_batch"]
+    assert (found["verdict"]["regime"], found["verdict"]["severity"]) == ("underfilled", "critical")
+
+
 def test_a_busy_device_has_nothing_to_fix(report):
     found = report(drawn("step aaaaaaaaaabbbbbbbbbb\nlaunch ||||......||||......\ngpu .aaabbccddaabbbccddd", 1000))
     assert (found["verdict"]["regime"], found["verdict"]["severity"]) == ("compute", "none")

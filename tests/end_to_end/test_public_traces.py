@@ -20,16 +20,9 @@ pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names n
 
 # Recordings that get a wrong answer today. The marks are strict: a fix fails here until its entry is removed.
 KNOWN_MISSES = {
-    "l40_triforce_decode_cuda_graph": (
-        "answers compute; right is memory: matrix-vector products at 86 % of the memory bandwidth and 0.4 % of the "
-        "fp16 peak take 18.5 of 19.7 ms"
-    ),
     "t4_custom_matmul_cpu_randn": (
         "answers launch; right is input or host: aten::normal_ on the CPU takes 10 ms of each 11 to 12 ms step, and "
         "the device is idle meanwhile"
-    ),
-    "rtx4060_cpu_randn_no_kernels": (
-        "answers transfer; right is kernels_not_recorded, or input: aten::randn on the CPU takes 350 of 440 ms"
     ),
     "rtxA5000_vit_first_batch": (
         "answers memory; right is input or warm-up: the first batch takes 5.1 s, and the device works for 67 ms"

@@ -9,13 +9,12 @@ import pytest
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures import trace
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regime import Regime
 
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device", "roofs"}
-ALL = (*REGIMES, "gpu_unused")
 
 
-@pytest.mark.parametrize("regime", ALL)
+@pytest.mark.parametrize("regime", Regime)
 def test_a_regime_has_meaning_headline_and_reasons(regime):
     words = regime_advice(regime)
     assert words.meaning.endswith(".")
@@ -24,7 +23,7 @@ def test_a_regime_has_meaning_headline_and_reasons(regime):
         assert set(re.findall(r"\$(\w+)", template.template)) <= FILLED
 
 
-@pytest.mark.parametrize("regime", ALL)
+@pytest.mark.parametrize("regime", Regime)
 def test_evidence_names_measures_that_exist(regime):
     modules = (importlib.import_module(f"{trace.__name__}.{found.name}") for found in iter_modules(trace.__path__))
     known = {name for module in modules for name in vars(module)}

@@ -4,17 +4,24 @@ import ast
 import importlib
 import inspect
 import re
+import shlex
+from pathlib import Path
 from string import Template
 
 import pytest
 
+from tb_bottleneck import knowledge
+from tb_bottleneck.__main__ import argument_parser
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.plugin.workers.failures import FIXES
+from tb_bottleneck.regime import Regime
 
 torch = pytest.importorskip("torch")
 
-_SHELL = re.compile(r"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:python|torchrun|nvidia-smi|lspci|pip|tb-bottleneck)\b")
+_PROGRAMS = "python|torchrun|tensorboard|nvidia-smi|lspci|pip|touch|tb-bottleneck"
+_SHELL = re.compile(rf"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:{_PROGRAMS})\b")
+_OURS = {"tb-bottleneck", "tb_bottleneck"}
 _DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")
 # Imports that users need for these lines, by the names in the lines.
 _CALLED = {
@@ -29,13 +36,15 @@ _CALLED = {
 
 def _texts():
     """Returns (place, code, prose) of every cause and defect."""
-    for regime in (*REGIMES, "gpu_unused"):
+    for regime in Regime:
         for name, cause in regime_advice(regime).causes.items():
             yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
     for name, entry in load("advice/telemetry.toml")["cause"].items():
         yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
     for name, entry in load("advice/health.toml").items():
         yield f"health.{name}", entry["fix"], entry["detail"]
+    for name, fix in FIXES.items():
+        yield f"failures.{name}", fix, ""
 
 
 ALL = list(_texts())
@@ -58,6 +67,31 @@ def _found(dotted: str):
 @pytest.mark.parametrize(("where", "code"), [(where, code) for where, code, _ in ALL])
 def test_advised_code_can_be_parsed(where, code):
     _tree(code)
+
+
+def _commands():
+    """Returns (place, command line) of each of our own commands in code, and in backticks in any text."""
+    for where, code, _ in ALL:
+        for line in code.splitlines():
+            if _SHELL.match(line) and _OURS & set(shlex.split(line, comments=True)):
+                yield where, line
+    for file in sorted(Path(knowledge.__file__).parent.rglob("*.toml")):
+        for quoted in re.findall(r"`(tb-bottleneck [^`]+)`", file.read_text("utf-8")):
+            yield file.stem, quoted
+
+
+COMMANDS = list(_commands())
+
+
+def test_commands_of_ours_are_found():
+    assert {"telemetry.idle_without_steps", "health.no_step_clock", "failures.analysis_failed"} <= dict(COMMANDS).keys()
+
+
+@pytest.mark.parametrize(("where", "line"), COMMANDS)
+def test_our_own_parser_accepts_an_advised_command(where, line):
+    words = shlex.split(line, comments=True)
+    name = next(at for at, word in enumerate(words) if word in _OURS)
+    argument_parser().parse_args(words[name + 1 :])
 
 
 @pytest.mark.parametrize(("where", "text"), [(where, f"{code} {prose}") for where, code, prose in ALL])

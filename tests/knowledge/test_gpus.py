@@ -38,6 +38,7 @@ def test_an_example_is_recognised_by_its_own_entry_and_by_no_other(name, device)
         ("NVIDIA A100 80GB PCIe", "A100 PCIe 80 GB", 312, 1935),
         ("NVIDIA A100-SXM4-80GB", "A100 SXM 80 GB", 312, 2039),
         ("NVIDIA A100-PG509-200", "A100 SXM 40 GB", 312, 1555),
+        ("NVIDIA PG509-210", "A100 SXM 80 GB", 312, 2039),
         ("NVIDIA L4", "L4", 121, 300),
         ("NVIDIA L40", "L40", 362, 864),
         ("NVIDIA L40S", "L40S", 362, 864),

@@ -1,29 +1,22 @@
 """Every cause and measure of the rules for telemetry has its texts, and templates use only known values."""
 
+import importlib
 import inspect
 import re
+from pkgutil import iter_modules
 
 import pytest
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
-from tb_bottleneck.measures.telemetry import clocks, device_utilisation, input_pipeline, pcie_link, step_phases
-from tb_bottleneck.regimes.telemetry import (
-    allocator,
-    compute,
-    gpu_unused,
-    host,
-    input,
-    interruption,
-    launch,
-    memory_underfilled,
-    transfer,
-    unexplained,
-)
+from tb_bottleneck.measures import telemetry as telemetry_measures
+from tb_bottleneck.regimes import telemetry
 
-RULES = (allocator, compute, memory_underfilled, gpu_unused, host, input, interruption, launch, transfer, unexplained)
+RULES = [importlib.import_module(f"{telemetry.__name__}.{module.name}") for module in iter_modules(telemetry.__path__)]
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device"}
 MEASURES = {
-    name for module in (clocks, input_pipeline, step_phases, pcie_link, device_utilisation) for name in vars(module)
+    name
+    for module in iter_modules(telemetry_measures.__path__)
+    for name in vars(importlib.import_module(f"{telemetry_measures.__name__}.{module.name}"))
 }
 
 

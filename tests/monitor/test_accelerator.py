@@ -48,7 +48,7 @@ def test_looking_for_one_does_not_ask_cuda_itself(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(torch.cuda, "is_available", asked)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert accelerator.is_there()
+    assert accelerator.is_available()
 
 
 @pytest.mark.parametrize(("held", "own"), [([0, 5, 900, 0], 2), ([7, 900], 1), ([0, 0], 0), ([12], 0)])

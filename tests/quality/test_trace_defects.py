@@ -18,6 +18,7 @@ def row(category, name, ts, dur=50, **args):
 
 
 OPERATORS = [row("cpu_op", "aten::linear", 100 * n) for n in range(20)]
+MANY_ON_THE_CPU = [row("cpu_op", "aten::mkldnn_convolution", 100 * n) for n in range(200)]
 LAUNCHES = [row("cuda_runtime", "cudaLaunchKernel", 100 * n, 5, correlation=n + 1) for n in range(20)]
 KERNELS = [row("kernel", "ampere_sgemm_128x64_tn", 100 * n + 10, 80, correlation=n + 1, device=0) for n in range(20)]
 
@@ -34,6 +35,9 @@ def trace_of(tmp_path, events, **header):
         ([], {}, "insufficient_data"),
         (OPERATORS + LAUNCHES + KERNELS[:3], {}, "insufficient_data"),
         (OPERATORS + LAUNCHES, {}, "kernels_not_recorded"),
+        (OPERATORS + LAUNCHES[:2], {}, "kernels_not_recorded"),
+        (OPERATORS + LAUNCHES[:1], {"deviceProperties": []}, "kernels_not_recorded"),
+        (MANY_ON_THE_CPU + LAUNCHES[:1], {}, None),
         ([*OPERATORS, row("cuda_profiler_range", "range", 0)], {}, "kernels_not_recorded"),
         ([*OPERATORS, row("user_annotation", "nccl:all_reduce", 5)], {}, "kernels_not_recorded"),
         (OPERATORS, {"deviceProperties": [], "distributedInfo": {"backend": "nccl"}}, "kernels_not_recorded"),

@@ -1,11 +1,17 @@
 """The cause that a rule names for given measures, and the evidence lines of its texts: the rule's own measures only."""
 
+import ast
+import importlib
+import inspect
+import re
+
 import pytest
 
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.regime import REGIMES
-from tb_bottleneck.regimes.judge import RULES
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.regimes.judge import CRITICAL, RULES, conclusion_of
+from tb_bottleneck.regimes.rule import Verdict
 
 
 class GivenMeasures:
@@ -60,6 +66,9 @@ NAMED = [
     ("sync", {"upload_waits": 0.7, "read_waits": 0.3, "costly_reads": 1}, ["blocking_uploads", "scalar_reads"]),
     ("sync", {"shape_waits": 0.9, "read_waits": 0.1}, ["data_dependent_shapes"]),
     ("sync", {"explicit_waits": 1.0}, ["explicit_waits"]),
+    ("sync", {"shape_waits": 0.8, "minor_kind_waits": 0.7}, ["waits_combined", "data_dependent_shapes"]),
+    ("sync", {"shape_waits": 0.8, "minor_kind_waits": 0.1}, ["data_dependent_shapes"]),
+    ("sync", {"minor_kind_waits": 1.0}, ["blocking_waits"]),
     ("launch", {}, ["small_kernels"]),
     ("launch", {"compiled_kernels": 0.7, "graph_launches": 0.0}, ["no_graph"]),
     ("launch", {"compiled_kernels": 0.7, "graph_launches": 1.0}, ["small_kernels"]),
@@ -136,6 +145,15 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
 
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
+def test_a_cause_with_much_at_stake_makes_the_verdict_more_severe_than_none(regime, values, named, on_device):
+    """Start-up is over when its recording is read: nothing of it is recoverable."""
+    judgement = judged(regime, values, on_device)
+    at_stake = (cause.cost_share for cause in judgement.causes if cause.name != "start_up")
+    if max(at_stake, default=0.0) >= CRITICAL:
+        assert conclusion_of((Verdict(Regime(regime), judgement),)).severity != "none"
+
+
+@pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
 def test_evidence_contains_only_measures_of_the_rule(regime, values, named, on_device):
     for cause in judged(regime, values, on_device).causes:
         shown = {line.measure for line in regime_advice(regime).causes[cause.name].evidence}
@@ -146,6 +164,18 @@ def test_evidence_contains_only_measures_of_the_rule(regime, values, named, on_d
 def test_every_cause_with_texts_is_named_by_some_measures(regime):
     reached = {name for other, _, named, _ in ALL if other == regime for name in named}
     assert reached == set(regime_advice(regime).causes)
+
+
+# Strings in the rules that look like the name of a cause.
+OTHER_STRINGS = {"gloo", "mpi"}
+
+
+@pytest.mark.parametrize("regime", Regime)
+def test_every_cause_in_the_code_has_texts(regime):
+    tree = ast.parse(inspect.getsource(importlib.import_module(f"tb_bottleneck.regimes.{regime}")))
+    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    names = {text for text in strings if re.fullmatch("[a-z][a-z0-9_]*", text)} - OTHER_STRINGS
+    assert names <= set(regime_advice(regime).causes), f"knowledge/advice/{regime}.toml lacks a cause"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.regime)

@@ -9,7 +9,8 @@ import pytest
 from mypy import api
 
 from tb_bottleneck import regimes
-from tb_bottleneck.measures.measure_set import Recording, TelemetryRecording
+from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.regimes import telemetry
 
 EXAMPLE = Path(__file__).with_name("mixed_sources.py")

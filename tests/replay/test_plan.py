@@ -7,6 +7,9 @@ from simulate.workload import healthy
 
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
 from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.scenarios.syncs import WAITS
 
 # The loader and the save each keep the device waiting; a step of twenty columns has nine of one and six of the other.
 TWICE_ILL = """
@@ -76,3 +79,25 @@ def test_a_healthy_training_has_no_plan():
     recording = simulated_graph(healthy(3)).base.recording
     causes = ["loader_in_main_process", "metric_reads", "small_kernels", "host_python", "empty_cache", "checkpointing"]
     assert predict(recording, causes).plan == ()
+
+
+WAITING = """
+    step    aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb
+    launch  |.......|.......|.......|.......
+    sync    .######..........######.........
+    gpu     .######..######..######..######.
+"""
+
+
+def test_fixes_that_gain_only_together_are_taken_as_a_group(monkeypatch):
+    halves = {cause: Scenario(cause, _half) for cause in ("first", "second")}
+    monkeypatch.setattr("tb_bottleneck.replay.plan.SCENARIO_OF", SCENARIO_OF | halves)
+    prediction = predict(drawn_recording(WAITING), ["first", "empty_cache", "second"])
+    assert all(gain.expected < 1 + WORTH_DOING for gain in prediction.gains.values())
+    assert sorted(step.cause for step in prediction.plan) == ["first", "second"], "the cache has nothing to do with it"
+    assert prediction.plan[-1].total.expected > 1.2
+
+
+def _half(graph, estimate):
+    """One of two fixes that take effect only together: the first sets a floor as a mark, the second removes waits."""
+    return WAITS.apply(graph, estimate) if graph.floor else graph.with_floor(1.0)

@@ -40,7 +40,7 @@ def test_for_device_regimes_the_trace_is_trusted():
 
 @pytest.mark.parametrize(
     ("recorded", "says"),
-    [(180, "The profiler makes it 1.80 times as long"), (101, "changes little"), (80, "what slows the others")],
+    [(180, "The profiler makes it 1.80 times as long"), (101, "changes little"), (80, "why the others are slower")],
 )
 def test_the_unprofiled_step_gives_the_profiler_overhead(recorded, says):
     trace, telemetry = report_of("trace", recorded), report_of("telemetry", 100)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
-from tb_bottleneck.telemetry.telemetry import MOST_DEVICES, Telemetry
+from tb_bottleneck.telemetry.telemetry import MAX_TELEMETRY_DEVICES, Telemetry
 
 T = 1.7e18
 
@@ -64,8 +64,8 @@ def test_the_number_of_devices_in_a_file_is_bounded() -> None:
     for number in range(1000):
         made.series.add(name="power", device=f"GPU-{number}", unix_ns=[T], values=[1.0])
     telemetry = taken(made)
-    assert len(telemetry.devices) == MOST_DEVICES
-    assert telemetry.dropped["too_many_devices"] == 1000 - MOST_DEVICES
+    assert len(telemetry.devices) == MAX_TELEMETRY_DEVICES
+    assert telemetry.dropped["too_many_devices"] == 1000 - MAX_TELEMETRY_DEVICES
 
 
 def test_a_share_above_one_is_one() -> None:

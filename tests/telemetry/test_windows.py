@@ -6,7 +6,7 @@ from helpers.telemetry_files import context
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, Series
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tb_bottleneck.telemetry.windows import MOST_WINDOWS, WARMUP_STEPS, Windows
+from tb_bottleneck.telemetry.windows import MAX_WINDOWS, WARMUP_STEPS, Windows
 
 S = 1_000_000_000
 T = 1_700_000_000 * S
@@ -58,7 +58,7 @@ def test_steps_with_an_unknown_wait_count_as_the_others():
 
 def test_long_steps_make_wide_windows_and_a_long_run_few():
     assert run("." * 40, step_s=60.0).grid.width == 640 * S
-    assert len(run("." * 5000, step_s=30.0)) <= MOST_WINDOWS
+    assert len(run("." * 5000, step_s=30.0)) <= MAX_WINDOWS
 
 
 def test_readings_are_means_and_missing_ones_are_unknown():
@@ -92,7 +92,7 @@ def test_an_empty_run_is_one_window():
 def test_window_edges_do_not_move_while_a_run_grows():
     """Once a run exceeded the number of windows, edges moved with each reading, and so did the phases."""
     before, after = (run("." * steps).grid for steps in (20_000, 25_000))
-    assert before.count > MOST_WINDOWS // 2
+    assert before.count > MAX_WINDOWS // 2
     assert set(before.edges[:-1].tolist()) <= set(after.edges.tolist())
 
 

@@ -65,7 +65,7 @@ export function NoRecordings({ logdir, problems }: { logdir: string; problems: r
         <code>batch</code>, <code>loader</code> and <code>train_step</code> stand for your own code.
       </p>
       <p>Or monitor the whole training without changing it. The monitor also records some traces:</p>
-      <CodeBlock text={`tb-bottleneck run --logdir ${quoted(logdir)} train.py`} label="the command that monitors a training" />
+      <CodeBlock text={`tb-bottleneck run --logdir ${quoted(logdir)} train.py`} label="the command that monitors a training run" />
       <p class="muted">New recordings appear here automatically.</p>
       <Problems problems={problems} />
     </Empty>

@@ -4,7 +4,7 @@ import { followTheme } from "../shared/page/host";
 import { addStyle } from "../shared/page/style_sheet";
 import { Client } from "../shared/server/api";
 import { App } from "./app";
-import { startSession, stateFromUrl } from "./session";
+import { startSession, stateFromUrl } from "./start_session";
 import { START } from "./state";
 import { Store } from "./store";
 import { style } from "./style";

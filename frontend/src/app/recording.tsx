@@ -7,7 +7,7 @@ import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
 import { KNOWN_SCHEMA } from "./state";
 import { Tabs } from "./tabs";
-import { availableView, titleOf, ViewPanel, type Shown } from "./views";
+import { availableView, titleOf, ViewPanel, type Shown } from "./view_registry";
 
 interface Props {
   readonly report: Report;

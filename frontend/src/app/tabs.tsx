@@ -4,7 +4,7 @@ import type { Report, RunEntry } from "../shared/report";
 import type { Session } from "../shared/run/session";
 import type { View } from "../shared/run/views";
 import { nextInTabs } from "../shared/widgets/list_navigation";
-import { titleOf, viewsOf } from "./views";
+import { titleOf, viewsOf } from "./view_registry";
 
 interface Props {
   readonly report: Report;

@@ -351,6 +351,19 @@ export interface Comparison {
   /** steps that were judged; with one step the noise is not known, and 0 */
   readonly a_steps: number;
   readonly b_steps: number;
+  /** faster | slower | none | unknown: B against A; unknown with a single step */
+  readonly difference: string;
+  /** absent if it is not known */
+  readonly similarity?: Similarity;
+}
+
+/** The share of the work per step that both runs do. */
+export interface Similarity {
+  readonly share: number;
+  /** false if the times are not comparable */
+  readonly same_work: boolean;
+  /** weights | operators */
+  readonly basis: string;
 }
 
 /** One bar of the waterfall. */
@@ -481,7 +494,7 @@ export interface FirstFix {
 
 /** GET series?id=...&id=... */
 export interface SeriesAnswer {
-  /** of recordings, as they were asked for */
+  /** of recordings, as requested */
   readonly ids: readonly string[];
   /** waiting | analysing | done | failed */
   readonly state: string;
@@ -623,7 +636,7 @@ export interface Lane {
   readonly track: string;
   /** 0 is the outermost */
   readonly depth: number;
-  /** relative to the begin of the interval */
+  /** relative to the start of the interval */
   readonly begin_ns: readonly number[];
   readonly length_ns: readonly number[];
   /** of the longest merged item */

@@ -1,4 +1,4 @@
-"""Estimates from the device's counters what bounds its work, and how long its link can have been busy.
+"""Estimates from the device's counters what bounds its work, and how long its link may have been busy.
 
 The profiling counters (GPM, Hopper and newer) measure the utilisation of the memory bandwidth and of the arithmetic
 units. Without them, power and memory activity give a rough estimate, or none.
@@ -53,7 +53,8 @@ def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
 
 
 def _by_counters(dram: Floats, arithmetic: Floats, signals: Signals) -> dict[Regime, Floats]:
-    """The time at a roof is the counter divided by what bounded kernels reach; the rest is underfilled."""
+    """Returns shares by regime: the time at a roof is the counter / its value for kernels at that roof; the rest is
+    underfilled."""
     busy = np.fmax(np.fmin(signals.span, signals.utilisation), 1e-3)
     memory, compute = dram / BANDWIDTH_REACHED / busy, arithmetic / ARITHMETIC_REACHED / busy
     too_much = np.fmax(memory + compute, 1.0)

@@ -9,7 +9,7 @@
              └ inside them ────────▶ allocator if allocations repeat; launch if nothing waits and every phase is
                                      timed; otherwise unexplained
 
-Host times own at most the remaining idle time: a wait while the device is busy costs nothing.
+Host times are limited to the remaining idle time: a wait while the device is busy costs nothing.
 """
 
 from dataclasses import dataclass

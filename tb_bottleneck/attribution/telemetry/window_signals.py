@@ -92,7 +92,7 @@ def excess_of(windows: Windows) -> Excess:
     """Returns steps that are more than OFF_CADENCE times as long as their window's median, without loader time.
 
     Device work in such a step is not an interruption. If the CPU is the device, the phases are that work: a long phase
-    means that the process was kept from running.
+    means that the process was prevented from running.
     """
     number, longest, mean = windows.highest("wall")
     _, waited, waited_mean = windows.highest("loader_wait")

@@ -12,7 +12,7 @@ from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline.device_peaks import CALIBRATION, Peaks, calibration, peaks_of
 from tb_bottleneck.trace.trace import Trace
 
-# A link that runs at an older generation saves power: it says nothing about copies.
+# An idle link runs at an older generation to save power, so a lower recorded generation is not used.
 MIN_GENERATION = 3
 MAX_LANES = 32  # of a PCIe slot (base specification)
 # Copies within a device reach 85 to 92 % of its data sheet. Calibrations are of such copies.

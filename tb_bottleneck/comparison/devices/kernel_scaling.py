@@ -1,10 +1,11 @@
 """Predicts how long each device operation of a recording takes on another device, by the roof that limits it.
 
-If a kernel's work is known from shapes, it reaches the same share of its roof: its time is the longer of its times at
-B's arithmetic rate and at B's bandwidth, over that share. If only the kernel's name gives the roof, the time is scaled
-by that roof's ratio alone. A grid that leaves multiprocessors idle uses that much less of a device (one wave of blocks
-cannot use a second half of the chip: the wave scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by
-start-up and draining, and keep their time; in the worst case, a slower device lengthens them too.
+If shapes give the work of a kernel, the kernel is assumed to reach the same share of its roof on B: its time is the
+longer of its times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the kernel's name gives
+the roof, the time is scaled by that roof's ratio alone. A grid that leaves multiprocessors idle uses only part of a
+device: one wave of blocks cannot use the other half of the chip (wave scaling of Habitat, Yu et al., ATC'21). Very
+short kernels are limited by start-up and draining, and keep their time; in the worst case, a slower device lengthens
+them too.
 """
 
 from dataclasses import dataclass
@@ -15,19 +16,19 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, DeviceModel, speed_ratio
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.product_precision import operand_type, rows_by_name, times_at_recorded_roofs
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import with_operand_type
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Predictions of operator times on other devices have a mean error of 11.8 % (Habitat, ATC'21, over six GPUs).
 SAME_VENDOR_ERROR = 0.12
 # All six GPUs were of one vendor. Another vendor's libraries have their own kernels, and the share of the data sheet
-# that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): so may any
-# kernel.
+# that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): any kernel
+# may differ as much.
 OTHER_VENDOR_ERROR = 0.57
 # The minimum time to start and drain a kernel: the shortest ones of 20 public recordings, V100 to H100 and MI300X, take
 # 1 to 5 us.
@@ -94,10 +95,7 @@ def times_at_roofs(recording: Recording, devices: DevicePair | None) -> tuple[Fl
 
     0 if the roof is not known.
     """
-    bounds = recording.kernel_bounds
-    compute = bounds.bound_by == BoundBy.COMPUTE
-    at_peak = np.where(compute, bounds.reached, bounds.other)
-    at_bandwidth = np.where(compute, bounds.other, bounds.reached)
+    at_peak, at_bandwidth = times_at_recorded_roofs(recording)
     if devices is None:
         return at_peak, at_bandwidth
     return at_peak / _ratios(recording, devices, Estimate.EXPECTED)[0], at_bandwidth / devices.bandwidth_ratio
@@ -157,26 +155,6 @@ def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tu
     return arithmetic, {Estimate.EXPECTED: expected, Estimate.LOW: lower, Estimate.HIGH: upper}[estimate]
 
 
-def rows_by_name(names: Ints) -> "list[tuple[int, Ints]]":
-    """Returns each name with the rows that have it."""
-    order = np.argsort(names, kind="stable")
-    distinct, first = np.unique(names[order], return_index=True)
-    return list(zip(distinct.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else []
-
-
-def operand_type(recording: Recording, op: int) -> str:
-    """Returns the type of the first tensor argument of this operation's operator; empty if it is not known."""
-    trace = recording.trace
-    called, operator = trace.calling_operators
-    ops = trace.device_ops
-    if not ops.launched[op] or not called[ops.call[op]]:
-        return ""
-    operands = operands_of(trace.signatures[trace.events.signature[operator[ops.call[op]]]])
-    if operands is None:
-        return ""
-    return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")
-
-
 def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
     """Returns the usable share of B's multiprocessors / that of A's for each grid, at most 1."""
     if not devices.a.multiprocessors or not devices.b.multiprocessors:
@@ -206,7 +184,7 @@ def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estima
 
 
 def vendor_assumptions(devices: DevicePair) -> tuple[str, ...]:
-    """Returns what is unknown if the devices are of different vendors."""
+    """Returns a caveat if the devices are of different vendors."""
     if devices.a.vendor == devices.b.vendor:
         return ()
     return (

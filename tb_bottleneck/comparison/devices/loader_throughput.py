@@ -28,9 +28,9 @@ def worker_throughput_limit(
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
     """Returns the change to a graph in which workers set the pace, or None if they do not change anything.
 
-    If the workers are always behind, the waits for them fill whatever the step leaves. Workers that keep up are
-    expected to keep up; in the worst case, their current pace is their limit. None also if the training process makes
-    the batches, or if that is not known.
+    If the workers are always behind, the waits for them take all the time that the rest of the step leaves. Workers
+    that keep up are expected to keep up; in the worst case, their current pace is their limit. None also if the
+    training process makes the batches, or if that is not known.
     """
     if not _by_workers(recording):
         return None

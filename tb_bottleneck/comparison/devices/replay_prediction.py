@@ -62,8 +62,8 @@ class ReplayPredictor:
     ) -> PredictedStep:
         """Predicts the step with other lengths of the device operations, and a change of the rest of the graph.
 
-        `lengths` are those of the trace's device, in ns. `bounds` are what limits the operations then, if known and
-        possibly changed.
+        `lengths` are those of the trace's device, in ns. `bounds` are the new limits of the operations, if they are
+        known and may have changed.
         """
         busy = self._busy(lengths, bounds)
         start = unmodified_graph(self.base)

@@ -1,6 +1,6 @@
-"""A run of which only the reports exist: the output of `diagnose --json`, or the report file next to a trace.
+"""A run with reports but without recordings: the output of `diagnose --json`, or the report file next to a trace.
 
-This way, a baseline can be kept in a repository without its traces. What only a trace contains is not compared then:
+This way, a baseline can be kept in a repository without its traces. Data that only a trace contains is not compared:
 similarity of the work, batch size, environment, and the expected time on another device.
 """
 
@@ -18,13 +18,14 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 TELEMETRY = "telemetry"  # the evidence source of a report without a trace
 MAX_RUN_NAMES = 4  # that a message lists
+SHARES_TOLERANCE = 1e-3
 MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
 
 
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
     """Returns the run that these reports describe. For each rank, the last report with a verdict is used."""
     try:
-        reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
+        reports = [_with_all_regimes(parse_report(one, ignore_unknown_fields=True)) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
         return UnjudgedRun(name, (f"{name} contains no report; `tb-bottleneck diagnose --json` writes one.",))
     sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
@@ -57,6 +58,18 @@ def _reports(text: bytes) -> list[Any]:
     if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
         raise ValueError("no reports")
     return reports
+
+
+def _with_all_regimes(report: pb.Report) -> pb.Report:
+    """Adds empty rows for the regimes that did not exist when the report was saved, if the account is complete."""
+    rows = {row.regime: row for row in report.account}
+    saved = [row.regime for row in report.account]
+    is_complete = abs(sum(row.share for row in report.account) - 1) < SHARES_TOLERANCE
+    if is_complete and saved == [regime for regime in REGIMES if regime in rows]:
+        account = [rows.get(regime) or pb.AccountRow(regime=regime, title=regime.label) for regime in REGIMES]
+        del report.account[:]
+        report.account.extend(account)
+    return report
 
 
 def _is_sound(report: pb.Report) -> bool:

@@ -21,7 +21,7 @@ from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS, difference
 from tb_bottleneck.comparison.texts.value_text import time_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
-from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
+from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Regime
@@ -140,9 +140,10 @@ def _unlike(runs: list[ComparedRun]) -> list[str]:
     """Returns a note for each run that hardly does the same work as the one before it."""
     pairs = [(previous, run, similarity(previous.recording, run.recording)) for previous, run in pairwise(runs)]
     return [
-        f"{run.name} hardly does the same work as {previous.name}: {share_text(share)} of the operators are the same."
-        for previous, run, share in pairs
-        if not isinstance(share, Missing) and share < SAME_WORK_FROM
+        f"{run.name} hardly does the same work as {previous.name}: "
+        f"they have {share_text(measured.share)} of the {measured.basis} in common."
+        for previous, run, measured in pairs
+        if not isinstance(measured, Missing) and not measured.same_work
     ]
 
 

@@ -13,7 +13,7 @@ from tb_bottleneck.comparison.texts.value_text import (
     speedup_text,
     time_text,
 )
-from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM
+from tb_bottleneck.comparison.workload.similarity import WEIGHTS
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.regime import Owner, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -42,7 +42,6 @@ Unprofiled = tuple[float | None, float | None]
 
 def headline_of(
     comparison: pb.Comparison,
-    similarity: float = 1.0,
     device: str | None = None,
     unprofiled: Unprofiled = (None, None),
     ranks: tuple[int, int] | None = None,
@@ -53,8 +52,10 @@ def headline_of(
     of ranks if they differ.
     """
     sentence = _difference(comparison)
-    if similarity < SAME_WORK_FROM:
-        return headline_text("unlike").safe_substitute(similarity=share_text(similarity)) + sentence
+    if not may_be_same_work(comparison):
+        measured = comparison.similarity
+        what = "products with weights of the same shape" if measured.basis == WEIGHTS else "operators"
+        return headline_text("unlike").safe_substitute(similarity=share_text(measured.share), what=what) + sentence
     # A few long steps move the mean beyond its interval without a significant test of all steps. Name their regime.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
@@ -65,6 +66,11 @@ def headline_of(
         sentence += headline_text("small").safe_substitute()
     sentence += _without_profiler(comparison, *unprofiled) + _job_throughput(comparison, ranks)
     return sentence + (_expected(comparison, device) if device is not None else "")
+
+
+def may_be_same_work(comparison: pb.Comparison) -> bool:
+    """Returns True unless the runs are known to do different work."""
+    return comparison.similarity.same_work or not comparison.HasField("similarity")
 
 
 def _job_throughput(comparison: pb.Comparison, ranks: tuple[int, int] | None) -> str:
@@ -102,7 +108,8 @@ def _ratio(speedup: float) -> str:
 
 
 def _where(comparison: pb.Comparison) -> str:
-    """Names the regimes with most of the difference, and the one that changed most in the opposite direction."""
+    """Returns a text that names the regimes with most of the difference, and the one that changed most in the opposite
+    direction."""
     whole = comparison.b_ns - comparison.a_ns
     if not whole:
         return ""

@@ -12,7 +12,7 @@ from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats
 
-# The number of operators whose kernels are shown, those with the most time.
+# Kernels are shown for this many operators, those with the most time.
 SHOWN_OPERATORS = 3
 # An operator with fewer calls says little about the speed of a host.
 MIN_OPERATOR_CALLS = 10

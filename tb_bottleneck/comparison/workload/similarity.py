@@ -1,11 +1,18 @@
-"""Determines whether two recordings do the same work, by the similarity of the operators that they run per step."""
+"""Determines whether two recordings do the same work, by the operators that they run per step and the model's weights.
+
+The names of operators are compared first. They change without the work: a loop becomes one batched call, compiled code
+and CUDA graphs hide operators, another precision adds casts. So if the names disagree, the shapes of the weights in
+products and convolutions decide, because they depend on the model only.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.workload.batch_size import passes_of
 from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
-from tb_bottleneck.intervals import EMPTY, Spans
+from tb_bottleneck.intervals import EMPTY, Spans, union
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -16,10 +23,12 @@ from tb_bottleneck.trace.table import Rows
 # Below this similarity, two recordings are hardly of the same training. On public recordings, other loaders, batch
 # sizes and torch versions of one model give 0.83 to 0.98, and other models 0.43 at most.
 SAME_WORK_FROM = 0.7
-# The same, if only products are compared: another batch size changes the shapes of at most a third of the products.
+# The same, if weights are compared. Between both values, the weights do not decide: the recordings have a part of the
+# model in common, or products without their backward pass cannot be told apart.
 OTHER_WORK_BELOW = 0.3
 # Products and convolutions, and the input that contains the weights: their shapes depend on the model only.
 _PRODUCTS = {"aten::mm": 1, "aten::addmm": 2, "aten::convolution": 1}
+_BACKWARD = "autograd::engine::evaluate_function"
 _ON_CPU = (
     "aten::mm",
     "aten::addmm",
@@ -28,54 +37,99 @@ _ON_CPU = (
     "aten::convolution_backward",
     "aten::mkldnn_convolution",
 )
+# Fewer products per step are no model whose kind could be recognised by them.
+MIN_PRODUCTS = 10
+# If operators are hidden, weights of one shape that also occurs in the other run may be a coincidence.
+MIN_HIDDEN_WEIGHTS = 2
+WEIGHTS, OPERATORS = "weights", "operators"
 UNKNOWN_SIMILARITY = (
     "Cannot determine whether both runs do the same work: compiled code, a CUDA graph or another kind of device hides "
     "the operators (record_shapes=True in both recordings helps)."
 )
 
 
-def similarity(a: Recording, b: Recording) -> float | Missing:
-    """Returns the share of operators per step that both runs have, of those that either has: 0 to 1.
+@dataclass(frozen=True)
+class Similarity:
+    """The common share of the work, 0 to 1, and what it was measured by: "operators" or "weights"."""
+
+    share: float
+    basis: str
+
+    @property
+    def same_work(self) -> bool:
+        """True if both recordings are of the same training."""
+        return self.share >= SAME_WORK_FROM
+
+
+def similarity(a: Recording, b: Recording) -> Similarity | Missing:
+    """Returns the share of the work per step that both runs do.
 
     The operators that launch device work count, except the optimizer's if both runs mark those: its implementation is
-    not part of the work. On CPUs, products and convolutions count. If compiled code or graphs launch the kernels of one
-    run, or if only one has a device, the shapes of weights decide; Missing if they do not decide clearly. If one run
-    accumulates gradients over more passes than the other, operators are also counted per pass, and the larger value is
-    returned.
+    not part of the work. On CPUs, products and convolutions count. The share is of the operators that either run has.
+
+    If the operators disagree, or only one run has a device, the shapes of weights decide. If compiled code or graphs
+    launch kernels of a run, they hide products, so the share is then of that run's visible products. Missing if the
+    weights do not decide clearly. If one run accumulates gradients over more passes than the other, the work is
+    also counted per pass, and the larger value is returned.
     """
     if not a.on_device and not b.on_device:
-        return _best(a, b, *(_counted(run, _rows(run, _ON_CPU)) for run in (a, b)))
+        return Similarity(_best(a, b, *(_counted(run, _rows(run, _ON_CPU)) for run in (a, b))), OPERATORS)
     if not (a.on_device and b.on_device):
-        return _by_products(a, b)
+        return _by_weights(a, b)
     updates = [optimizer_spans(run) for run in (a, b)]
     excluded = updates if all(len(spans) for spans in updates) else [EMPTY, EMPTY]
     share = _best(a, b, *(_launching(run, spans) for run, spans in zip((a, b), excluded, strict=True)))
-    return _by_products(a, b) if share < SAME_WORK_FROM and _fused(a) != _fused(b) else share
+    operators = Similarity(share, OPERATORS)
+    if operators.same_work:
+        return operators
+    weights = _by_weights(a, b)
+    if not isinstance(weights, Missing):
+        return weights
+    return weights if _fused(a) or _fused(b) or _same_products_without_shapes(a, b) else operators
 
 
-def _by_products(a: Recording, b: Recording) -> float | Missing:
+def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
     """Returns the similarity of the weights in products and convolutions."""
-    weights = _weights(a), _weights(b)
-    if not weights[0] or not weights[1]:
+    weights, hidden = (_weights(a), _weights(b)), (_fused(a), _fused(b))
+    if min(map(len, weights)) < (MIN_HIDDEN_WEIGHTS if any(hidden) else 1):
         return Missing(UNKNOWN_SIMILARITY)
-    share = _best(a, b, *weights)
-    return share if share >= SAME_WORK_FROM or share < OTHER_WORK_BELOW else Missing(UNKNOWN_SIMILARITY)
+    share = _best(a, b, *weights, hidden=hidden)
+    if share >= SAME_WORK_FROM or share < OTHER_WORK_BELOW:
+        return Similarity(share, WEIGHTS)
+    return Missing(UNKNOWN_SIMILARITY)
 
 
-def _best(a: Recording, b: Recording, *counts: dict[str, float]) -> float:
-    """Returns the similarity per step, or per pass if that is larger."""
+def _same_products_without_shapes(a: Recording, b: Recording) -> bool:
+    """Returns True if a run recorded no shapes, and both call the same products equally often.
+
+    Two models may call products equally often, so this is no proof of the same work, but it forbids the opposite claim.
+    """
+    if _weights(a) and _weights(b):
+        return False
+    products = [_counted(run, _rows(run, tuple(_PRODUCTS))) for run in (a, b)]
+    enough = min(sum(calls.values()) for calls in products) >= MIN_PRODUCTS
+    return enough and _best(a, b, *products) >= SAME_WORK_FROM
+
+
+def _best(a: Recording, b: Recording, *counts: dict[str, float], hidden: tuple[bool, bool] = (False, False)) -> float:
+    """Returns the common share per step, or per pass if that is larger. `hidden`: the run hides some of its calls."""
     passes = passes_of(a), passes_of(b)
     if passes[0] == passes[1]:
-        return _common_share(*counts)
+        return _common_share(counts[0], counts[1], hidden)
     per_pass = [{name: n / size for name, n in calls.items()} for calls, size in zip(counts, passes, strict=True)]
-    return max(_common_share(*counts), _common_share(*per_pass))
+    return max(_common_share(counts[0], counts[1], hidden), _common_share(per_pass[0], per_pass[1], hidden))
 
 
-def _common_share(*counts: dict[str, float]) -> float:
-    names = counts[0].keys() | counts[1].keys()
-    either = sum(max(counts[0].get(name, 0.0), counts[1].get(name, 0.0)) for name in names)
-    both = sum(min(counts[0].get(name, 0.0), counts[1].get(name, 0.0)) for name in names)
-    return both / either if either else 1.0
+def _common_share(a: dict[str, float], b: dict[str, float], hidden: tuple[bool, bool]) -> float:
+    """Returns the share of common calls: of the calls of either run, or of the run that hides some of its calls.
+
+    If both hide some, the share is of the smaller one.
+    """
+    both = sum(min(calls, b.get(name, 0.0)) for name, calls in a.items())
+    sums = sum(a.values()), sum(b.values())
+    visible = [calls for calls, hides in zip(sums, hidden, strict=True) if hides]
+    total = min(visible, default=sum(sums) - both)
+    return both / total if total else 1.0
 
 
 def _launching(recording: Recording, without: Spans) -> dict[str, float]:
@@ -90,8 +144,13 @@ def _launching(recording: Recording, without: Spans) -> dict[str, float]:
 
 
 def _weights(recording: Recording) -> dict[str, float]:
-    """Returns the calls per step of products and convolutions, by the sizes of their weights; empty without shapes."""
+    """Returns the calls per step of products and convolutions, by the sizes of their weights; empty without shapes.
+
+    Backward passes are left out: where a product computes the gradient of a weight, its inputs depend on the batch.
+    """
     trace, rows = recording.trace, _rows(recording, tuple(_PRODUCTS))
+    forward = rows[~_backward_spans(recording).contains(trace.events.start[rows])]
+    rows = forward if len(forward) else rows
     kinds, counts = np.unique(
         np.stack([trace.events.name[rows], trace.events.signature[rows]], axis=1), axis=0, return_counts=True
     )
@@ -102,6 +161,14 @@ def _weights(recording: Recording) -> dict[str, float]:
             sizes = str(sorted(size for size in operands.dims[which] if isinstance(size, int)))
             calls[sizes] = calls.get(sizes, 0.0) + count / len(recording.steps)
     return calls
+
+
+def _backward_spans(recording: Recording) -> Spans:
+    """Returns when backward passes ran."""
+    trace = recording.trace
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_BACKWARD))]
+    return union(trace.events.start[rows], trace.events.end[rows])
 
 
 def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:

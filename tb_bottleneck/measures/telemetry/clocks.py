@@ -1,4 +1,4 @@
-"""Measures of throttling: the reasons that hold the device's clocks down, by NVML's bit mask and counters.
+"""Measures of throttling: the reasons for which the device reduces its clocks, from NVML's bit mask and counters.
 
 Only readings of a loaded device count: an idle device lowers its clocks by itself.
 """
@@ -24,9 +24,9 @@ LOADED_FOR_CLOCKS = 0.50
 class _Clocks:
     loaded: Floats  # windows in which the device is loaded: 1, else 0
     slow: Floats  # 1 - clock / highest clock
-    hot: Floats  # part of the window in which heat holds the clocks down
-    capped: Floats  # part of the window in which the power limit holds the clocks down
-    braked: Floats  # part of the window in which a power brake holds the clocks down
+    hot: Floats  # part of the window in which heat reduces the clocks
+    capped: Floats  # part of the window in which the power limit reduces the clocks
+    braked: Floats  # part of the window in which a power brake reduces the clocks
 
 
 def clock_reduction(recording: TelemetryRecording) -> Measure | Missing:
@@ -35,17 +35,17 @@ def clock_reduction(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def heat_throttled(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: part of the time in which heat holds the clocks down (share)."""
+    """While loaded: part of the time in which heat reduces the clocks (share)."""
     return _while_loaded(recording, _clocks(recording).hot, "clock_event_reasons")
 
 
 def power_capped(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: part of the time in which the power limit holds the clocks down (share)."""
+    """While loaded: part of the time in which the power limit reduces the clocks (share)."""
     return _while_loaded(recording, _clocks(recording).capped, "clock_event_reasons")
 
 
 def power_braked(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: part of the time in which an external power brake holds the clocks down (share)."""
+    """While loaded: part of the time in which an external power brake reduces the clocks (share)."""
     return _while_loaded(recording, _clocks(recording).braked, "clock_event_reasons")
 
 
@@ -108,7 +108,7 @@ def _work(recording: TelemetryRecording, clocks: _Clocks) -> Floats:
 def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> Measure | Missing:
     loaded = _clocks(recording).loaded > 0
     if not loaded.any():
-        return Missing("the device was never busy for half of the time, and idle clocks say nothing")
+        return Missing("the device was never busy for half of the time, and the clocks of an idle device show nothing")
     return recording.mean(np.where(loaded, values, np.nan), "share", recording.why_missing(name))
 
 

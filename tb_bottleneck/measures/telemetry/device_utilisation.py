@@ -6,7 +6,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.regime import DEVICE_REGIMES
 
-_COUNTERS = "; reading the profiling counters takes a Hopper or newer device and the permission"
+_COUNTERS = "; the profiling counters need a Hopper or newer device, and permission"
 
 
 def utilisation(recording: TelemetryRecording) -> Measure | Missing:
@@ -61,7 +61,7 @@ def bound_known(recording: TelemetryRecording) -> Measure | Missing:
         return work
     classified = sum(recording.account.share(regime) for regime in DEVICE_REGIMES)
     if classified < 0.5 * work.value:
-        return Missing("what the kernels are bound by" + _COUNTERS if recording.on_device else "shapes of operators")
+        return Missing("the limit of the kernels" + _COUNTERS if recording.on_device else "shapes of operators")
     return Measure(min(classified / max(work.value, 1e-9), 1.0), "share", "", len(recording.windows), EVIDENCE_SOURCE)
 
 

@@ -39,7 +39,7 @@ def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
     """Return the highest relative speed under load, the number of windows, and the generations and widths.
 
-    The last item holds generation, width, highest generation and highest width.
+    The last item contains generation, width, highest generation and highest width.
     """
     windows = recording.windows
     loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_LINK

@@ -34,6 +34,15 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
         return np.where(crowded & (not recording.on_device), work * (1.0 - 1.0 / threads), 0.0)
 
 
+def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:
+    """Return the share of each window that filling the device could recover.
+
+    This is the part `recoverable` of its underfilled time, in windows with at least the share `at_least` of such time.
+    """
+    shares = np.nan_to_num(recording.accounts.shares[Regime.UNDERFILLED])
+    return np.where(shares >= at_least, recoverable * shares, 0.0)
+
+
 def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
     """Return 1 for each window in which the device's utilisation is below `below` while steps end, and 0 for others."""
     used = recording.signals.utilisation

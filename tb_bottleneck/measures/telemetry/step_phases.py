@@ -90,7 +90,7 @@ def long_step_excess(recording: TelemetryRecording) -> Measure | Missing:
     """Median time by which a long step exceeds its neighbours (ns)."""
     ns = recording.excess.ns
     if not len(ns):
-        return Missing("no step was off the cadence")
+        return Missing("no step was much longer than its neighbours")
     return Measure(float(np.median(ns)), "ns", "call", len(ns), EVIDENCE_SOURCE)
 
 
@@ -98,7 +98,7 @@ def long_step_period(recording: TelemetryRecording) -> Measure | Missing:
     """The number of steps from one long step to the next (text)."""
     distance = np.diff(recording.excess.number)
     if len(distance) < 2:
-        return Missing("too few of them for a period")
+        return Missing("too few long steps for a period")
     usual = float(np.median(distance))
     steady = np.median(np.abs(distance - usual)) <= STEADY * usual
     text = f"every {usual:,.0f} steps" if steady else f"every {distance.min()} to {distance.max():,} steps"
@@ -139,7 +139,7 @@ def core_pressure(recording: TelemetryRecording) -> Measure | Missing:
 def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
     """Periods in which the CPU quota is used up (share).
 
-    If periods were not recorded: the core time that the quota holds back (share of the core time that it allows).
+    If periods were not recorded: the core time lost to throttling (share of the core time that it allows).
     """
     periods = recording.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):

@@ -38,7 +38,7 @@ class CollectiveRows(Table):
     end: Ints = column("ns", "end")
     name: Ints = column("row of names", "kernel or record_function")
     bytes: Ints = column("bytes", "size of the message; 0 if not recorded")
-    issued: Ints = column("ns", "when the program issued it; its begin if that is not known")
+    issued: Ints = column("ns", "when the program issued it; its start if that is not known")
 
 
 @memoized

@@ -35,7 +35,7 @@ def pageable_copies(recording: Recording) -> Measure | Missing:
     ops = device_work(recording, Work.UPLOAD, Work.DOWNLOAD)
     kind_known = name_matches(recording.trace.names, ops.name, lambda name: "Pageable" in name or "Pinned" in name)
     if not kind_known.any():
-        return Missing("the recording does not tell pinned from pageable memory")
+        return Missing("the recording does not distinguish pinned from pageable memory")
     ops = _uploads(recording, "Pageable")
     return with_example(float(ops.bytes.sum()) / len(recording.steps), "bytes", "step", ops.start, ops.end)
 

@@ -12,7 +12,7 @@ MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
-    """Return the begin, the end and the first-run time (ns) of each interval with first runs and no device work.
+    """Return the start, the end and the first-run time (ns) of each interval with first runs and no device work.
 
     On a CPU run the main thread is the device.
     """

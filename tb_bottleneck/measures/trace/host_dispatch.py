@@ -41,7 +41,7 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
     if not len(calls):
-        return Missing("no runtime calls were recorded, and waits and allocations are such")
+        return Missing("no runtime calls were recorded, which include waits and allocations")
     count = int(in_host_steps(recording, calls.start).sum())
     return Measure(count / len(recording.steps), "count", "step", count)
 
@@ -72,11 +72,11 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
     """
     spans, edges = _python_time(recording), recording.steps.edges
     if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):
-        return Missing("too few steps were recorded to tell how often these pauses come")
+        return Missing("too few steps were recorded to show how often these pauses occur")
     idle = spans.covered(edges[:-1], edges[1:])
     paused = np.flatnonzero(idle > LONG_PAUSE_SHARE * idle.max())
     if len(paused) < 2:
-        return Missing(f"the pause came once in {len(recording.steps)} steps")
+        return Missing(f"the pause occurred once in {len(recording.steps)} steps")
     return Measure(float(np.median(np.diff(paused))), "count", "pause", len(paused))
 
 

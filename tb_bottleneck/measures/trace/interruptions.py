@@ -102,10 +102,10 @@ def steps_between_interruptions(recording: Recording) -> Measure | Missing:
         return _NOTHING
     steps = _steps_with(recording, rows)
     if len(steps) < 2:
-        return Missing(f"it came once in {len(recording.steps)} steps; a longer recording shows how often it comes")
-    apart = float(np.median(np.diff(steps)))
+        return Missing(f"it occurred once in {len(recording.steps)} steps; a longer recording shows its period")
+    distance = float(np.median(np.diff(steps)))
     events = recording.trace.events
-    return with_example(apart, "count", "interruption", events.start[rows], events.end[rows])
+    return with_example(distance, "count", "interruption", events.start[rows], events.end[rows])
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
@@ -179,7 +179,7 @@ def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
     if not steps.any() or steps.all():
         return Missing("every step is interrupted" if steps.any() else "no interruption begins in the window")
     if np.median(length[steps]) <= np.median(length[~steps]):
-        return Missing("steps differ from one another by more than an interruption takes")
+        return Missing("steps differ by more than the time of an interruption")
     chosen = np.flatnonzero(steps == interrupted)
     begin, end = recording.steps.edges[chosen], recording.steps.edges[chosen + 1]
     return with_example(float(np.median(end - begin)), "ns", "step", begin, end)

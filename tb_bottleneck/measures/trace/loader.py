@@ -124,7 +124,7 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
     """
     rows = _whole_fetches(recording)
     if len(rows) < MIN_FETCHES:
-        return NO_LOADER if not len(rows) else Missing("too few fetches were recorded to tell an unusual one")
+        return NO_LOADER if not len(rows) else Missing("too few fetches were recorded to recognise an unusual one")
     length = recording.trace.events.duration[rows]
     usual = float(np.median(length))
     slow = np.flatnonzero((length > SLOW_TIMES * usual) & (length > SLOW_NS))

@@ -18,6 +18,8 @@ _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 _NO_WAIT = Missing("no wait cost anything")
 _NO_STACKS = Missing("Python frames were not recorded; with_stack=True names the lines")
 MAX_NAMES_LISTED = 3
+# A kind of wait is worth its own finding from a quarter of the cost on.
+MIN_WAIT_KIND_SHARE = 0.25
 
 
 def costly_waits(recording: Recording) -> Measure | Missing:
@@ -48,6 +50,28 @@ def shape_waits(recording: Recording) -> Measure | Missing:
 def explicit_waits(recording: Recording) -> Measure | Missing:
     """Share of the waits' cost that is due to synchronisations outside any operator."""
     return _share(recording, EXPLICIT)
+
+
+def minor_kind_waits(recording: Recording) -> Measure | Missing:
+    """Share of the waits, by number, that are of kinds with less than MIN_WAIT_KIND_SHARE of the cost each."""
+    if not recording.on_device:
+        return _CPU_RUN
+    waits = costly_waits_of(recording)
+    if not waits:
+        return _NO_WAIT
+    costs: Counter[str] = Counter()
+    for wait in waits:
+        costs[wait.kind] += wait.cost
+    minor = sum(costs[wait.kind] < MIN_WAIT_KIND_SHARE * costs.total() for wait in waits)
+    return Measure(minor / len(waits), "share", "waits", minor)
+
+
+def kinds_of_waits(recording: Recording) -> Measure | Missing:
+    """The kinds of the costly waits, costliest first, with their number and their share of the waits' cost."""
+    if not recording.on_device:
+        return _CPU_RUN
+    waits = costly_waits_of(recording)
+    return _costliest_names((wait.kind, wait.cost) for wait in waits) if waits else _NO_WAIT
 
 
 def idle_in_waits(recording: Recording) -> Measure | Missing:
@@ -110,7 +134,8 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _lines(recording: Recording) -> Iterator[tuple[str, int]]:
-    """Yield the user's innermost line, or block, around each wait that has one, with the cost of the wait (ns)."""
+    """Yield the user's innermost line or block around each wait, with the cost of the wait (ns); skip waits without
+    one."""
     trace, waits = recording.trace, costly_waits_of(recording)
     for thread in sorted({wait.thread for wait in waits}):
         of_thread = [wait for wait in waits if wait.thread == thread]

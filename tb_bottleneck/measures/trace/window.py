@@ -1,4 +1,4 @@
-"""The rows of a recording that belong to its window: what measures are taken from.
+"""Selects the rows of a recording that belong to its window, as input of measures.
 
 Device work is selected by the time it runs. Host work is selected by the steps of the host: the host may finish all of
 its steps before the device starts the first.
@@ -31,7 +31,7 @@ def host_calls(recording: Recording, *roles: Role) -> Calls:
 
 
 def in_host_steps(recording: Recording, times: Ints) -> Bools:
-    """Return a mask: True for each time that lies in the host's steps."""
+    """Return a mask: True for each time that is in the host's steps."""
     return np.asarray((times >= recording.steps.host[0]) & (times < recording.steps.host[-1]), np.bool_)
 
 

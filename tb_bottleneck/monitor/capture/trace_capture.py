@@ -103,12 +103,12 @@ class TraceCapture:
         self._requested_reason = reason
 
     def run_changed(self, reason: str) -> None:
-        """The run has changed, which is worth a new trace. For any thread."""
+        """Requests a new trace because the run has changed. For any thread."""
         self._change = reason
 
     def advance(self, row: StepRow, fetched_ahead: int = 0) -> None:
-        """A step ended. The loader prefetched `fetched_ahead` batches before the first step: steps that use them do not
-        show its rate."""
+        """Handles the end of a step. The loader prefetched `fetched_ahead` batches before the first step: steps that
+        use them do not show its rate."""
         if self._cancelled:
             self._drop()
         if self._profiler is not None:
@@ -125,8 +125,8 @@ class TraceCapture:
         return self._own_call_on == threading.get_ident()
 
     def cancel(self, at_once: bool = True) -> None:
-        """Another profiler begins, and two cannot run: discards the open recording. `at_once` on the training thread;
-        from another thread it is discarded at the next step."""
+        """Discards the open recording, because another profiler begins and two cannot run at the same time. `at_once`
+        is for the training thread; on other threads, the recording is discarded at the next step."""
         if self._profiler is None:
             return
         self._guard.note("capture_dropped", "the training's own profiler began")
@@ -136,7 +136,7 @@ class TraceCapture:
             self._cancelled = True
 
     def _try(self, work: Callable[..., None], *arguments: object) -> None:
-        """Calls `work`. If it fails, there are no more traces, and none is left open."""
+        """Calls `work`. If it fails, disables capturing and closes an open recording."""
         profiler = self._profiler
         self._guard.call(SIGNAL, work, *arguments)
         if not self._guard.is_on(SIGNAL):
@@ -152,7 +152,7 @@ class TraceCapture:
             self._guard.call(SIGNAL, self._call_own, profiler.stop)
 
     def finish(self) -> None:
-        """The training ends: closes an open recording, and keeps it if it has a whole step."""
+        """Closes an open recording at the end of the training, and keeps it if it has a whole step."""
         if self._cancelled:
             self._drop()
         profiler, self._profiler = self._profiler, None
@@ -235,5 +235,5 @@ class TraceCapture:
         return facts
 
     def _add_metadata(self, profiler: Profiler) -> None:
-        """Call it while the profiler records: torch ignores metadata at other times."""
+        """Adds the metadata. Must be called while the profiler records: torch ignores metadata at other times."""
         profiler.add_metadata_json("tb_bottleneck", self._metadata)

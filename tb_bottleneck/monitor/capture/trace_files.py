@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.storage import atomic_file
+from tb_bottleneck.persistence import atomic_file
 
 MAX_TRACE_BYTES = 512 * 1024**2
 """Limit for all traces of one process together, compressed."""

@@ -1,7 +1,7 @@
-"""Keeps what was measured on a device in the user's cache directory, so that every later run's context can tell it.
+"""Stores calibration results in the user's cache directory, so that the context of later runs can include them.
 
-One JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}; replaced as a
-whole. TB_BOTTLENECK_CACHE names another directory, or switches it off.
+One JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}; replaced
+atomically. TB_BOTTLENECK_CACHE names another directory, or disables the cache.
 """
 
 import hashlib
@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tb_bottleneck.storage import cache_directory, write_atomically
+from tb_bottleneck.persistence import cache_directory, write_atomically
 
-SCHEMA = 1
+CALIBRATION_SCHEMA = 1
 NAMES = (
     "bf16_flops",
     "fp16_flops",
@@ -29,38 +29,40 @@ NAMES = (
 plus bytes written, the others bytes transferred. `launch_ns` is the host's time for one small operator, including
 dispatch."""
 
-_LARGEST = 1 << 16  # bytes of a file that is read; one of ours has some hundred
+_MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
 
 
 def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Where calibrations are kept; None where the user keeps no cache."""
+    """Returns the directory of the calibrations; None if there is no cache directory."""
     root = cache_directory(environment)
     return None if root is None else root / "calibrations"
 
 
-def keep(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
-    """Writes what was measured and returns the file; None where the user keeps no cache. Raises OSError."""
+def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
+    """Writes the results and returns the file; None if there is no cache directory. Raises OSError."""
     folder = directory()
     if folder is None:
         return None
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = json.dumps({"schema": SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1)
+    text = json.dumps(
+        {"schema": CALIBRATION_SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1
+    )
     entry = folder / _name(device, driver)
     write_atomically(entry, text.encode())
     return entry
 
 
-def recall(device: str, driver: str) -> dict[str, float] | None:
+def load(device: str, driver: str) -> dict[str, float] | None:
     """Returns the results for this device and driver, or None if there are none or they cannot be read."""
     folder = directory()
     if folder is None:
         return None
     try:
         with open(folder / _name(device, driver), "rb") as file:
-            entry = json.loads(file.read(_LARGEST))
+            entry = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (SCHEMA, device)
+    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (CALIBRATION_SCHEMA, device)
     if not same or entry.get("driver") != driver or not isinstance(entry.get("measured"), dict):
         return None
     return {

@@ -46,4 +46,4 @@ def calibration() -> dict[str, float] | None:
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None
-    return calibration_store.recall(*(of_gpu(torch) if torch.cuda.is_initialized() else of_cpu(torch)))
+    return calibration_store.load(*(of_gpu(torch) if torch.cuda.is_initialized() else of_cpu(torch)))

@@ -16,13 +16,13 @@ from tb_bottleneck.monitor.facts import device_key
 from tb_bottleneck.monitor.facts.collector import collect_facts
 from tb_bottleneck.monitor.facts.cpu import cpu_name, usable_cores
 
-SCHEMA = 1
+METADATA_SCHEMA = 1
 
 
 def as_metadata(more: Mapping[str, object] | None = None) -> str:
     """Returns the facts and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if `more` is not
     JSON-ready."""
-    return json.dumps({"schema": SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
+    return json.dumps({"schema": METADATA_SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
 
 
 def collect() -> dict[str, object]:
@@ -43,7 +43,7 @@ def _device_kind() -> str | None:
         return "rocm" if torch.version.hip else "cuda"
     if torch.xpu.is_initialized():
         return "xpu"
-    # torch does not tell whether Metal is in use, so the kind is unknown if it is available.
+    # torch does not report whether Metal is in use, so the kind is unknown if it is available.
     return None if torch.backends.mps.is_available() else "cpu"
 
 

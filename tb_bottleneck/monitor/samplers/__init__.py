@@ -5,13 +5,13 @@ import sys
 from tb_bottleneck.monitor.samplers import amd, nvml
 from tb_bottleneck.monitor.samplers.cores import Cores, UsableCores
 from tb_bottleneck.monitor.samplers.cpu_quota import Quota
+from tb_bottleneck.monitor.samplers.disks import Disks
 from tb_bottleneck.monitor.samplers.host_memory import HostMemory
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
 from tb_bottleneck.monitor.samplers.network import Network
 from tb_bottleneck.monitor.samplers.own_process import OwnProcess
 from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
 from tb_bottleneck.monitor.samplers.sampler import Sampler
-from tb_bottleneck.monitor.samplers.storage import Disks
 
 
 def all_samplers() -> list[Sampler]:

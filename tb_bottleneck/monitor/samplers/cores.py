@@ -44,7 +44,7 @@ class Cores:
             yield Reading("cpu_top_core", max(shares))
 
     def missing(self) -> Mapping[str, str]:
-        """Available on every system that psutil supports."""
+        """Returns nothing: available on every system that psutil supports."""
         return {}
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class UsableCores:
         yield Reading("cpu_usable_cores", float(usable_cores(self._root)))
 
     def missing(self) -> Mapping[str, str]:
-        """Available on every system."""
+        """Returns nothing: available on every system."""
         return {}
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class Quota:
             yield Reading(_PERIODS, min(throttled / periods, 1.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Both signals without a group; the periods without a quota."""
+        """Returns both signals if there is no control group, the periods if there is no quota."""
         counted = self._counted()
         if not counted:
             return dict.fromkeys((_TOTAL, _PERIODS), _NO_GROUP)

@@ -22,7 +22,7 @@ class HostMemory:
         yield Reading("host_memory_used", 1.0 - float(memory.available) / float(memory.total))
 
     def missing(self) -> Mapping[str, str]:
-        """Available on every system that psutil supports."""
+        """Returns nothing: available on every system that psutil supports."""
         return {}
 
     def close(self) -> None:

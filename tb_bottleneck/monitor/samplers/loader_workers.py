@@ -48,7 +48,7 @@ class Workers:
         self._last = (now, workers)
 
     def missing(self) -> Mapping[str, str]:
-        """Available on every system."""
+        """Returns nothing: available on every system."""
         return {}
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ class Network:
                 yield Reading(name, sum(parts))
 
     def missing(self) -> Mapping[str, str]:
-        """Both signals, if the machine has no network interface."""
+        """Returns both signals if the machine has no network interface."""
         return {} if self._counters() else dict.fromkeys((_RECEIVED, _SENT), _NO_INTERFACE)
 
     def close(self) -> None:

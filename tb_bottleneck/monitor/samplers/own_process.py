@@ -34,7 +34,7 @@ class OwnProcess:
             yield Reading(_SWITCHES, float(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw))
 
     def missing(self) -> Mapping[str, str]:
-        """The context switches, except on Unix."""
+        """Returns the context switches on systems other than Unix."""
         return {} if resource is not None else {_SWITCHES: "only Unix counts them per process"}
 
     def close(self) -> None:

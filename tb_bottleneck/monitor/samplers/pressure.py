@@ -35,7 +35,7 @@ class Pressure:
             yield Reading(name, min(rate / _US_PER_S, 1.0))
 
     def missing(self) -> Mapping[str, str]:
-        """The signals without a file in /proc/pressure."""
+        """Returns the signals without a file in /proc/pressure."""
         available = self._totals_us()
         return {name: _NO_PRESSURE for name in _FILES if name not in available}
 
@@ -66,7 +66,7 @@ class RunQueue:
             yield Reading("run_queue", max(float(match[1]) - 1, 0.0))
 
     def missing(self) -> Mapping[str, str]:
-        """The signal, without /proc/stat."""
+        """Returns the signal if there is no /proc/stat."""
         return {} if _RUNNING.search(_text(self._file)) else {"run_queue": _NO_QUEUE}
 
     def close(self) -> None:

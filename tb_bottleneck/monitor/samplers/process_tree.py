@@ -25,14 +25,14 @@ class Descendant:
     began: float
     name: str
     cpu_s: float
-    """CPU time since its begin, without its own children."""
+    """CPU time since its start, without its own children."""
 
 
 class ProcessTree(Protocol):
     """The processes below one process."""
 
     def descendants(self) -> list[Descendant]:
-        """Returns all descendants at any depth, without those that end meanwhile."""
+        """Returns all descendants at any depth, without those that end during the call."""
         ...
 
     def command(self, pid: int) -> tuple[str, ...]:

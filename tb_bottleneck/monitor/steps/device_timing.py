@@ -66,18 +66,18 @@ class DeviceSpans:
         self._enabled = False
 
     def begin(self) -> None:
-        """The open step's device work starts after this point; the last call before the work counts."""
+        """Marks the point after which the open step's device work starts; the last call before the work counts."""
         if self._enabled:
             self._begin = self._record(self._begin)
 
     def end(self) -> None:
-        """The open step's device work ends before this point; the last call counts."""
+        """Marks the point before which the open step's device work ends; the last call counts."""
         if self._begin is not None:
             self._end = self._record(self._end)
             self._ended = self._end is not None
 
     def close(self, row: StepRow) -> None:
-        """The open step ends; its row is passed on when the device has passed its events."""
+        """Ends the open step. Its row is passed on when the device has passed its events."""
         if not self._enabled:
             self._out(row)
             return

@@ -7,8 +7,8 @@ GAN) and several backward passes (gradient accumulation) make one step:
     ^--------------------- one step ----------------^     detected here, ended there
 
 Without a fetch, an optimizer that already stepped steps again; from then on, the last optimizer of the cycle ends the
-step at once. The same holds if one batch is trained on for ever (after REPEATS updates by the same optimizer). The
-first call of `step()` disables this detection: then each `step()` ends a step, and nothing else does.
+step at once. The same applies if one batch is trained on indefinitely (after REPEATS updates by the same optimizer).
+The first call of `step()` disables this detection: then each `step()` ends a step, and nothing else does.
 
 Batches fetched with gradients off are not training batches. Neither are those of an iterator that ran out before any
 backward pass followed, or that gave several batches while another iterator is known to be trained on. Their time is
@@ -59,7 +59,7 @@ class StepClock:
         """Figures that every row has, with the value 0: each figure from its first event on. `samples` is not among
         them, because no step has 0 samples."""
         self.began: int | None = None
-        """The begin of the open step; None before the first event."""
+        """The start of the open step; None before the first event."""
         self.in_backward = False
         self.step_has_backward = False
         self.fetched_elsewhere = False
@@ -117,7 +117,7 @@ class StepClock:
         return list(self._trained_iterators)
 
     def fetch_begins(self, iterator: int) -> None:
-        """A batch is requested from an iterator, given by its id."""
+        """Records the request of a batch from an iterator, given by its id."""
         now = self.now()
         if self._stepped and not self._manual_steps:
             self._last_of_cycle = None
@@ -132,7 +132,7 @@ class StepClock:
         self._in_optimizer = None
 
     def fetch_ends(self, iterator: int, samples: float | None, for_training: bool) -> None:
-        """The requested batch is available."""
+        """Records that the requested batch is available."""
         if self.fetched_elsewhere:
             return
         if "evaluation" not in self.known:
@@ -147,7 +147,7 @@ class StepClock:
         pending.samples += math.nan if samples is None else samples
 
     def fetch_fails(self, iterator: int, for_training: bool) -> None:
-        """There was no batch left, or the loader only created its iterator."""
+        """Records that no batch was left, or that the loader only created its iterator."""
         if self.fetched_elsewhere:
             return
         now = self.now()
@@ -159,7 +159,7 @@ class StepClock:
             self.add("loader_wait" if for_training else "evaluation", now - self._fetch_began)
 
     def backward_begins(self) -> int:
-        """A backward pass begins. Returns its begin."""
+        """Records the start of a backward pass and returns its time."""
         now = self.now()
         if self.began is None:
             self.began = now
@@ -170,14 +170,14 @@ class StepClock:
         return now
 
     def backward_ends(self, began: int) -> None:
-        """The backward pass ends; `began` is the result of `backward_begins`."""
+        """Records the end of the backward pass; `began` is the result of `backward_begins`."""
         self.in_backward = False
         self.add_time_since("backward", began)
         if self._stepped and self._stepped_at >= began:  # by an optimizer that runs inside the backward pass
             self._stepped_at = self.now()
 
     def optimizer_begins(self, optimizer: int) -> None:
-        """An optimizer's step begins. A step inside another optimizer's step is part of that."""
+        """Records the start of an optimizer's step. A step inside another optimizer's step is part of that."""
         now = self.now()
         if self.began is None:
             self.began = now
@@ -185,7 +185,7 @@ class StepClock:
             self._in_optimizer = (optimizer, now)
 
     def optimizer_ends(self, optimizer: int) -> bool:
-        """An optimizer's step ends. Returns False if it is inside another optimizer's step."""
+        """Records the end of an optimizer's step. Returns False if it is inside another optimizer's step."""
         if self._in_optimizer is None or self._in_optimizer[0] != optimizer:
             return False
         now = self.now()
@@ -208,7 +208,7 @@ class StepClock:
         return True
 
     def step(self, samples: float | None = None) -> None:
-        """The training calls this at the end of a step."""
+        """Ends a step. Called by the training."""
         now = self.now()
         if self.thread is None:
             self._set_training_thread()
@@ -217,12 +217,12 @@ class StepClock:
         if samples is not None:
             self.add("samples", samples - self._figures.get("samples", 0.0))
         if self.began is None:
-            self.began = now  # the begin of the first step is unknown, so it has no row
+            self.began = now  # the start of the first step is unknown, so it has no row
             return
         self._close(now)
 
     def finish(self) -> None:
-        """The run ends: closes a step that no fetch followed."""
+        """Ends the run: closes a step that no fetch followed."""
         if self._stepped and not self._manual_steps:
             self._close(self._stepped_at)
 

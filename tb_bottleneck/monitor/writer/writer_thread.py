@@ -196,7 +196,8 @@ class WriterThread:
             self._readings.append((time.time_ns(), Reading("monitor_cost", (spent - before) / (now - then))))
 
     def _reopen(self, error: OSError) -> None:
-        """The packet is lost. If the file does not end with a whole event, the next packet begins a new file."""
+        """Begins a new file if the current one does not end with a whole event. The packet of the failed write is
+        lost."""
         self._guard.note("dropped", f"a packet could not be written: {type(error).__name__}")
         if self._file is not None and self._file.is_whole():
             return

@@ -20,9 +20,9 @@ from tb_bottleneck.plugin.workers.questions import (
     WhatIfQuestion,
 )
 from tb_bottleneck.schema.comparison_pb2 import DeviceList
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
-MAX_SERIES_RUNS = 12  # each is held in memory until the answer is there
+MAX_SERIES_RUNS = 12  # each stays in memory until the answer is computed
 MAX_TELEMETRY_FILES = 4  # event files that are read for one run
 MONITOR_FOLDER = "tb_bottleneck"  # the monitor's own folder in the folder of the run
 LARGEST_NUMBER = 1 << 30
@@ -99,7 +99,7 @@ class ComparisonRoutes:
         return worker_reply(self._questions.ask(new_question(compared)))
 
 
-def compared_recording(recording: Recording, scan: LogdirScan) -> ComparedRecording:
+def compared_recording(recording: RecordingFile, scan: LogdirScan) -> ComparedRecording:
     """Returns the recording as part of a question, with the telemetry of the same run."""
     name = recording.source if recording.run in ("", ".") else f"{recording.run}/{recording.source}"
     telemetry = telemetry_beside(recording, scan.listing.recordings)
@@ -107,7 +107,7 @@ def compared_recording(recording: Recording, scan: LogdirScan) -> ComparedRecord
     return ComparedRecording(name, TraceFile.of(id_of(recording), recording), files)
 
 
-def telemetry_beside(recording: Recording, candidates: Sequence[Recording]) -> list[Recording]:
+def telemetry_beside(recording: RecordingFile, candidates: Sequence[RecordingFile]) -> list[RecordingFile]:
     """Returns the newest event files of a monitor beside the trace, or in the monitor's own folder there, oldest
     first."""
     folder = os.path.dirname(recording.path)

@@ -9,9 +9,15 @@ from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_n
 from tb_bottleneck.plugin.http.responses import Response, error, worker_reply
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
-from tb_bottleneck.plugin.workers.questions import SliceQuestion, TablesQuestion, TimelineQuestion, TraceFile
+from tb_bottleneck.plugin.workers.questions import (
+    RecordingQuestion,
+    SliceQuestion,
+    TablesQuestion,
+    TimelineQuestion,
+    TraceFile,
+)
 
-_NewQuestion: TypeAlias = Callable[..., TimelineQuestion | TablesQuestion | SliceQuestion]
+_NewQuestion: TypeAlias = Callable[..., RecordingQuestion]
 
 
 class DrilldownRoutes:

@@ -5,12 +5,12 @@ from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, Digest
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.evidence_pb2 import RankRow, RanksAnswer
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 
-def ranks_answer(recording: Recording, scan: LogdirScan, analyses: AnalysisQueue) -> RanksAnswer:
+def ranks_answer(recording: RecordingFile, scan: LogdirScan, analyses: AnalysisQueue) -> RanksAnswer:
     """Returns the job of this recording's run, and its ranks in order; neither if fewer than two have a digest."""
-    ranks: dict[int, tuple[Recording, Digest]] = {}
+    ranks: dict[int, tuple[RecordingFile, Digest]] = {}
     for other in scan.listing.recordings:
         digest = analyses.look(other)[1] if other.run == recording.run else None
         if digest is not None and digest.rank is not None and digest.world_size > 1:
@@ -36,7 +36,7 @@ def ranks_answer(recording: Recording, scan: LogdirScan, analyses: AnalysisQueue
     return answer
 
 
-def _as_report(recording: Recording, digest: Digest) -> Report:
+def _as_report(recording: RecordingFile, digest: Digest) -> Report:
     """Returns the parts of the report that `jobs_of` reads."""
     return Report(
         run=recording.run,

@@ -8,7 +8,7 @@ from tb_bottleneck.plugin.http.responses import Response, error, pending
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import RunIndex
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 LARGEST_NS = 2.0**62  # beyond any recording's clock, and still an integer of 64 bits
 
@@ -20,7 +20,7 @@ class RecordingLookup:
         self._runs = runs
         self._recordings = recordings
 
-    def recording(self, request: Request) -> Recording | Response:
+    def recording(self, request: Request) -> RecordingFile | Response:
         """Returns the recording with the request's id, or the response that says why there is none. Starts the analysis
         of all recordings."""
         requested_id = request.args.get("id", "")
@@ -36,10 +36,10 @@ class RecordingLookup:
         self._recordings.want(scan.listing.recordings)
         return recording
 
-    def trace(self, request: Request) -> Recording | Response:
+    def trace(self, request: Request) -> RecordingFile | Response:
         """Like `recording`, for routes that need a trace."""
         recording = self.recording(request)
-        if isinstance(recording, Recording) and recording.is_telemetry:
+        if isinstance(recording, RecordingFile) and recording.is_telemetry:
             return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
         return recording
 

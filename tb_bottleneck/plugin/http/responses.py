@@ -32,7 +32,7 @@ class Response:
     content: bytes
     media_type: str
     code: int = 200
-    encoding: str | None = None  # the compression that the content has already
+    encoding: str | None = None  # the compression of the content, if any
 
 
 Handler = Callable[[Request], Response]
@@ -54,7 +54,7 @@ def pending(state: AnalysisState) -> Response:
 
 
 def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> Response:
-    """Returns the response for what the process that answers questions replied. `encoding` is that of an answer."""
+    """Returns the response for a reply of the process that answers questions. `encoding` is that of an answer."""
     match reply:
         case bytes():
             return Response(reply, "application/json", encoding=encoding)

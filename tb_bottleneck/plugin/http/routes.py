@@ -23,7 +23,7 @@ class Routes:
     """All routes and the state that they answer from. GET and HEAD only.
 
     A request writes nothing to the disk. Requests for the list of runs, or for a recording by `id`, start the analysis
-    of all recordings in the background, as far as it is not done.
+    of all recordings in the background, if it is not done yet.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Snapshot:
     """The last answer; the next one reuses the parts that did not change. Never modified."""
 
     scan: LogdirScan | None = None
-    rows: dict[Recording, _Row] = field(default_factory=dict)
+    rows: dict[RecordingFile, _Row] = field(default_factory=dict)
     text: str = ""
 
 
@@ -54,7 +54,7 @@ class RunListBuilder:
         self._last = _Snapshot(scan, rows, text)
         return text
 
-    def _row(self, recording: Recording, last: _Row | None) -> _Row:
+    def _row(self, recording: RecordingFile, last: _Row | None) -> _Row:
         state, digest = self._analyses.look(recording)
         if last is not None and last.state is state and last.digest is digest:
             return last
@@ -66,7 +66,7 @@ class RunListBuilder:
         return as_dict(RunList(state="ready", logdir=self._logdir, problems=scan.listing.problems))
 
 
-def _entry(recording: Recording, state: AnalysisState, digest: Digest | None) -> dict[str, Any]:
+def _entry(recording: RecordingFile, state: AnalysisState, digest: Digest | None) -> dict[str, Any]:
     source = "telemetry" if recording.is_telemetry else "trace"
     entry = RunEntry(
         id=id_of(recording),

@@ -13,8 +13,8 @@ from tb_bottleneck.telemetry.telemetry import STEP_NAMES, Telemetry
 
 _MAX_INT32 = (1 << 31) - 1
 
-MAX_READINGS = 500_000
-"""Maximum number of readings and step figures in one answer, some 20 MB. A longer run is thinned; `since` returns its
+MAX_ANSWERED_READINGS = 500_000
+"""Maximum number of readings and step figures in one answer, about 20 MB. A longer run is thinned; `since` returns its
 end in full."""
 
 
@@ -48,7 +48,7 @@ def answer_text(
             for band in report.phases
         ],
     )
-    most = min(_points_per_column(telemetry), most if most is not None else MAX_READINGS)
+    most = min(_points_per_column(telemetry), most if most is not None else MAX_ANSWERED_READINGS)
     values = as_dict(answer) | {
         "series": _series(telemetry, most, since, until),
         "steps": _steps(telemetry, most, since, until),
@@ -58,7 +58,7 @@ def answer_text(
 
 def _points_per_column(telemetry: Telemetry) -> int:
     """Returns the number of points per column at which all columns together stay within MAX_READINGS."""
-    return MAX_READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
+    return MAX_ANSWERED_READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
 
 
 def _series(telemetry: Telemetry, most: int, since: int, until: int | None) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 
 class RecordingRegistry:
@@ -15,21 +15,21 @@ class RecordingRegistry:
     def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry) -> None:
         self._analyses = analyses
         self._telemetry = telemetry
-        self._wanted: tuple[Recording, ...] = ()
+        self._wanted: tuple[RecordingFile, ...] = ()
 
-    def want(self, recordings: Iterable[Recording]) -> None:
+    def want(self, recordings: Iterable[RecordingFile]) -> None:
         """Makes these the only recordings to analyse."""
         self._wanted = wanted = tuple(recordings)
         self._analyses.want(recording for recording in wanted if not recording.is_telemetry)
         self._telemetry.want(recording for recording in wanted if recording.is_telemetry)
 
-    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
+    def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the recording's progress, and its digest once there is one."""
         return (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
 
-    def report(self, recording: Recording) -> Report | AnalysisState:
-        """Returns the recording's report, joined with the reports of the other evidence source beside it that exist
-        already; or how far the analysis is."""
+    def report(self, recording: RecordingFile) -> Report | AnalysisState:
+        """Returns the recording's report, joined with existing reports of the other evidence source in the same
+        directory; or the progress of the analysis."""
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report
@@ -39,15 +39,15 @@ class RecordingRegistry:
         others = [self._own_report(other) for other in self._other_source(recording)]
         return join([(directory, report), *((directory, other) for other in others if isinstance(other, Report))])[0]
 
-    def _own_report(self, recording: Recording) -> Report | AnalysisState:
+    def _own_report(self, recording: RecordingFile) -> Report | AnalysisState:
         return (self._telemetry if recording.is_telemetry else self._analyses).report(recording)
 
-    def _other_source(self, recording: Recording) -> list[Recording]:
+    def _other_source(self, recording: RecordingFile) -> list[RecordingFile]:
         """Returns the analysed recordings of the other evidence source in the same directory."""
         others = [other for other in self._wanted if other.is_telemetry != recording.is_telemetry]
         near = [other for other in others if _directory(other) == _directory(recording)]
         return [other for other in near if self.look(other)[1] is not None]
 
 
-def _directory(recording: Recording) -> str:
+def _directory(recording: RecordingFile) -> str:
     return PurePath(recording.path).parent.as_posix()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.sources.logdir import Listing, Recording, Root, scan_all
+from tb_bottleneck.sources.logdir import Listing, RecordingFile, Root, scan_all
 
 SCAN_SECONDS = 5.0  # TensorBoard's own --reload_interval
 PAUSE_FACTOR = 10.0  # the pause after a scan is at least this many times as long as the scan
@@ -18,10 +18,10 @@ class LogdirScan:
     """The result of one scan, with the recordings by their opaque ids."""
 
     listing: Listing
-    by_id: Mapping[str, Recording]
+    by_id: Mapping[str, RecordingFile]
 
 
-def id_of(recording: Recording) -> str:
+def id_of(recording: RecordingFile) -> str:
     """Returns the opaque id of a recording. It depends on path and run only, so it survives a restart."""
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 

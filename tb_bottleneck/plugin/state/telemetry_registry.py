@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState, Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 if TYPE_CHECKING:
     from tb_bottleneck.telemetry.telemetry import Telemetry
 
 CACHED_FILES = 4
-"""Each takes some 150 MB after a day. A file that was dropped is read again from its beginning."""
+"""Each takes about 150 MB after a day. A file that was dropped is read again from its beginning."""
 
 REPORT_SECONDS = 10.0
 """Maximum age of the phases that come with series: one window. Judging a day takes longer than reading what is new."""
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class TelemetryEntry:
     """One event file: its reader, and the report of what was read. Has a lock of its own."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: RecordingFile) -> None:
         # imports the rules: only servers with telemetry do
         from tb_bottleneck.diagnosis.telemetry import TelemetryReader
 
@@ -80,12 +80,12 @@ class TelemetryRegistry:
         self._lock = threading.Lock()
         self._entries: LruCache[str, TelemetryEntry] = LruCache(CACHED_FILES)
         # By path: the judged recording, or None if it has to be judged again; its digest; the time of its last record.
-        self._digests: dict[str, tuple[Recording | None, Digest, int]] = {}
-        self._wanted: dict[str, Recording] = {}
+        self._digests: dict[str, tuple[RecordingFile | None, Digest, int]] = {}
+        self._wanted: dict[str, RecordingFile] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def want(self, recordings: Iterable[Recording]) -> None:
+    def want(self, recordings: Iterable[RecordingFile]) -> None:
         """Makes these the only files to read, and drops the results of all others."""
         with self._lock:
             self._wanted = {recording.path: recording for recording in recordings}
@@ -96,7 +96,7 @@ class TelemetryRegistry:
                 self._thread = threading.Thread(target=self._judge_changed, name="tb_bottleneck-telemetry", daemon=True)
                 self._thread.start()
 
-    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
+    def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the progress, and the digest once there is one. A run that is no longer live is judged again as a
         whole."""
         with self._lock:
@@ -110,15 +110,15 @@ class TelemetryRegistry:
                 self._digests[recording.path] = None, digest, last
             return DONE, digest
 
-    def report(self, recording: Recording) -> Report:
-        """Returns the report of what the file holds now."""
+    def report(self, recording: RecordingFile) -> Report:
+        """Returns the report of the file's current content."""
         entry = self.entry(recording)
         with entry.lock:
             report = Report()
             report.CopyFrom(entry.report())
         return report
 
-    def entry(self, recording: Recording) -> TelemetryEntry:
+    def entry(self, recording: RecordingFile) -> TelemetryEntry:
         """Returns the entry of this file. Hold its lock while you use it."""
         with self._lock:
             entry = self._entries.get(recording.path)
@@ -135,7 +135,7 @@ class TelemetryRegistry:
         if thread is not None:
             thread.join()
 
-    def _next(self) -> Recording | None:
+    def _next(self) -> RecordingFile | None:
         """Returns the newest of the files that changed since they were judged. The caller holds the lock."""
         digests = self._digests
         stale = [
@@ -157,7 +157,7 @@ class TelemetryRegistry:
             with self._lock:
                 self._digests[recording.path] = recording, digest, last
 
-    def _judge(self, recording: Recording) -> tuple[Digest, int]:
+    def _judge(self, recording: RecordingFile) -> tuple[Digest, int]:
         from tb_bottleneck.diagnosis.telemetry import unreadable
 
         entry = self.entry(recording)

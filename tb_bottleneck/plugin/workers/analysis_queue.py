@@ -19,9 +19,9 @@ from tb_bottleneck.plugin.workers.failures import as_report
 from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Report, Verdict
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
-REPORTS_KEPT = 256  # some 50 KB each; a report that was dropped is made again on request
+REPORTS_KEPT = 256  # about 50 KB each; a dropped report is built again on request
 GROWING = "growing"
 """The health reason code of a file that is still being written: reading it again later may succeed."""
 
@@ -77,20 +77,20 @@ class AnalysisQueue:
         self._analyse = analyse
         self._limits = limits
         self._changed = threading.Condition()
-        self._wanted: frozenset[Recording] = frozenset()
-        self._waiting: set[Recording] = set()
-        self._requested_at: dict[Recording, float] = {}
-        self._running: dict[Recording, AnalysisState] = {}
-        self._workers: dict[Recording, WorkerProcess] = {}  # of the recordings that are running
-        self._interrupted: set[Recording] = set()  # running, but no longer wanted
-        self._digests: dict[Recording, Digest] = {}
-        self._retry_at: dict[Recording, float] = {}
-        self._reports: LruCache[Recording, Report] = LruCache(REPORTS_KEPT)
+        self._wanted: frozenset[RecordingFile] = frozenset()
+        self._waiting: set[RecordingFile] = set()
+        self._requested_at: dict[RecordingFile, float] = {}
+        self._running: dict[RecordingFile, AnalysisState] = {}
+        self._workers: dict[RecordingFile, WorkerProcess] = {}  # of the recordings that are running
+        self._interrupted: set[RecordingFile] = set()  # running, but no longer wanted
+        self._digests: dict[RecordingFile, Digest] = {}
+        self._retry_at: dict[RecordingFile, float] = {}
+        self._reports: LruCache[RecordingFile, Report] = LruCache(REPORTS_KEPT)
         self._slots: dict[threading.Thread, WorkerProcess] = {}
         self._last_request = time.monotonic()
         self._closed = False
 
-    def want(self, recordings: Iterable[Recording]) -> None:
+    def want(self, recordings: Iterable[RecordingFile]) -> None:
         """Makes these the only recordings to analyse, and drops the results of all others."""
         with self._changed:
             self._wanted = wanted = frozenset(recordings)
@@ -105,7 +105,7 @@ class AnalysisQueue:
                 self._interrupt(superseded)
             self._start_slots()
 
-    def report(self, recording: Recording) -> Report | AnalysisState:
+    def report(self, recording: RecordingFile) -> Report | AnalysisState:
         """Returns the recording's report. If there is none yet, moves the recording to the head of the queue and
         returns its progress."""
         with self._changed:
@@ -118,7 +118,7 @@ class AnalysisQueue:
                 self._start_slots()
             return self._running.get(recording, WAITING)
 
-    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
+    def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the recording's progress, and its digest once there is one. Changes nothing."""
         with self._changed:
             digest = self._digests.get(recording)
@@ -158,13 +158,13 @@ class AnalysisQueue:
     def _is_abandoned(self) -> bool:
         return time.monotonic() - self._last_request > self._limits.abandoned_seconds
 
-    def _interrupt(self, recording: Recording) -> None:
+    def _interrupt(self, recording: RecordingFile) -> None:
         """Ends the analysis of this recording. The caller holds the lock."""
         if recording not in self._interrupted:
             self._interrupted.add(recording)
             self._workers[recording].interrupt()
 
-    def _take(self, worker: WorkerProcess) -> Recording | None:
+    def _take(self, worker: WorkerProcess) -> RecordingFile | None:
         """Returns the next recording, or None if there was none for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
@@ -179,13 +179,13 @@ class AnalysisQueue:
             self._workers[recording] = worker
             return recording
 
-    def _advance(self, recording: Recording, share: float) -> None:
+    def _advance(self, recording: RecordingFile, share: float) -> None:
         with self._changed:
             self._running[recording] = AnalysisState("analysing", share)
             if self._is_abandoned():
                 self._interrupt(recording)
 
-    def _finish(self, recording: Recording, outcome: Outcome) -> None:
+    def _finish(self, recording: RecordingFile, outcome: Outcome) -> None:
         report = outcome if isinstance(outcome, Report) else as_report(recording, outcome)
         with self._changed:
             del self._running[recording], self._workers[recording]

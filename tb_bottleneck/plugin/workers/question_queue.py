@@ -44,7 +44,7 @@ class QuestionQueue:
         self._closed = False
 
     def ask(self, question: RecordingQuestion, patience: float = PATIENCE_SECONDS) -> Reply | AnalysisState:
-        """Waits up to `patience` seconds for the reply. If there is none by then, returns how far the process is."""
+        """Waits up to `patience` seconds for the reply. If there is none by then, returns the progress."""
         with self._changed:
             self._forget_old_failure(question)
             if question not in self._replies and question != self._running:

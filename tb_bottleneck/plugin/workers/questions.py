@@ -7,9 +7,9 @@ names each file with its modification time and size. A file that was replaced th
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TraceFile:
     size: int
 
     @classmethod
-    def of(cls, id_: str, recording: Recording) -> "TraceFile":
+    def of(cls, id_: str, recording: RecordingFile) -> "TraceFile":
         """Returns the trace of this recording."""
         return cls(id_, recording.path, recording.mtime_ns, recording.size)
 
@@ -101,10 +101,7 @@ RecordingQuestion: TypeAlias = (
     TimelineQuestion | TablesQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
 )
 
-_TYPES: Mapping[str, type[RecordingQuestion]] = {
-    cls.__name__: cls
-    for cls in (TimelineQuestion, TablesQuestion, SliceQuestion, CompareQuestion, SeriesQuestion, WhatIfQuestion)
-}
+_TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
 
 
 def encode(question: RecordingQuestion) -> bytes:
@@ -139,4 +136,4 @@ _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "recording": _compared_recording,
     "recordings": lambda rows: tuple(map(_compared_recording, rows)),
 }
-"""Fields that hold a value of one of the classes above; all other fields are JSON scalars."""
+"""Fields with a value of one of the classes above; all other fields are JSON scalars."""

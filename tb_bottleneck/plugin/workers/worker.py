@@ -111,7 +111,7 @@ def _described(error: Exception) -> str:
 
 
 def _excerpt(payload: bytes) -> str:
-    """Returns the request as text for the log. It is JSON in ASCII, so it holds no control characters."""
+    """Returns the request as text for the log. It is JSON in ASCII, so it contains no control characters."""
     return payload[:DETAIL_CHARACTERS].decode("ascii", "replace")
 
 

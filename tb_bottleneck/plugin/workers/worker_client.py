@@ -1,4 +1,4 @@
-"""The server's end of a worker process: starts it, sends it one request at a time, and survives its death."""
+"""The server's end of a worker process: starts it, sends it one request at a time, and replaces it if it dies."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from tb_bottleneck.plugin.workers.ipc import FrameKind, read_frame, unpack_share
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import Report
-from tb_bottleneck.sources.logdir import Recording
+from tb_bottleneck.sources.logdir import RecordingFile
 
 EXIT_SECONDS = 5.0  # a worker without work ends at once; one that does not end within this time is killed
 
@@ -55,7 +55,7 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def analyse(self, recording: Recording, on_progress: Callable[[float], None]) -> Outcome:
+    def analyse(self, recording: RecordingFile, on_progress: Callable[[float], None]) -> Outcome:
         """Returns the recording's report, or why there is none. Calls `on_progress` with the share done. Never
         raises."""
         request = json.dumps({"path": recording.path, "run": recording.run}).encode()

@@ -21,8 +21,8 @@ class WorkerLimits:
     """Limits on the worker processes."""
 
     processes: int = 1  # at a time
-    memory_bytes: int = 4 * GIB  # address space of one process; a trace of 284 MB needs about 1.4 GB at its worst
-    seconds_per_file: float = 900.0  # a trace of 284 MB takes some seconds; a file system may hang for ever
+    memory_bytes: int = 4 * GIB  # address space of one process; a trace of 284 MB needs at most about 1.4 GB
+    seconds_per_file: float = 900.0  # a trace of 284 MB takes a few seconds; a file system may hang indefinitely
     idle_seconds: float = 60.0  # a process without work ends after this long
     abandoned_seconds: float = 120.0  # without a request for this long, nothing is analysed; the tab asks every 30 s
     retry_seconds: float = 5.0  # a file that was still being written is read again after this long

@@ -3,12 +3,13 @@
 Signal: the number of processes.
 Formula: none.
 Threshold: as for traces, never reached.
-Source: regimes/communication.py; collectives run on the device next to other kernels, and only a trace distinguishes
-them.
+Source: regimes/communication.py; collectives run on the device in parallel with other kernels, and only a trace
+distinguishes them.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import world_size
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.communication import FIRES_AT
@@ -21,7 +22,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     if isinstance(processes, Missing):
         return Judgement(ABSTAINS, 0.0, missing=processes.because)
     if processes.value > 1:
-        return Judgement(ABSTAINS, 0.0, missing="collectives are seen in traces only")
+        return Judgement(ABSTAINS, 0.0, missing="collectives are visible in traces only")
     return Judgement(CLEAR, 0.0)
 
 

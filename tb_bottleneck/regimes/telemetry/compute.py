@@ -1,6 +1,6 @@
 """compute by telemetry: the device's work is limited by arithmetic throughput, or a working device is slowed down.
 
-Signal: arithmetic units in use, or power; reasons that hold the clocks down; threads and cores of a CPU run.
+Signal: arithmetic units in use, or power; reasons for reduced clocks; threads and cores of a CPU run.
 Formula: as for memory; a throttled device loses its work x (1 - clock / highest clock).
 Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock below 0.9 of the highest while 0.97 of the
 limit is drawn, since large boards normally run large products at the cap. Power brake: 1 %.
@@ -10,7 +10,8 @@ Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the defa
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.clocks import (
     clock_reduction,
     heat_throttled,

@@ -7,7 +7,8 @@ Source: regimes/gpu_unused.py; a desktop that draws its screen exceeds a few per
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_busy
 from tb_bottleneck.measures.telemetry.step_phases import step_time

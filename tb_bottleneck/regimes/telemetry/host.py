@@ -8,7 +8,8 @@ reading of the Linux documentation, accounting/psi). A quota counts from a tenth
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle
 from tb_bottleneck.measures.telemetry.step_phases import (

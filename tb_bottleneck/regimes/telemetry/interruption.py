@@ -8,7 +8,8 @@ Source: regimes/interruption.py; three times the median is the limit for outlier
 minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
     long_step_excess,
     long_step_period,
@@ -26,7 +27,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     """Return the judgement. The kind of interruption is not known; a steady period suggests checkpoints or logging."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
-        return Judgement(ABSTAINS, share, missing=f"{MIN_STEPS_TO_COMPARE} steps, to hold a long one against")
+        return Judgement(ABSTAINS, share, missing=f"{MIN_STEPS_TO_COMPARE} steps to compare a long one with")
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
     evidence = (long_steps, long_step_excess, long_step_period, step_time)

@@ -1,6 +1,7 @@
 """The rules for telemetry: the same regimes in the same order. A regime without a telemetry rule abstains."""
 
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes import judge
 from tb_bottleneck.regimes.judge import Conclusion

@@ -7,7 +7,8 @@ Source: regimes/launch.py.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phase_count
@@ -20,7 +21,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     """Return the judgement. Only the utilisation shows gaps between kernels: the device's span includes them."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
-        return Judgement(ABSTAINS, share, missing="on a CPU only a trace tells operators' own work from calling them")
+        return Judgement(ABSTAINS, share, missing="on a CPU only a trace separates operators' work from call overhead")
     for needed in (timed_phase_count, device_idle, *((utilisation,) if measures.on_device else ())):
         signal = measures(needed)
         if isinstance(signal, Missing):
@@ -29,7 +30,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         cause = Cause("small_kernels", share, (phase_time, utilisation, host_waits, process_cores))
         return Judgement(FIRES, share, share, (cause,))
     if measures.value(idle_inside_phases, 0.0) >= FIRES_AT:
-        return Judgement(ABSTAINS, share, missing="only a trace tells launches from waits here")
+        return Judgement(ABSTAINS, share, missing="only a trace separates launches from waits here")
     return Judgement(CLEAR, share, share)
 
 

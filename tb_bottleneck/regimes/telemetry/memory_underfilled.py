@@ -2,12 +2,14 @@
 
 Signal: memory bandwidth and arithmetic units in use (profiling counters), or else power and memory activity.
 Formula: time at a limit = the counter / its value for kernels at this limit; the rest of the work is underfilled.
+Half of the underfilled time counts as recoverable, as for traces.
 Threshold: as for traces; abstains if no counter was recorded.
 Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_bound.py has the sources of the figures.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import (
     bandwidth_used,
     bound_known,
@@ -41,7 +43,8 @@ def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[Telem
     if share < underfilled.FIRES_AT:
         return Judgement(CLEAR, share)
     evidence = (multiprocessors_used, tensor_cores_used, bandwidth_used, mean_power_share, bound_source)
-    return Judgement(FIRES, share, causes=(Cause("small_batch", share, evidence, bounded=False),))
+    recoverable = underfilled.RECOVERABLE_OF_UNDERFILLED * share
+    return Judgement(FIRES, share, recoverable, (Cause("small_batch", share, evidence, bounded=False),))
 
 
 MEMORY = Rule(Regime.MEMORY, judge_memory, memory.FIRES_AT)

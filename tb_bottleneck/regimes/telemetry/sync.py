@@ -7,7 +7,8 @@ Source: regimes/sync.py.
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases
@@ -23,7 +24,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         if measures.on_device and isinstance(signal, Missing):
             return Judgement(ABSTAINS, 0.0, missing=signal.because)
     if measures.value(idle_inside_phases, 0.0) >= FIRES_AT:
-        return Judgement(ABSTAINS, 0.0, missing="which part of the idle time follows a wait, a trace tells")
+        return Judgement(ABSTAINS, 0.0, missing="only a trace shows the part of the idle time that follows a wait")
     return Judgement(CLEAR, 0.0)
 
 

@@ -9,7 +9,8 @@ loaded readings count. The speed of a link changes by a factor of two at least, 
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_speed, link_traffic, transfer_time
 from tb_bottleneck.regime import Regime

@@ -7,7 +7,8 @@ Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead 
 """
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures, TelemetryRecording
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device_utilisation import (
     other_processes,
     other_processes_utilisation,

@@ -44,8 +44,8 @@ LONG_AGO = -(2**60)
 class DeviceDependencies(Table):
     """One row per operation of all devices: what must end before it begins, and how long before."""
 
-    latency: Ints = column("ns", "from the begin of the launching call; LONG_AGO if the launch is not known")
-    issue: Ints = column("ns", "when the launching call launched: its begin, or later in a call that took long")
+    latency: Ints = column("ns", "from the start of the launching call; LONG_AGO if the launch is not known")
+    issue: Ints = column("ns", "when the launching call launched: its start, or later in a long call")
     pause: Ints = column("ns", "from the end of the stream's last operation")
     after: Ints = column("row of device ops", "an operation of another stream that must have ended; -1 for none")
     lag: Ints = column("ns", "from the end of that operation")

@@ -34,7 +34,7 @@ class Items(Table):
     """Rows in an order in which everything that an item depends on comes before it."""
 
     follows: Ints = column(
-        "row of items", "the item after whose end on the host it begins; -1 for the begin, HOSTLESS for none"
+        "row of items", "the item that it follows on the host; -1 for the start of the graph, HOSTLESS for none"
     )
     gap: Ints = column(
         "ns by Activity", "shape (items, Activity): host time from there to the issue, by what the host did"
@@ -45,7 +45,7 @@ class Items(Table):
     )
     drains: Bools = column("flag", "True if all streams must be empty before the host continues")
     lag: Ints = column("ns", "from the end of that work to the return")
-    call: Ints = column("row of calls", "the call; -1 for the begin of a step, and for HOSTLESS items")
+    call: Ints = column("row of calls", "the call; -1 for the start of a step, and for HOSTLESS items")
     mark: Ints = column("index", "the step edge; -1 for none")
     op: Ints = column("row of device ops", "of all devices; -1 if the row launches nothing")
     stream: Ints = column("index", "of the stream; -1 if there is no operation")
@@ -57,7 +57,7 @@ class Items(Table):
     )
     after_lag: Ints = column("ns", "from the end of that operation")
     frozen: Ints = column("ns", "device idle time in the item that nothing recorded explains")
-    at: Ints = column("ns", "issue time on the recording's clock; the operation's begin for HOSTLESS items")
+    at: Ints = column("ns", "issue time on the recording's clock; the operation's start for HOSTLESS items")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def graph_of(recording: Recording) -> Graph:
 
 
 def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
-    """Returns True if the first edge is the host's begin while earlier work still ran, as in short recordings."""
+    """Returns True if the first edge is the host's start while earlier work still ran, as in short recordings."""
     ops = trace.device_ops
     before = ops.end[ops.issued(trace.calls) < steps.host[0]]
     return bool(len(before)) and int(before.max()) > int(steps.edges[0])

@@ -29,7 +29,7 @@ _SYNCHRONISING = ("cudaFree", "hipFree")
 class HostRows(Table):
     """Calls that launch or wait, and the starts of steps, sorted by start."""
 
-    call: Ints = column("row of calls", "the call; -1 for the begin of a step")
+    call: Ints = column("row of calls", "the call; -1 for the start of a step")
     mark: Ints = column("index", "the step edge; -1 for a call")
     start: Ints = column("ns", "begin")
     end: Ints = column("ns", "return")

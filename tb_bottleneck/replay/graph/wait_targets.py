@@ -43,7 +43,7 @@ class WaitTargets(Table):
 def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> WaitTargets:
     """Returns what each host row waits for.
 
-    `issue` is when each row did its launching, or its begin if it launches nothing; `launched_end` is when all work
+    `issue` is when each row launched its work, or its start if it launches nothing; `launched_end` is when all work
     that had been launched by then ended.
     """
     calls, ops = trace.calls, trace.all_device_ops
@@ -83,11 +83,12 @@ def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: I
 
 @dataclass(frozen=True, eq=False)
 class _WaitCandidates:
-    """Per host row: the operation, whether it means all work, whether it may wait, and whether it really waited."""
+    """Per host row: the operation waited for, and masks: waits for all work, may wait, really waited, is a wait
+    call."""
 
     op: Ints
     whole: Bools
-    held: Bools
+    may_wait: Bools
     binding: Bools
     waiting: Bools
 
@@ -95,7 +96,7 @@ class _WaitCandidates:
 def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candidates: _WaitCandidates) -> WaitTargets:
     # Another device may continue after a wait that names one device: then it waited for less than all.
     whole = candidates.whole & (launched_end <= rows.end + RETURN_LAG_NS)
-    held = candidates.held & (whole | (candidates.op >= 0))
+    may_wait = candidates.may_wait & (whole | (candidates.op >= 0))
     over = np.where(whole, launched_end, trace.all_device_ops.end[candidates.op] if len(trace.all_device_ops) else 0)
     since = rows.end - over
     binding = candidates.binding | (whole & (since < rows.end - rows.start))
@@ -103,13 +104,13 @@ def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candid
     own = np.where(
         whole & ~candidates.waiting, rows.end - np.maximum(issue, over), np.minimum(USUAL_CALL_NS, rows.end - issue)
     )
-    cost = np.maximum(np.where(held & binding, own, rows.end - issue), 0)
+    cost = np.maximum(np.where(may_wait & binding, own, rows.end - issue), 0)
     behind = np.where(whole & ~candidates.waiting, rows.end - rows.start, USUAL_CALL_NS)
-    unknown = candidates.waiting & ~held & (rows.end - rows.start > BLOCKING_CALL_NS)
+    unknown = candidates.waiting & ~may_wait & (rows.end - rows.start > BLOCKING_CALL_NS)
     return WaitTargets(
-        op=np.where(held & ~whole, candidates.op, NONE),
+        op=np.where(may_wait & ~whole, candidates.op, NONE),
         whole=whole,
-        lag=np.where(held, np.where(binding, since, np.minimum(since, behind)), 0),
+        lag=np.where(may_wait, np.where(binding, since, np.minimum(since, behind)), 0),
         cost=cost,
         unknown=np.where(unknown, rows.end - rows.start - USUAL_CALL_NS, 0),
     )

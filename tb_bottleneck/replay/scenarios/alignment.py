@@ -37,7 +37,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     if not (factors < 1).any():
         return None
     halfway = (1 + factors) / 2 if estimate is Estimate.LOW else factors
-    return graph.with_items(length=scale_column(graph.items.length, _of_items(graph, halfway)))
+    return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(halfway)))
 
 
 def _dtype(name: str) -> tuple[str, str | None] | None:
@@ -53,14 +53,6 @@ def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | Non
     order = selected[np.argsort(reached[selected], kind="stable")]
     time = np.cumsum(length[order])
     return float(reached[order[np.searchsorted(time, time[-1] * (BEST_TIME_SHARE if best else 0.5))]])
-
-
-def _of_items(graph: ModifiedGraph, factors: Floats) -> Floats:
-    """Returns the factor of each item's operation; `factors` has one value per operation of the judged device."""
-    recording = graph.base.recording
-    all_factors = np.ones(len(graph.base.ops) + 1)  # the last one is for items without an operation
-    all_factors[np.flatnonzero(graph.base.ops.device == recording.trace.device_index)] = factors
-    return np.asarray(all_factors[graph.items.op])
 
 
 SCENARIO = Scenario("alignment", apply)

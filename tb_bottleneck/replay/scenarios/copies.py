@@ -4,7 +4,7 @@ Changes: calls that copy to the device return at once, and so do waits directly 
 take as long as pinned ones. Copies to the host stay the same.
 Assumes: the loader pins its batches in time, and there is enough memory for it.
 Bounds: pinned copies run at the median rate in the recording, otherwise at the known rate of the link; low: at
-SLOWER_LINK of that. High: they also run on a separate stream, next to the kernels of the previous step.
+SLOWER_LINK of that. High: they also run on a separate stream, in parallel with the kernels of the previous step.
 """
 
 import numpy as np

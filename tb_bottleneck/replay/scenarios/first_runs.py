@@ -11,7 +11,7 @@ from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the time."""
+    """Shortens the host time of first runs."""
     return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, REMAINING_SHARE[estimate]))
 
 

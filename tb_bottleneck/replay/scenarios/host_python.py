@@ -11,7 +11,7 @@ from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the time; negative values, which come from overlaps, stay."""
+    """Shortens the host time in Python code. Negative values, which come from overlaps, stay."""
     gap = graph.items.gap.copy(order="K")
     gap[:, Activity.OTHER] = (gap[:, Activity.OTHER].clip(min=0) * REMAINING_SHARE[estimate]).astype("int64") + gap[
         :, Activity.OTHER

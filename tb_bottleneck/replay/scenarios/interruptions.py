@@ -2,9 +2,9 @@
 
 Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
 Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
-Bounds: low: a third as often. High: never, as if they ran next to the training. On a CPU, interruptions also slow the
-work between them (a writer's own thread, cold caches): in the high estimate, each operator takes as long as the
-quickest recorded one with its shapes.
+Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions also
+slow the work between them (a writer's own thread, cold caches): in the high estimate, each operator takes as long as
+the quickest recorded one with its shapes.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Runs collectives next to the backward pass: each begins as soon as its gradients are ready.
+"""Runs collectives in parallel with the backward pass: each begins as soon as its gradients are ready.
 
 Changes: the part of each step's collectives that its backward pass is long enough to hide shrinks by HIDDEN_SHARE.
 Assumes: gradients become ready one after the other during the backward pass, and the last bucket is small.

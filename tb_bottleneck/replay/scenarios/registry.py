@@ -1,4 +1,4 @@
-"""The scenario of each cause. Causes without one keep their rule's bound (knowledge/scenarios.toml says why)."""
+"""The scenario of each cause. Causes without one keep their rule's bound (knowledge/scenarios.toml has the reasons)."""
 
 from collections.abc import Mapping
 
@@ -37,6 +37,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "data_dependent_shapes": syncs.SHAPES,
     "explicit_waits": syncs.EXPLICITS,
     "blocking_waits": syncs.WAITS,
+    "waits_combined": syncs.COMBINED,
     "pageable_copies": copies.SCENARIO,
     "exposed_copies": copies.SCENARIO,
     "blocking_copies": prefetch.SCENARIO,

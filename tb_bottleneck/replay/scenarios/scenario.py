@@ -11,7 +11,7 @@ class Scenario:
     """A named fix that can be applied to a graph.
 
     `apply` returns the modified graph, or None if the recording lacks what the simulation needs. The texts of the
-    assumptions are under the same name in knowledge/scenarios.toml. `on_cpu` says whether the scenario also applies to
+    assumptions are under the same name in knowledge/scenarios.toml. `on_cpu` is True if the scenario also applies to
     CPU runs, whose graph has no device operations.
     """
 

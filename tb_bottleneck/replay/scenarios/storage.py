@@ -1,9 +1,9 @@
 """Makes storage respond evenly: no fetch takes longer than the median one.
 
-Changes: of each fetch that takes longer than the median, the rest is removed. If fetches are even and mostly read,
+Changes: each fetch that takes longer than the median takes the median time. If fetches are even and mostly read,
 worker processes read instead (loader.py).
 Assumes: storage made them slow, not samples of a different size.
-Bounds: low: half of the rest stays. High: no fetch waits, as if enough batches were queued.
+Bounds: low: half of the time beyond the median stays. High: no fetch waits, as if enough batches were queued.
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ from tb_bottleneck.regimes.rule import AnyVerdict
 MIN_TRACE_STEPS = 3
 # More unexplained time than this puts every other share in doubt: traceml's warning level for a residual.
 UNEXPLAINED_SHARE, LARGE_UNEXPLAINED_SHARE = 0.10, 0.25
-# If shapes tell the limit for less of the kernels' time than this, it rests on the names of kernels.
+# If shapes show the limit for less of the kernels' time than this, the limit is based on the names of kernels.
 KNOWN_FROM_SHAPES = 0.5
 # Measures of the interval between events that do not occur in every step; missing if the event occurred once.
 INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
@@ -30,7 +30,7 @@ def trace_confidence(
     """Returns high, medium or low, from the number and kind of steps, lost events, unexplained time, and the evidence
     of the conclusion's own rule.
 
-    For the device's own work it is low if only kernel names tell the limit of the kernels. For pauses it is at most
+    For the device's own work it is low if only kernel names show the limit of the kernels. For pauses it is at most
     medium if one was recorded only once: how often they occur in the run is then not known.
     """
     confidence = _recording_confidence(recording, defects)
@@ -43,7 +43,7 @@ def trace_confidence(
 
 
 def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> str:
-    """The confidence without the evidence of a single rule."""
+    """Returns the confidence without the evidence of a single rule."""
     unexplained = recording.account.share(Regime.UNEXPLAINED)
     # On a CPU run the profiler's own time is part of the operators and of the time between them, to unknown shares.
     doubtful_codes = DOUBTFUL_DEFECTS if recording.on_device else (*DOUBTFUL_DEFECTS, "profiler_overhead")

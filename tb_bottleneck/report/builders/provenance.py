@@ -1,4 +1,4 @@
-"""Where a recording comes from: the rank, the number of ranks, and the device."""
+"""The origin of a recording: the rank, the number of ranks, and the device."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.trace import Trace
 
-MAX_NAME = 200
+MAX_DEVICE_NAME = 200
 
 
 @dataclass(frozen=True)
-class Device:
+class ReportedDevice:
     """The device that the account is about; `count` is the number of devices that did work."""
 
     name: str = ""
@@ -28,7 +28,7 @@ class Origin:
 
     rank: int | None
     world_size: int | None
-    device: Device
+    device: ReportedDevice
 
 
 def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
@@ -41,25 +41,25 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
     )
 
 
-def unused_device(trace: Trace) -> Device:
+def unused_device(trace: Trace) -> ReportedDevice:
     """Returns the device that is present and did nothing: `count` is 0."""
     facts = trace.header.devices[0]
-    return Device(name=facts.name, kind=_gpu_kind(trace), index=facts.index)
+    return ReportedDevice(name=facts.name, kind=_gpu_kind(trace), index=facts.index)
 
 
-def _device(trace: Trace, fatal: Defect | None) -> Device:
+def _device(trace: Trace, fatal: Defect | None) -> ReportedDevice:
     header = trace.header
     used = np.unique(trace.all_device_ops.device)
     if len(used):
         facts = header.device(trace.device_index)
-        return Device(facts.name if facts else "", _gpu_kind(trace), trace.device_index, len(used))
+        return ReportedDevice(facts.name if facts else "", _gpu_kind(trace), trace.device_index, len(used))
     if fatal is not None and (fatal.code != "insufficient_data" or header.devices):
         # The run may have used a device whose work was not recorded. If it is described, it is named; otherwise no
         # device is claimed, not even the CPU.
         name = header.devices[0].name if header.devices else ""
         foreign = bool((trace.events.kind == Kind.FOREIGN_DEVICE).any())
-        return Device(name, ("other" if foreign else _gpu_kind(trace)) if name else "")
-    return Device(_cpu_name(header), "cpu", count=1)
+        return ReportedDevice(name, ("other" if foreign else _gpu_kind(trace)) if name else "")
+    return ReportedDevice(_cpu_name(header), "cpu", count=1)
 
 
 def _gpu_kind(trace: Trace) -> str:
@@ -69,4 +69,4 @@ def _gpu_kind(trace: Trace) -> str:
 
 def _cpu_name(header: Header) -> str:
     name = header.context.get("device_name")
-    return name[:MAX_NAME] if isinstance(name, str) and header.context.get("device_kind") == "cpu" else "CPU"
+    return name[:MAX_DEVICE_NAME] if isinstance(name, str) and header.context.get("device_kind") == "cpu" else "CPU"

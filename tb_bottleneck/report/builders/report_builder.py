@@ -30,7 +30,7 @@ from tb_bottleneck.units import bytes_text, duration_text, share_text
 
 
 @dataclass(frozen=True)
-class Identity:
+class ReportIdentity:
     """The recording that a report is about."""
 
     run: str
@@ -58,13 +58,13 @@ class Phase:
     severity: str
 
 
-def unreadable_report(identity: Identity, code: str, error: str) -> pb.Report:
+def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Report:
     """Returns the report of a file that could not be read or judged."""
     return _report(identity, health=pb.Health(status="unreadable", reasons=[_reason(code, {"error": error})]))
 
 
 def build_report(
-    identity: Identity,
+    identity: ReportIdentity,
     texts: SourceTexts,
     origin: Origin,
     defects: Sequence[Defect],
@@ -119,14 +119,14 @@ def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVe
     return list(by_advice.values())
 
 
-def _report(identity: Identity, **parts: object) -> pb.Report:
+def _report(identity: ReportIdentity, **parts: object) -> pb.Report:
     source = identity.evidence_source
     names = {"run": identity.run, "source": identity.source, "witness": source, "evidence_source": source}
     return pb.Report(schema=SCHEMA, **names, **parts)  # type: ignore[arg-type]
 
 
 def _health(defects: Sequence[Defect]) -> pb.Health:
-    """A fatal defect makes the recording incomplete, any other degrades it."""
+    """Returns the health: `incomplete` with a fatal defect, `degraded` with any other."""
     fatal = any(defect.fatal for defect in defects)
     status = "incomplete" if fatal else "degraded" if defects else "ok"
     return pb.Health(status=status, reasons=[_reason(defect.code, defect.facts) for defect in defects])
@@ -162,7 +162,7 @@ def _window(window: Window) -> pb.Window:
 
 
 def _account(account: Account, steps: int) -> Iterable[pb.AccountRow]:
-    """One row for each regime, in the order of REGIMES."""
+    """Returns one row for each regime, in the order of REGIMES."""
     for regime in REGIMES:
         yield pb.AccountRow(
             regime=regime,
@@ -239,7 +239,7 @@ class _DiagnosisWriter:
         )
 
     def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
-        """The simulated gain of the cause; without one a bound, with the reason."""
+        """Returns the simulated gain of the cause; without one, a bound with the reason."""
         bound = _bound(min(verdict.judgement.recoverable, cause.cost_share), cause.bounded)
         if not isinstance(self.prediction, Prediction):
             return bound
@@ -250,7 +250,7 @@ class _DiagnosisWriter:
         return bound
 
     def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
-        """Optional lines are left out if their measure is missing."""
+        """Returns the lines of evidence, without optional ones if their measure is missing."""
         for line in self.texts.evidence_lines(verdict.regime, cause):
             fact = verdict.facts[line.measure]
             if not (line.optional and isinstance(fact, Missing)):
@@ -259,7 +259,7 @@ class _DiagnosisWriter:
 
 
 def _bound(recoverable: float, bounded: bool) -> pb.Speedup:
-    """An upper bound: at best the recoverable share of the time is saved, at worst nothing."""
+    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing."""
     if not bounded or not 0 < recoverable < 1:
         return pb.Speedup(expected=1, low=1, high=1, basis="none")
     best = 1 / (1 - recoverable)

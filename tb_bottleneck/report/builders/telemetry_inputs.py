@@ -9,7 +9,7 @@ from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE
-from tb_bottleneck.report.builders.provenance import MAX_NAME, Device, Origin
+from tb_bottleneck.report.builders.provenance import MAX_DEVICE_NAME, Origin, ReportedDevice
 from tb_bottleneck.report.builders.window import Window, longest_of_neighbours, spread_of
 
 # For more than low confidence: traceml's minimum (diagnostics/step_time/policy.py).
@@ -26,8 +26,8 @@ def telemetry_origin(recording: TelemetryRecording) -> Origin:
     return Origin(
         rank=int(rank) if rank is not None and 0 <= rank < _INT32 else None,
         world_size=int(world_size) if world_size is not None and 0 < world_size < _INT32 else None,
-        device=Device(
-            name=name[:MAX_NAME] if isinstance(name, str) and known == kind else "",
+        device=ReportedDevice(
+            name=name[:MAX_DEVICE_NAME] if isinstance(name, str) and known == kind else "",
             kind=kind,
             count=max(len(recording.telemetry.devices), 1),
         ),
@@ -52,7 +52,7 @@ def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect
     """Returns medium or low: telemetry sees steps only from outside.
 
     It is low with few steps, with any defect, with much unexplained time, and for the device's own work if no counters
-    tell its limit.
+    show its limit.
     """
     limit_known = conclusion.regime not in DEVICE_REGIMES or recording.bounds.counters
     unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")

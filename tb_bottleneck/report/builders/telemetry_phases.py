@@ -14,11 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measures.telemetry.recoverable import contention_by_window, idle_gpu_windows, recoverable_by_window
+from tb_bottleneck.measures.telemetry.recoverable import (
+    contention_by_window,
+    idle_gpu_windows,
+    recoverable_by_window,
+    underfilled_by_window,
+)
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+from tb_bottleneck.regimes.underfilled import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
 from tb_bottleneck.report.builders.report_builder import Phase
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +43,7 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
         testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
     )
+    stakes[Regime.UNDERFILLED] = underfilled_by_window(testimony, FIRES_AT, RECOVERABLE_OF_UNDERFILLED)
     bound = _bound_by(testimony)
     unused = idle_gpu_windows(testimony, UNUSED)
     owner: list[Owner] = []
@@ -52,7 +59,7 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
-    """The leading regime of a window, given the previous one; None if none takes enough time."""
+    """Returns the leading regime of a window, given the previous one; None if none takes enough time."""
     best = max(now, key=lambda regime: now[regime] if now[regime] == now[regime] else -1.0)
     if state is not None and now.get(state, 0.0) >= PHASE_LASTS_ABOVE and now[best] < now[state] + LEAD_TO_TAKE_OVER:
         return state
@@ -60,7 +67,7 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
 
 
 def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
-    """The leading device regime of each window, or `unexplained` if none is known."""
+    """Returns the leading device regime of each window, or `unexplained` if none is known."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
     leads = np.argmax(np.array([np.nan_to_num(shares[name]) for name in names]), axis=0)
@@ -68,7 +75,7 @@ def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
 
 
 def _confirmed(owner: list[Owner]) -> list[Owner]:
-    """The owners without changes that last for fewer than CONFIRMING_WINDOWS windows."""
+    """Returns the owners without changes that last for fewer than CONFIRMING_WINDOWS windows."""
     confirmed = list(owner)
     last: Owner = None
     for at, now in enumerate(owner):
@@ -93,7 +100,7 @@ def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regi
 def _cost(
     testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
-    """The share of the phase, and its severity."""
+    """Returns the share of the phase, and its severity."""
     regime, recoverable = owner
     if regime == Regime.GPU_UNUSED:
         return 1.0, "critical"

@@ -45,7 +45,7 @@ class TelemetryTexts:
         share = causes[0].cost_share if own is not None and causes else conclusion.share
         headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
         if conclusion.severity == "none":
-            headline += " Telemetry shows no other loss of more than a tenth of the time."
+            headline += " Telemetry shows no problem that costs more than a tenth of the time."
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
@@ -76,7 +76,7 @@ class TelemetryTexts:
 
 
 def _length(ns: float) -> str:
-    """Whole seconds, from two minutes on minutes, from two hours on hours: live users need no more."""
+    """Formats a time as whole seconds, from two minutes on as minutes, from two hours on as hours."""
     seconds = ns / NS_PER_S
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"

@@ -38,7 +38,7 @@ class TraceTexts:
         unexplained = next((v.judgement.share for v in verdicts if v.regime == Regime.UNEXPLAINED), 0.0)
         if unexplained >= WORTH_RECOVERING:
             return f"{headline} Nothing recorded explains {share_text(unexplained)} of the time."
-        return f"{headline} No other regime takes more than a tenth of the time."
+        return f"{headline} No problem costs more than a tenth of the time."
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
         """Returns the headline as it is: traces have no phases."""
@@ -66,12 +66,12 @@ class TraceTexts:
 
 
 def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
-    """How the limits of kernels are known, and how close the kernels come to them; empty if there are none."""
+    """Returns how the limits of kernels are known, and how close the kernels come to them; empty if unknown."""
     known = facts.get(roofs_known.__name__)
     if not isinstance(known, Measure):
         return ""
     if known.value < KNOWN_FROM_SHAPES:
-        return "This is known from kernel names only; with record_shapes=True it follows from the work of the kernels."
+        return "The limit is known from kernel names only; with record_shapes=True it follows from the kernels' work."
     reached = facts.get(compute_reached.__name__) or facts.get(memory_reached.__name__)
-    near = f" They reach {share_text(reached.value)} of that limit." if isinstance(reached, Measure) else ""
-    return f"This is known from shapes for {share_text(known.value)} of the kernel time.{near}"
+    near = f" The kernels reach {share_text(reached.value)} of it." if isinstance(reached, Measure) else ""
+    return f"The limit is known from shapes for {share_text(known.value)} of the kernel time.{near}"

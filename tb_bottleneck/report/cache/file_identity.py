@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
-from tb_bottleneck.sources.filesystem import place_of
+from tb_bottleneck.sources.paths import filesystem_of
 from tb_bottleneck.version import __version__
 
 PACKAGE = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Identity:
+class FileIdentity:
     """The state of a file at one moment; `path` is real and absolute."""
 
     path: str
@@ -22,15 +22,15 @@ class Identity:
     tag: str = ""  # version of the file in a remote store
 
 
-def identity_of(path: str) -> Identity | None:
+def identity_of(path: str) -> FileIdentity | None:
     """Returns the current identity of the file, or None if it is not a regular file or cannot be accessed."""
     try:
-        place = place_of(path)
-        real = place.absolute(path)
-        status = place.status(real)
+        storage = filesystem_of(path)
+        real = storage.absolute(path)
+        status = storage.status(real)
     except (OSError, ValueError, Unreadable):
         return None
-    return Identity(real, status.size, status.mtime_ns, status.tag) if status.kind == "file" else None
+    return FileIdentity(real, status.size, status.mtime_ns, status.tag) if status.kind == "file" else None
 
 
 @cache

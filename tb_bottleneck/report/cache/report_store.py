@@ -15,9 +15,9 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from tb_bottleneck.report.cache.file_identity import Identity, code_version
+from tb_bottleneck.persistence import cache_directory, write_atomically
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.schema.bottleneck_pb2 import Report
-from tb_bottleneck.storage import cache_directory, write_atomically
 
 MAX_BYTES = 256 << 20  # a report takes about 10 KB: space for about 25,000
 MAX_REPORT_BYTES = 4 << 20  # a larger report is not stored
@@ -48,7 +48,7 @@ class Store:
         except OSError:
             return None  # the package's own files cannot be read
 
-    def get(self, identity: Identity) -> Report | None:
+    def get(self, identity: FileIdentity) -> Report | None:
         """Returns the report of this file by this code, or None."""
         entry = self._entry(identity)
         try:
@@ -63,7 +63,7 @@ class Store:
                 os.utime(entry)  # the least recently used report is removed first
         return report
 
-    def put(self, identity: Identity, report: Report) -> None:
+    def put(self, identity: FileIdentity, report: Report) -> None:
         """Stores a report."""
         data = _packed(report)
         if len(data) > MAX_REPORT_BYTES:
@@ -76,7 +76,7 @@ class Store:
                 self._added = 0
                 self._make_room()
 
-    def _entry(self, identity: Identity) -> Path:
+    def _entry(self, identity: FileIdentity) -> Path:
         key = f"{identity.size}\0{identity.mtime_ns}\0{identity.tag}\0{self._version}\0".encode("utf-8", "replace")
         key += os.fsencode(identity.path)
         return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.report"

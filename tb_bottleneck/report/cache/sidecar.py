@@ -13,16 +13,16 @@ from google.protobuf import json_format
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.report.cache.file_identity import Identity, code_version
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.sources.filesystem import is_url, place_of
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
-from tb_bottleneck.storage import write_atomically
+from tb_bottleneck.sources.paths import filesystem_of, is_url
 
 MODE = 0o644  # other users read it too
 
@@ -35,12 +35,12 @@ _CONTROL = re.compile(r"\\u00|\\[bfrt]|[\x7f-\x9f]")
 _PLACEHOLDER = re.compile(r"\\\$(\w+)")
 
 
-def beside(trace: str) -> Path:
+def sidecar_path(trace: str) -> Path:
     """Returns the path of the sidecar of a trace."""
     return Path(trace + SIDECAR_ENDING)
 
 
-def write(trace: str, identity: Identity, report: pb.Report) -> Path:
+def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
     """Writes the report of the trace with this identity, and returns the path of the sidecar.
 
     Raises:
@@ -57,12 +57,12 @@ def write(trace: str, identity: Identity, report: pb.Report) -> Path:
         "mtime_ns": identity.mtime_ns,
         "report": as_dict(copy),
     }
-    path = beside(trace)
+    path = sidecar_path(trace)
     write_atomically(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1).encode(), MODE)
     return path
 
 
-def read(trace: str, identity: Identity) -> pb.Report | None:
+def read(trace: str, identity: FileIdentity) -> pb.Report | None:
     """Returns the report next to the trace if it is about this file, by this code, and valid; otherwise None."""
     try:
         content = json.loads(_bytes_of(trace + SIDECAR_ENDING))
@@ -79,11 +79,11 @@ def read(trace: str, identity: Identity) -> pb.Report | None:
 
 def _bytes_of(path: str) -> bytes:
     """Raises OSError or ValueError if there is no such file, it is not regular (a pipe would block), or too large."""
-    place = place_of(path)
-    status = place.status(path)
+    storage = filesystem_of(path)
+    status = storage.status(path)
     if status.kind != "file" or status.size > MAX_REPORT_BYTES:
         raise ValueError("not a sidecar")
-    with place.open(path) as file:
+    with storage.open(path) as file:
         return file.read(MAX_REPORT_BYTES)
 
 
@@ -104,7 +104,7 @@ def _is_valid(report: pb.Report) -> bool:
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:
-    """Returns True if the texts of the finding are those of our advice, with figures only in place of figures."""
+    """Returns True if the texts of the finding are those of our advice, with figures only in storage of figures."""
     if finding.regime not in _JUDGED:
         return False
     advice = regime_advice(finding.regime).causes[finding.cause]

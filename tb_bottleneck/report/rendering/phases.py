@@ -10,7 +10,7 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def lines_of(report: pb.Report) -> Iterator[str]:
-    """Yields one line for each phase, with times from the begin of the run; nothing if there is only one phase."""
+    """Yields one line for each phase, with times from the start of the run; nothing if there is only one phase."""
     if len(report.phases) < 2:
         return
     begin = report.phases[0].begin_ns
@@ -24,7 +24,7 @@ def lines_of(report: pb.Report) -> Iterator[str]:
 
 
 def _clock(ns: float) -> str:
-    """Hours, minutes and seconds: 1:02:03 or 2:03."""
+    """Formats a time as hours, minutes and seconds: 1:02:03 or 2:03."""
     seconds = round(ns / NS_PER_S)
     hours, minutes = seconds // _HOUR, seconds % _HOUR // _MINUTE
     return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"

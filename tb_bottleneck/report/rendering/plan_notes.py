@@ -30,7 +30,7 @@ def note_of(report: pb.Report, finding: pb.Finding) -> str:
 
 
 def _place(report: pb.Report, finding: pb.Finding) -> int | None:
-    """The position in the plan of the fix of a finding; several causes may have the same fix."""
+    """Returns the position in the plan of the fix of a finding; several causes may have the same fix."""
     fix = _fix(finding.cause)
     return next((place for place, step in enumerate(report.plan) if _fix(step.cause) == fix), None)
 

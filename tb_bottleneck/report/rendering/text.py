@@ -79,7 +79,7 @@ def _severity(report: pb.Report) -> str:
 
 
 def _why(report: pb.Report) -> str:
-    """The text of the rule without its first sentence, which repeats the headline."""
+    """Returns the text of the rule without its first sentence, which repeats the headline."""
     verdict = next((verdict for verdict in report.regimes if verdict.regime == report.verdict.regime), None)
     more = verdict.because.partition(". ")[2] if verdict is not None else ""
     return f" {more}" if more else ""

@@ -1,1 +1,1 @@
-"""Builds the columns of the event table from what the reader yields."""
+"""Builds the columns of the event table from the reader's batches."""

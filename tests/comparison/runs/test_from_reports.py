@@ -10,6 +10,7 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, U
 from tb_bottleneck.comparison.runs.from_reports import run_from_reports
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 SLOW = repeated(9, loader="######....", gpu="......####")
@@ -52,6 +53,19 @@ def test_what_holds_no_report_says_what_would(text):
     found = run_from_reports("base", text)
     assert isinstance(found, UnjudgedRun)
     assert "contains no report" in found.because[0]
+
+
+def test_a_report_from_before_a_regime_existed_has_no_time_in_it(tmp_path):
+    (report,) = json.loads(kept(judged(tmp_path, SLOW)))["reports"]
+    account = report["account"]
+    without_time = next(row for row in account if row["share"] == 0)
+    with_time = next(row for row in account if row["share"] > 0)
+    report["account"] = [row for row in account if row is not without_time]
+    found = run_from_reports("base", json.dumps({"report": report}).encode())
+    assert isinstance(found, JudgedRun)
+    assert [row.regime for row in found.reports[0].account] == list(REGIMES)
+    report["account"] = [row for row in account if row is not with_time]
+    assert isinstance(run_from_reports("base", json.dumps({"report": report}).encode()), UnjudgedRun)
 
 
 @pytest.mark.parametrize("broken", [{"account": []}, {"verdict": None}, {"window": {"step_times_ns": ["Infinity"]}}])

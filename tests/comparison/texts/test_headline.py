@@ -81,7 +81,7 @@ def test_what_no_device_changes_is_said_to_hold_it_back(tmp_path):
     drawing = repeated(9, op="########..", launch=".......|..", gpu="........##", sync="........##")
     said = compare_runs(judged(tmp_path, drawing, unit_us=1000), judged(tmp_path, drawing, device=H200, unit_us=1000))
     assert "Expected for this work on an NVIDIA H200:" in said.headline
-    assert "Launch overhead, which no device changes, would be" in said.headline
+    assert "Launch overhead, which another device does not change, would be" in said.headline
 
 
 def test_a_difference_that_a_new_start_also_makes_is_said_to_be_one(tmp_path):

@@ -52,4 +52,4 @@ def test_a_series_is_a_curve(tmp_path):
     text = render_series(series_of(runs))
     assert "workers" in text
     assert text.count("█") > 3
-    assert "Knee: from 2 on" in text
+    assert "Knee: beyond 2" in text

@@ -7,12 +7,12 @@ from comparison.drawn_runs import judged, repeated
 from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, similarity
+from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, Similarity, _weights, similarity
 from tb_bottleneck.measure import Missing
 
 
 def alike(tmp_path, a, b):
-    return similarity(judged(tmp_path, a).recording, judged(tmp_path, b).recording)
+    return similarity(judged(tmp_path, a).recording, judged(tmp_path, b).recording).share
 
 
 def test_another_loader_does_not_make_it_other_work(tmp_path):
@@ -63,16 +63,16 @@ def test_another_way_to_write_the_optimizer_is_no_other_work(tmp_path):
     steps = [row("Optimizer.step#Adam.step", "user_annotation", step * 800 + 350, 450) for step in range(9)]
     loop = named(tmp_path, FOUR, "aten::mm", "aten::addmm", "aten::add_", "aten::sqrt", beside=steps)
     fused = named(tmp_path, FOUR, "aten::mm", "aten::addmm", "aten::_fused_adam_", "aten::copy_", beside=steps)
-    assert similarity(loop, fused) == 1
+    assert similarity(loop, fused).share == 1
 
 
 def test_the_same_training_with_and_without_a_gpu(tmp_path):
     """On the device everything that launches is seen; on the CPU only what multiplies can be held against it."""
     names = ("aten::addmm", "aten::relu", "aten::mm", "aten::sum")
     on_device, on_cpu = named(tmp_path, FOUR, *names), named(tmp_path, ON_CPU, *names)
-    assert similarity(on_device, on_cpu) == 1
+    assert similarity(on_device, on_cpu).share == 1
     assert (
-        similarity(on_device, named(tmp_path, ON_CPU, "aten::sum", "aten::mm", "aten::relu", "aten::mm"))
+        similarity(on_device, named(tmp_path, ON_CPU, "aten::sum", "aten::mm", "aten::relu", "aten::mm")).share
         < SAME_WORK_FROM
     )
     assert isinstance(similarity(on_device, named(tmp_path, ON_CPU, *names, shapes=False)), Missing)
@@ -82,14 +82,14 @@ def test_a_compiled_model_is_recognised_by_its_weights(tmp_path):
     """Its pointwise operators are one kernel of its own now; its weights are the same two, under another name."""
     eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
     compiled = named(tmp_path, FOUR, "aten::mm", "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1")
-    assert similarity(eager, compiled) == 1
+    assert similarity(eager, compiled) == Similarity(1, "weights")
 
 
 def test_another_compiled_model_is_another_one(tmp_path):
     """Counted without their shapes, the products of a recommender and of a picture's diffusion agreed to 88 %."""
     eager = named(tmp_path, FOUR, "aten::addmm", "aten::relu", "aten::addmm", "aten::sum")
     compiled = named(tmp_path, FOUR, "triton_poi_fused_relu_0", "aten::mm", "triton_red_fused_sum_1", "aten::mm")
-    assert similarity(eager, compiled) < SAME_WORK_FROM
+    assert similarity(eager, compiled).share < SAME_WORK_FROM
 
 
 def test_what_a_graph_hides_is_not_called_other_work(tmp_path):
@@ -109,3 +109,60 @@ def test_the_same_work_in_smaller_portions_is_the_same_work(tmp_path, monkeypatc
     passes = iter((1, 4))
     monkeypatch.setattr("tb_bottleneck.comparison.workload.similarity.passes_of", lambda recording: next(passes))
     assert alike(tmp_path, repeated(9, op="##......", launch=".|......", gpu="..######"), four) == 1
+
+
+LOOP = repeated(9, op="#.#.#.#.#.#.#.#.", launch="|.|.|.|.|.|.|.|.", gpu=".#.#.#.#.#.#.#.#")
+BATCHED = repeated(9, op="#.#.#...........", launch="|.|.|...........", gpu=".###.######.####")
+LOOP_NAMES = ("aten::addmm", "aten::mm", *["aten::nonzero", "aten::copy_"] * 3)
+
+
+def test_a_loop_turned_into_one_call_is_the_same_work(tmp_path):
+    """Two products; then six operators of a loop on one side, and one on the other: 3 of 8 operators are common."""
+    loop = named(tmp_path, LOOP, *LOOP_NAMES)
+    batched = named(tmp_path, BATCHED, *LOOP_NAMES[:3])
+    assert similarity(loop, batched) == Similarity(1, "weights")
+
+
+def test_twice_the_layers_are_other_work(tmp_path):
+    """All weights of the smaller model have the shapes of the larger one, but nothing hides the missing layers."""
+    names = ["aten::addmm", "aten::relu"]
+    twice = named(tmp_path, LOOP, *names)
+    once = named(tmp_path, BATCHED.replace("#.#.#.", "#.#..."), *names)
+    assert not similarity(twice, once).same_work
+
+
+def test_products_that_compilation_hides_do_not_count(tmp_path):
+    """Compiled code replaced two of four products by kernels of its own; the visible ones are all among A's."""
+    products = ("aten::addmm", "aten::mm", "aten::addmm", "aten::mm")
+    eager = named(tmp_path, FOUR, *products)
+    compiled = named(tmp_path, FOUR, *products[:2], "triton_tem_fused_mm_0", "triton_tem_fused_mm_1")
+    assert similarity(eager, compiled) == Similarity(1, "weights")
+
+
+def test_a_small_model_is_not_part_of_a_large_compiled_one(tmp_path):
+    """Both weights of the small model occur in the large one, but nothing hides what the small one lacks."""
+    small = named(tmp_path, TWO, "aten::addmm", "aten::mm")
+    names = ("aten::addmm", "aten::mm", "aten::addmm", "aten::mm") * 2
+    large = named(tmp_path, LOOP, *names, beside=[row("triton_poi_fused_0", "cpu_op", 10, 20)])
+    found = similarity(small, large)
+    assert isinstance(found, Missing) or not found.same_work
+
+
+def test_a_loop_without_shapes_is_not_called_other_work_if_its_products_agree(tmp_path):
+    products = ("aten::addmm", "aten::mm", *["aten::mm"] * 10)
+    short = repeated(9, op="#." * 12 + "." * 24, launch="|." * 12 + "." * 24, gpu=".#" * 12 + "#" * 24)
+    long = repeated(9, op="#." * 24, launch="|." * 24, gpu=".#" * 24)
+    loop = named(tmp_path, long, *products, *["aten::nonzero"] * 12, shapes=False)
+    batched = named(tmp_path, short, *products, shapes=False)
+    assert isinstance(similarity(loop, batched), Missing)
+
+
+def test_another_batch_size_does_not_change_the_weights(tmp_path):
+    """The gradient of a weight is a product of two inputs that both depend on the batch."""
+    names = ("aten::addmm", "aten::mm", "aten::relu", "aten::mm")
+    trained = named(tmp_path, FOUR, *names)
+    pass_row = "autograd::engine::evaluate_function: AddmmBackward0"
+    backward = [row(pass_row, "cpu_op", step * 800 + 550, 240) for step in range(9)]
+    with_backward = named(tmp_path, FOUR, *names, beside=backward)
+    assert "[512, 512]" in _weights(trained)
+    assert _weights(with_backward).keys() == _weights(trained).keys() - {"[512, 512]"}

@@ -14,6 +14,8 @@ from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
     costly_waits,
     explicit_waits,
+    kinds_of_waits,
+    minor_kind_waits,
     read_waits,
     shape_waits,
     upload_waits,
@@ -109,3 +111,21 @@ def test_without_frames_the_block_that_waits_is_named_and_cut_where_it_is_long(t
     result = waiting_lines(Recording(trace, find_steps(trace)))
     assert result.text.startswith("read read")
     assert len(result.text) < 200
+
+
+TWO_KINDS = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    launch  |.............|.....|.............|.....
+    op      ..............####................####..
+    sync    .############..##....############..##...
+    gpu     .####..........#.....####..........#....
+"""
+
+
+def test_waits_of_kinds_that_cost_little_are_counted():
+    """Each step has a long wait outside any operator, and a short one in an operator."""
+    assert minor_kind_waits(measured(PROBLEMS["scalar reads in the forward pass"].make(1))).value == 0, "of one kind"
+    trace = drawn_trace(TWO_KINDS)
+    recording = Recording(trace, find_steps(trace))
+    assert minor_kind_waits(recording).value == 0.5
+    assert kinds_of_waits(recording).text.startswith("explicit (2x")

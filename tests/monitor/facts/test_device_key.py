@@ -21,14 +21,14 @@ def pretended(begun: bool, hip: str | None = None) -> SimpleNamespace:
 
 
 def test_a_run_finds_the_calibration_of_its_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    calibration_store.keep("AMD Instinct MI300X", "ROCm 6.4", {"bf16_flops": 6e14})
+    calibration_store.save("AMD Instinct MI300X", "ROCm 6.4", {"bf16_flops": 6e14})
     monkeypatch.setitem(sys.modules, "torch", pretended(True, "6.4"))
     assert device_key.calibration() == {"bf16_flops": 6e14}
 
 
 def test_as_long_as_no_gpu_is_in_use_the_device_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pretended(False)
-    calibration_store.keep(*device_key.of_cpu(torch), {"fp32_flops": 1e11})
+    calibration_store.save(*device_key.of_cpu(torch), {"fp32_flops": 1e11})
     monkeypatch.setitem(sys.modules, "torch", torch)
     assert device_key.calibration() == {"fp32_flops": 1e11}
     torch.get_num_threads = lambda: 4

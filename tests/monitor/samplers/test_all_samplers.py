@@ -1,15 +1,19 @@
 """All samplers together, on the machine of the tests."""
 
+import importlib
 import sys
 import time
 from pathlib import Path
+from pkgutil import iter_modules
 from types import SimpleNamespace
 
 import pytest
 
+from tb_bottleneck.monitor import samplers as package
 from tb_bottleneck.monitor.samplers import all_samplers
 from tb_bottleneck.monitor.samplers.cores import Cores, UsableCores
 from tb_bottleneck.monitor.samplers.cpu_quota import Quota
+from tb_bottleneck.monitor.samplers.disks import Disks
 from tb_bottleneck.monitor.samplers.host_memory import HostMemory
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
 from tb_bottleneck.monitor.samplers.network import Network
@@ -17,7 +21,6 @@ from tb_bottleneck.monitor.samplers.own_process import OwnProcess
 from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
 from tb_bottleneck.monitor.samplers.process_tree import PsutilProcessTree
 from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
-from tb_bottleneck.monitor.samplers.storage import Disks
 from tb_bottleneck.schema.signals import HOST, SERIES
 
 
@@ -28,6 +31,16 @@ def samplers():
     for sampler in made:
         sampler.close()
         sampler.close()
+
+
+def test_every_sampler_is_used(samplers: list[Sampler]) -> None:
+    """A class with the members of a sampler is one. Those of GPUs are chosen by torch's build."""
+    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    members = {"every_s", "read", "missing", "close"}
+    classes = {value for module in modules for value in vars(module).values() if members <= set(dir(value))}
+    assert {cls.__name__ for cls in classes} - {"GpuSampler"} == {type(sampler).__name__ for sampler in samplers} - {
+        "GpuSampler"
+    }
 
 
 def test_every_reading_is_a_declared_signal_and_none_is_given_twice(samplers: list[Sampler]) -> None:

@@ -16,12 +16,12 @@ from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import TelemetryFile
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
-from tb_bottleneck.sources.logdir import Listing, Recording
+from tb_bottleneck.sources.logdir import Listing, RecordingFile
 
 
-def recording(path: str, mtime_ns: int = 1) -> Recording:
+def recording(path: str, mtime_ns: int = 1) -> RecordingFile:
     place = PurePosixPath(path)
-    return Recording(run=str(place.parent), source=place.name, path=path, size=10, mtime_ns=mtime_ns)
+    return RecordingFile(run=str(place.parent), source=place.name, path=path, size=10, mtime_ns=mtime_ns)
 
 
 TRACE = recording("/logs/a/x.pt.trace.json")

@@ -1,11 +1,13 @@
 """Tests of the routes of http_api.md, through TensorBoard's own WSGI application and a real worker process."""
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import tb_bottleneck.plugin
 from tb_bottleneck.sources.logdir import Listing
 from tests.plugin.tenant import Tenant, record, until
 
@@ -18,6 +20,12 @@ TRACE = "host_1.1.pt.trace.json"
 def tenant(move_in: MoveIn, tmp_path: Path) -> Tenant:
     record(tmp_path / "resnet" / "slow" / TRACE)
     return move_in(tmp_path)
+
+
+def test_the_contract_describes_every_route(tenant: Tenant) -> None:
+    contract = (Path(tb_bottleneck.plugin.__file__).parent / "http_api.md").read_text()
+    described = {f"/{name}" for name in re.findall(r"^## `([^`?]+)", contract, re.MULTILINE)}
+    assert described == tenant.plugin.get_plugin_apps().keys()
 
 
 def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) -> None:

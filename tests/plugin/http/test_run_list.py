@@ -9,9 +9,9 @@ from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.state.run_index import LogdirScan
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState, Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Verdict
-from tb_bottleneck.sources.logdir import Listing, Recording
+from tb_bottleneck.sources.logdir import Listing, RecordingFile
 
-A, B = (Recording(f"/logs/{name}.json", ".", f"{name}.json", 7, 1) for name in "ab")
+A, B = (RecordingFile(f"/logs/{name}.json", ".", f"{name}.json", 7, 1) for name in "ab")
 HALF = AnalysisState("analysing", 0.5)
 
 
@@ -19,14 +19,14 @@ def digest(share: float) -> Digest:
     return Digest("ok", "", Verdict(regime="input", share=share), 5e6)
 
 
-class Progress(dict[Recording, tuple[AnalysisState, Digest | None]]):
+class Progress(dict[RecordingFile, tuple[AnalysisState, Digest | None]]):
     """The progress of each recording, as the test sets it."""
 
-    def look(self, recording: Recording) -> tuple[AnalysisState, Digest | None]:
+    def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         return self[recording]
 
 
-def scan(*recordings: Recording, problems: tuple[str, ...] = ()) -> LogdirScan:
+def scan(*recordings: RecordingFile, problems: tuple[str, ...] = ()) -> LogdirScan:
     return LogdirScan(Listing(recordings, problems), {})
 
 

@@ -7,17 +7,17 @@ import pytest
 
 from tb_bottleneck.plugin.state import run_index
 from tb_bottleneck.plugin.state.run_index import RunIndex, id_of
-from tb_bottleneck.sources.logdir import Listing, Recording, Root
+from tb_bottleneck.sources.logdir import Listing, RecordingFile, Root
 from tests.plugin.tenant import until
 
-ONE = Recording("/logs/a/t.json", "a", "t.json", 7, 1)
+ONE = RecordingFile("/logs/a/t.json", "a", "t.json", 7, 1)
 
 
 class Disk:
     """A scan that the test delays and counts."""
 
     def __init__(self) -> None:
-        self.recordings: tuple[Recording, ...] = (ONE,)
+        self.recordings: tuple[RecordingFile, ...] = (ONE,)
         self.scans = 0
         self.free = threading.Event()
 
@@ -91,9 +91,9 @@ def test_a_failed_scan_does_not_end_scanning(looked: RunIndex, disk: Disk, monke
 
 
 def test_an_id_is_opaque_and_differs_by_place_and_run() -> None:
-    moved = Recording("/logs/b/t.json", "a", "t.json", 7, 1)
-    renamed = Recording("/logs/a/t.json", "x/a", "t.json", 7, 1)
-    changed = Recording("/logs/a/t.json", "a", "t.json", 8, 2)
+    moved = RecordingFile("/logs/b/t.json", "a", "t.json", 7, 1)
+    renamed = RecordingFile("/logs/a/t.json", "x/a", "t.json", 7, 1)
+    changed = RecordingFile("/logs/a/t.json", "a", "t.json", 8, 2)
     assert len({id_of(one) for one in (ONE, moved, renamed)}) == 3
     assert id_of(changed) == id_of(ONE)
     assert "logs" not in id_of(ONE)

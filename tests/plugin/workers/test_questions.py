@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -37,6 +38,10 @@ QUESTIONS = [
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
 def test_a_question_survives_the_pipe(question: RecordingQuestion) -> None:
     assert decode(encode(question)) == question
+
+
+def test_every_question_is_tested() -> None:
+    assert {type(question) for question in QUESTIONS} == set(get_args(RecordingQuestion))
 
 
 def test_equal_questions_are_one_key_and_different_ones_are_not() -> None:

@@ -11,7 +11,7 @@ from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.regimes import judge as traces
 from tb_bottleneck.regimes import telemetry
-from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN
+from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Rule
 from tb_bottleneck.regimes.telemetry import judge
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
@@ -28,6 +28,14 @@ def test_a_rule_documents_signal_formula_threshold_and_source(name):
 def test_traces_and_telemetry_judge_the_same_regimes_by_the_same_thresholds():
     assert tuple(rule.regime for rule in judge.RULES) == REGIMES
     assert [rule.fires_at for rule in judge.RULES] == [rule.fires_at for rule in traces.RULES]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_rule_is_in_the_table_of_rules(name):
+    """Otherwise, the regime abstains as if it had no rule."""
+    module = importlib.import_module(f"tb_bottleneck.regimes.telemetry.{name}")
+    rules = [value for value in vars(module).values() if isinstance(value, Rule)]
+    assert all(rule in judge.RULES for rule in rules), f"add {name} to _MODULES in regimes/telemetry/judge.py"
 
 
 @pytest.mark.parametrize("problem", ["healthy", "few_workers", "hot", "link"])
@@ -51,4 +59,4 @@ def test_on_a_cpu_telemetry_does_not_call_launching_clear():
         if one.regime == "launch"
     )
     assert launch.judgement.status == ABSTAINS
-    assert "only a trace tells" in launch.judgement.missing
+    assert "only a trace separates" in launch.judgement.missing

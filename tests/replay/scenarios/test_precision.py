@@ -1,14 +1,24 @@
-"""Products on matrix units: kernels of ordinary arithmetic become as much shorter as the device's peaks allow."""
+"""Products in mixed precision: the scenario shortens each kernel exactly as `what-if --precision` does."""
 
+import numpy as np
 import pytest
 from helpers import draw
 from helpers.draw import drawn
 from helpers.drawn_graphs import columns, drawn_graph
 
+from tb_bottleneck.comparison.what_if.changes.precision import change_precision
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.precision import PEAK_SHARE_KEPT, SCENARIO
+from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES
+from tb_bottleneck.replay.scenarios.precision import SCENARIO
+from tb_bottleneck.trace.device_ops import Work
 
 FP32 = "ampere_sgemm_128x64_tn"
+MIXED = """
+    step    aaaaaaaaaaaabbbbbbbbbbbb
+    launch  ||..........||..........
+    gpu     .######......######.....
+    stream  .......####.......####..
+"""
 BUSY = """
     step    aaaaaaaaaaaabbbbbbbbbbbb
     launch  |...........|...........
@@ -23,17 +33,27 @@ def in_fp32(monkeypatch):
     monkeypatch.setitem(draw.DEVICE_ROWS, "gpu", (category, FP32, stream, grid))
 
 
-def test_an_ordinary_product_gets_shorter(in_fp32):
-    graph = drawn_graph(BUSY)
-    after = {estimate: SCENARIO.apply(graph, estimate) for estimate in Estimate}
-    lengths = {estimate: int(fixed.items.length.sum()) for estimate, fixed in after.items() if fixed is not None}
-    assert lengths[Estimate.HIGH] < lengths[Estimate.EXPECTED] < lengths[Estimate.LOW] < graph.items.length.sum()
-    assert lengths[Estimate.EXPECTED] == pytest.approx(
-        lengths[Estimate.HIGH] / PEAK_SHARE_KEPT[Estimate.EXPECTED], rel=0.01
-    )
+@pytest.mark.parametrize("estimate", Estimate)
+def test_the_scenario_and_the_what_if_shorten_the_kernels_equally(in_fp32, estimate):
+    graph = drawn_graph(MIXED)
+    fixed = SCENARIO.apply(graph, estimate)
+    factors = change_precision(graph.base.recording, "bf16").factors(estimate)
+    expected = np.rint(graph.items.length * graph.of_operations(factors))
+    assert fixed.items.length.tolist() == expected.tolist()
+    assert fixed.items.length.sum() < graph.items.length.sum()
 
 
-def test_products_on_matrix_units_stay():
+def test_what_lies_between_the_products_moves_fewer_bytes(in_fp32):
+    graph = drawn_graph(MIXED)
+    fixed = SCENARIO.apply(graph, Estimate.EXPECTED)
+    stream = graph.with_work(Work.STREAMING)
+    assert fixed.items.length[stream].sum() == AUTOCAST_BYTES[Estimate.EXPECTED] * graph.items.length[stream].sum()
+
+
+def test_products_in_half_precision_stay(monkeypatch):
+    category, _, stream, grid = draw.DEVICE_ROWS["gpu"]
+    half = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
+    monkeypatch.setitem(draw.DEVICE_ROWS, "gpu", (category, half, stream, grid))
     graph = drawn_graph(BUSY)
     after = SCENARIO.apply(graph, Estimate.EXPECTED)
     assert after is not None

@@ -1,9 +1,14 @@
 """The table of scenarios is consistent: every scenario has texts, and every cause belongs to a regime."""
 
+import importlib
+from pkgutil import iter_modules
+
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regimes.judge import RULES
+from tb_bottleneck.replay import scenarios
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 
 def test_every_scenario_names_its_assumption():
@@ -11,6 +16,14 @@ def test_every_scenario_names_its_assumption():
         words = assumptions()[scenario.name]
         assert words.title
         assert not words.text.endswith("."), "it ends a sentence that begins elsewhere"
+
+
+def test_every_scenario_is_the_fix_of_a_cause():
+    modules = [
+        importlib.import_module(f"{scenarios.__name__}.{module.name}") for module in iter_modules(scenarios.__path__)
+    ]
+    defined = {value.name for module in modules for value in vars(module).values() if isinstance(value, Scenario)}
+    assert defined == {scenario.name for scenario in SCENARIO_OF.values()}
 
 
 def test_every_cause_with_a_scenario_is_one_that_a_regime_names():

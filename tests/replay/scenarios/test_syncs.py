@@ -3,7 +3,7 @@
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.syncs import EXPLICITS, SCALAR_READS, WAITS
+from tb_bottleneck.replay.scenarios.syncs import COMBINED, EXPLICITS, SCALAR_READS, WAITS
 
 SYNCED = """
     step    aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb
@@ -39,3 +39,21 @@ def test_a_wait_over_a_busy_device_brings_nothing():
         gpu     .aaabbbcccaaabbbccc.
     """)
     assert after_fix(graph, WAITS) == columns(graph)
+
+
+# A step of 40 columns: each wait ends with its kernel, so the device is idle until the next launch. One wait in ten
+# columns, four in each step.
+MANY_WAITS = """
+    step    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+    launch  |.........|.........|.........|.........|.........|.........|.........|.........
+    sync    .######....######....######....######....######....######....######....######...
+    gpu     .######....######....######....######....######....######....######....######...
+"""
+
+
+def test_a_rewrite_of_waits_of_all_kinds_leaves_some_of_them():
+    """Of four waits in each step, the last one stays, at worst the last two."""
+    graph = drawn_graph(MANY_WAITS)
+    without = after_fix(graph, WAITS)
+    assert after_fix(graph, COMBINED, Estimate.HIGH) == without
+    assert without < after_fix(graph, COMBINED) < after_fix(graph, COMBINED, Estimate.LOW) < columns(graph)

@@ -11,7 +11,15 @@ from tb_bottleneck.telemetry.telemetry import Telemetry
 
 T, MS = 1_700_000_000 * S, 1_000_000
 LETTER_NS = 10 * S
-LETTERS = {"input": "i", "launch": "l", "compute": "c", "gpu_unused": "g", "memory": "m", "unexplained": "?"}
+LETTERS = {
+    "input": "i",
+    "launch": "l",
+    "compute": "c",
+    "gpu_unused": "g",
+    "memory": "m",
+    "unexplained": "?",
+    "underfilled": "u",
+}
 
 
 def drawn(*phases: SimulatedPhase, seed: int = 0) -> str:
@@ -37,6 +45,7 @@ def drawn(*phases: SimulatedPhase, seed: int = 0) -> str:
         ),
         ([simulated_phase("healthy"), simulated_phase("hot")], "ccccccccccccCCCCCCCCCCCC"),
         ([simulated_phase("memory"), simulated_phase("launches", 60.0)], "mmmmmmmmmmmmLLLLLL"),
+        ([simulated_phase("healthy"), simulated_phase("underfilled")], "ccccccccccccUUUUUUUUUUUU"),
         ([simulated_phase("on_cpu")], "GGGGGGGGGGGG"),
         # Twelve seconds are not a phase: a validation, a slow file.
         (
@@ -44,7 +53,15 @@ def drawn(*phases: SimulatedPhase, seed: int = 0) -> str:
             "ccccccccccccccccccccccccc",
         ),
     ],
-    ids=["healthy", "few workers for a while", "hot", "two problems", "on the CPU", "a moment is no phase"],
+    ids=[
+        "healthy",
+        "few workers for a while",
+        "hot",
+        "two problems",
+        "not filled",
+        "on the CPU",
+        "a moment is no phase",
+    ],
 )
 def test_when_it_became_slow_and_why(phases, expected):
     found = drawn(*phases)

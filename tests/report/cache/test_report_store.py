@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.report.cache import file_identity, report_store
-from tb_bottleneck.report.cache.file_identity import Identity, code_version, identity_of
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.schema.bottleneck_pb2 import Health, Report
 
-TRACE = Identity("/logs/a.pt.trace.json", 7, 1)
+TRACE = FileIdentity("/logs/a.pt.trace.json", 7, 1)
 REPORT = Report(schema=1, source="a.pt.trace.json", health=Health(status="ok"))
 
 
@@ -29,9 +29,9 @@ def test_what_was_put_is_there_for_the_next_process(tmp_path):
 @pytest.mark.parametrize(
     ("other", "version"),
     [
-        (Identity("/logs/b.pt.trace.json", 7, 1), "1"),
-        (Identity("/logs/a.pt.trace.json", 8, 1), "1"),
-        (Identity("/logs/a.pt.trace.json", 7, 2), "1"),
+        (FileIdentity("/logs/b.pt.trace.json", 7, 1), "1"),
+        (FileIdentity("/logs/a.pt.trace.json", 8, 1), "1"),
+        (FileIdentity("/logs/a.pt.trace.json", 7, 2), "1"),
         (TRACE, "2"),
     ],
     ids=["path", "size", "time", "code"],
@@ -55,7 +55,7 @@ def test_a_damaged_entry_is_removed(tmp_path, damage):
 
 def test_the_least_recently_used_one_goes_first(tmp_path):
     store = Store(tmp_path, "1", max_bytes=2000)
-    traces = [Identity(f"/logs/{number}", 1, 1) for number in range(40)]
+    traces = [FileIdentity(f"/logs/{number}", 1, 1) for number in range(40)]
     for age, trace in enumerate(traces[:10]):
         store.put(trace, REPORT)
         os.utime(store._entry(trace), (age, age))
@@ -132,12 +132,12 @@ def test_by_default_it_is_in_the_cache_directory_of_the_user(tmp_path, monkeypat
 MANY = """
 import sys
 from pathlib import Path
-from tb_bottleneck.report.cache.file_identity import Identity
+from tb_bottleneck.report.cache.file_identity import FileIdentity
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 store = Store(Path(sys.argv[1]), "1", max_bytes=20_000)
 for turn in range(300):
-    trace = Identity(f"/logs/{turn % 40}", 1, 1)
+    trace = FileIdentity(f"/logs/{turn % 40}", 1, 1)
     found = store.get(trace)
     assert found is None or found.source == f"{turn % 40}" * 200, found
     store.put(trace, Report(source=f"{turn % 40}" * 200))

@@ -52,7 +52,7 @@ def taken(trace):
 
 def change(trace, edit):
     """Applies `edit` to the content of the sidecar."""
-    path = sidecar.beside(trace)
+    path = sidecar.sidecar_path(trace)
     content = json.loads(path.read_text())
     edit(content)
     path.write_text(json.dumps(content))
@@ -63,7 +63,7 @@ def test_a_sidecar_that_we_wrote_is_used(tmp_path, drawing):
     trace = put(tmp_path, drawing)
     report = written(trace)
     assert taken(trace) == report
-    assert sidecar.beside(trace).stat().st_mode & 0o777 == sidecar.MODE
+    assert sidecar.sidecar_path(trace).stat().st_mode & 0o777 == sidecar.MODE
     assert sorted(os.listdir(tmp_path)) == ["t.pt.trace.json", "t.pt.trace.json.bottlenecks.json"]
 
 
@@ -77,7 +77,7 @@ def test_it_is_about_one_state_of_one_file(trace):
 def test_it_contains_no_run_name_and_no_path(tmp_path, trace):
     report = diagnose(trace, run="secret/project")
     sidecar.write(trace, identity_of(trace), report)
-    text = sidecar.beside(trace).read_text()
+    text = sidecar.sidecar_path(trace).read_text()
     assert "secret" not in text
     assert str(tmp_path) not in text
     assert report.run == "secret/project"
@@ -135,13 +135,13 @@ def test_what_is_odd_is_not_used(trace, edit):
     "content", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b"9" * 10_000, b'{"a": 1e999999}']
 )
 def test_what_is_no_sidecar_is_not_used(trace, content):
-    sidecar.beside(trace).write_bytes(content)
+    sidecar.sidecar_path(trace).write_bytes(content)
     assert taken(trace) is None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory", "endless", "large", "absent"])
 def test_what_is_no_plain_file_of_a_sane_size_is_not_opened(trace, kind):
-    path = sidecar.beside(trace)
+    path = sidecar.sidecar_path(trace)
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "directory":

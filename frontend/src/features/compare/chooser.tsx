@@ -57,7 +57,7 @@ export function Chooser({ runs, chosen, missing, initialSelection, session }: Pr
           <p class="measure muted">
             The recording that you choose becomes A, this one is B. The comparison shows what B gained or lost relative to A, per regime, and
             why. Shift-click (or Shift and Enter) in the list of recordings compares directly. Select several for a series with this one: a
-            sweep, or repeated runs of the same training.
+            sweep, or repeated runs of the same script.
           </p>
           {total >= MIN_ROWS_FOR_FILTER && (
             <input type="search" placeholder="Filter by name or verdict" aria-label="Filter recordings to compare with" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />

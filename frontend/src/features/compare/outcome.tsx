@@ -101,7 +101,7 @@ export function NotComparable({ comparison, a, b, reportA, reportB }: PairProps)
           {report?.health && <Health health={report.health} />}
         </div>
       ))}
-      {unjudged.length === 0 && <Notes lines={comparison.notes} title="Why not" />}
+      {unjudged.length === 0 && <Notes lines={comparison.notes} title="Reasons" />}
     </section>
   );
 }

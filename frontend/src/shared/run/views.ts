@@ -1,4 +1,4 @@
-// The views of a recording, in the order of their tabs. app/views.tsx says what each of them shows.
+// The views of a recording, in the order of their tabs. app/view_registry.tsx says what each of them shows.
 
 /** The names are part of the address. "live" is the telemetry. */
 export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "ranks", "live", "compare", "whatif"] as const;

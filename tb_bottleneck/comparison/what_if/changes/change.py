@@ -14,9 +14,9 @@ class Change:
     """A change of a run.
 
     `factors` returns for each operation of the trace's device its time after / its time now; `modify` changes the rest
-    of the graph. `samples` is the factor of samples per step; `bounds` are what limits the operations then. `slower` is
-    how much longer a step may take, as a share, for reasons that a replay of one process does not show. `clause`
-    completes a sentence: "the loader had 8 workers".
+    of the graph. `samples` is the factor of samples per step; `bounds` are the limits of the operations after the
+    change. `slower` is how much longer a step may take, as a share, for reasons that a replay of one process does not
+    show. `clause` completes a sentence: "the loader had 8 workers".
     """
 
     clause: str

@@ -38,7 +38,7 @@ _NARROW = {
     pynvml.NVML_VALUE_TYPE_UNSIGNED_SHORT,
 }
 # The error "not found" of these functions means an empty result.
-_NOTHING_IS_NOT_FOUND = {"nvmlDeviceGetProcessUtilization"}
+_EMPTY_IF_NOT_FOUND = {"nvmlDeviceGetProcessUtilization"}
 _GAUGES = {pynvml.NVML_FI_DEV_MEMORY_TEMP}
 _MEMBERS = {
     pynvml.NVML_VALUE_TYPE_DOUBLE: "dVal",
@@ -93,7 +93,7 @@ class Nvml:
             try:
                 return _plain(method(self._handle(uuid), *arguments))
             except pynvml.NVMLError_NotFound:
-                if function not in _NOTHING_IS_NOT_FOUND:
+                if function not in _EMPTY_IF_NOT_FOUND:
                     raise
                 return []
 

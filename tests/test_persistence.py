@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck import storage
-from tb_bottleneck.storage import CACHE_VARIABLE, atomic_file, cache_directory, write_atomically
+from tb_bottleneck import persistence
+from tb_bottleneck.persistence import CACHE_VARIABLE, atomic_file, cache_directory, write_atomically
 
 
 def test_the_environment_names_the_cache_directory_or_switches_it_off(tmp_path):
@@ -19,7 +19,7 @@ def test_a_user_without_a_home_directory_has_no_cache(monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("no home")
 
-    monkeypatch.setattr(storage.platformdirs, "user_cache_path", fails)
+    monkeypatch.setattr(persistence.platformdirs, "user_cache_path", fails)
     assert cache_directory({}) is None
 
 

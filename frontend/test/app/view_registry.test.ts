@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { availableView, viewsOf } from "../../src/app/views";
+import { availableView, viewsOf } from "../../src/app/view_registry";
 import { entry, report } from "../recordings";
 
 const trace = entry("r", "a");

@@ -43,7 +43,7 @@ class Disks:
             yield Reading("disk_busy", max(busy))
 
     def missing(self) -> Mapping[str, str]:
-        """The signals that no device has."""
+        """Returns the signals that no device has."""
         available = {kind for _, kind in self._counters()}
         because = _NOT_COUNTED if available else _NO_DISK
         return {name: because for name in _NAMES if name not in available}

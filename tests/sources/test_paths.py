@@ -19,8 +19,8 @@ from tb_bottleneck.errors import NotFound, Unreadable
 from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.cache.report_store import Store
-from tb_bottleneck.sources.filesystem import is_url, place_of, status_of
 from tb_bottleneck.sources.logdir import scan
+from tb_bottleneck.sources.paths import filesystem_of, is_url, status_of
 from tb_bottleneck.sources.remote_files import _ns, _status
 from tb_bottleneck.trace.trace import load
 
@@ -161,7 +161,7 @@ def test_a_sidecar_beside_a_url_is_never_written(memory, capsys, monkeypatch):
     memory.pipe("/t.json", json.dumps(drawn("step aaaabbbbcccc\nop ##.###.###.#\ngpu .ab..ab..ab.", 1000)).encode())
     before = sorted(os.listdir())
     assert main(["diagnose", "memory://t.json", "--json", "--write"]) == 1
-    assert "beside local files only" in capsys.readouterr().err
+    assert "next to local files only" in capsys.readouterr().err
     assert (sorted(os.listdir()), list(memory.store)) == (before, ["/t.json"])
 
 
@@ -170,15 +170,17 @@ def test_a_sidecar_beside_a_url_is_never_written(memory, capsys, monkeypatch):
 )
 def test_a_scheme_makes_a_url(path, url):
     assert is_url(path) == url
-    assert (type(place_of(path)).__name__ == "Remote") == url
+    assert (type(filesystem_of(path)).__name__ == "Remote") == url
 
 
 # Modules that open, list or inspect files, and the reason.
-GOERS = {
-    "sources/local_files.py": "the file interface",
+FILE_MODULES = {
+    "sources/local_files.py": "the local file system",
+    "persistence.py": "the user's own cache directory, and files next to local ones",
     "sources/tfrecord.py": "event files of the monitor, which grow: local ones only",
     "sources/telemetry_file.py": "the same",
     "sources/event_files.py": "the same",
+    "storage.py": "files that the package writes itself",
     "report/cache/report_store.py": "the cache in the user's own directory",
     "plugin/http/static_files.py": "the tab's own files",
     "plugin/workers/worker.py": "pipes",
@@ -208,14 +210,14 @@ def test_only_the_filesystem_module_opens_files():
     """A path from the user may be a URL, for which `open` would look for a local file `s3:`."""
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
-        if name in GOERS or name.split("/")[0] in GOERS:
+        if name in FILE_MODULES or name.split("/")[0] in FILE_MODULES:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                 called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
                 owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
                 allowed = (
-                    owner in ("place", "system", "place_of(path)", "PACKAGE", "zlib")
+                    owner in ("storage", "system", "filesystem_of(path)", "PACKAGE", "zlib")
                     or name == "sources/remote_files.py"
                 )
                 assert called not in _CALLS or allowed, f"{name}:{node.lineno} {ast.unparse(node)[:60]}"

@@ -1,0 +1,114 @@
+"""Predicts how long each operation takes if products run in another type on matrix units.
+
+If a product's work is known from shapes, it takes as long as the slower of its roofs: arithmetic at the new rate, and
+traffic with half of the bytes if the type is a half-precision one. Otherwise it gains the square root of the ratio of
+the rates. Half precision works as autocast does: norms, softmax and losses keep their type, other operations between
+products move fewer bytes, and casts need kernels of their own.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.knowledge.precisions import Precision, precision_of
+from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.roofline.operand_precision import first_tensor_type, with_operand_type
+from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Floats, Ints
+
+WIDE_TYPES = ("fp32", "tf32", "fp64")
+HALF_TYPES = ("bf16", "fp16")
+# Operands of this type are multiplied as fp32 or as TF32; only the kernel's name shows which.
+FLOAT_OPERAND = "float"
+# Autocast moves part of the other operations with half of the bytes; norms, softmax and losses stay the same.
+AUTOCAST_BYTES = {Estimate.EXPECTED: 0.75, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
+# Casting needs some kernels of its own: 3 to 5 % of the time of products.
+CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
+
+
+def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[[Precision], float | None]) -> Floats:
+    """Returns the current arithmetic rate of each product in a wider type than `dtype`; 0 for all other operations.
+
+    `rate_of` returns the device's rate for a precision, None if it is not known.
+    """
+    ops = recording.trace.device_ops
+    rates = np.zeros(len(ops))
+    for name, rows in rows_by_name(ops.name):
+        precision = multiplied_in(recording, name, int(rows[0]))
+        if precision is not None and precision.dtype in WIDE_TYPES and precision.dtype != dtype:
+            rates[rows] = rate_of(precision) or 0.0
+    return np.where(ops.work == Work.CONTRACTION, rates, 0.0)
+
+
+def multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
+    """Returns the precision of a product by its kernel's name, otherwise by its operands.
+
+    None or without a type if neither shows it. fp32 operands are assumed to be multiplied as TF32, which gives the
+    smaller gain.
+    """
+    operand = operand_type(recording, op)
+    precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
+    if operand != FLOAT_OPERAND or (precision is not None and precision.dtype is not None):
+        return precision
+    return Precision("tensor", "tf32")
+
+
+def precision_factors(
+    recording: Recording, ratio: Floats, roofs: tuple[Floats, Floats], half: bool, estimate: Estimate
+) -> Floats:
+    """Returns the factors of the operations' times.
+
+    Args:
+        recording: the recording.
+        ratio: per operation, the new rate / the current one; 0 for operations that keep their type.
+        roofs: per operation, the time at the arithmetic roof and at the bandwidth roof / recorded time.
+        half: True if the new type is a half-precision one.
+        estimate: the estimate.
+    """
+    ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
+    length = ops.end - ops.start
+    is_known = recording.kernel_bounds.bound_by != BoundBy.UNKNOWN
+    at_peak, at_bandwidth = roofs
+    now = np.maximum(at_peak, at_bandwidth)
+    then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))
+    by_roof = then / np.where(is_known, np.maximum(now, 1e-9), 1.0)
+    by_name = {Estimate.EXPECTED: 1 / np.sqrt(gain), Estimate.LOW: 1 / np.sqrt(np.sqrt(gain)), Estimate.HIGH: 1 / gain}[
+        estimate
+    ]
+    factors = np.where(products, np.where(is_known, by_roof, by_name) * CAST_OVERHEAD[estimate], 1.0)
+    if half:
+        # Operations between products that are already in half precision are in half precision too.
+        wide_share = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
+        factors = np.where(
+            np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)), 1 - (1 - AUTOCAST_BYTES[estimate]) * wide_share, factors
+        )
+    return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(factors, 1.0)), np.float64)
+
+
+def times_at_recorded_roofs(recording: Recording) -> tuple[Floats, Floats]:
+    """Returns (time at the roof / recorded time) for the arithmetic and the bandwidth roof; 0 if not known."""
+    bounds = recording.kernel_bounds
+    compute = bounds.bound_by == BoundBy.COMPUTE
+    return np.where(compute, bounds.reached, bounds.other), np.where(compute, bounds.other, bounds.reached)
+
+
+def operand_type(recording: Recording, op: int) -> str:
+    """Returns the type of the first tensor argument of this operation's operator; empty if it is not known."""
+    trace = recording.trace
+    called, operator = trace.calling_operators
+    ops = trace.device_ops
+    if not ops.launched[op] or not called[ops.call[op]]:
+        return ""
+    operands = operands_of(trace.signatures[trace.events.signature[operator[ops.call[op]]]])
+    return "" if operands is None else first_tensor_type(operands)
+
+
+def rows_by_name(names: Ints) -> "list[tuple[int, Ints]]":
+    """Returns each name with the rows that have it."""
+    order = np.argsort(names, kind="stable")
+    distinct, first = np.unique(names[order], return_index=True)
+    return list(zip(distinct.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else []

@@ -1,0 +1,41 @@
+"""Access to recordings on local disks and at URLs (s3://, gs://, memory://, ...) through one interface.
+
+No other module opens, lists or inspects a path that the user gave for recordings.
+"""
+
+import re
+
+from tb_bottleneck.errors import NotFound, Unreadable
+from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
+
+_URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+
+
+def is_url(path: str) -> bool:
+    """Returns True if the path has a URL scheme."""
+    return _URL.match(path) is not None
+
+
+def filesystem_of(path: str) -> FileSystem:
+    """Returns the file system that this path is on."""
+    if is_url(path):
+        from tb_bottleneck.sources.remote_files import REMOTE  # rarely needed, and slow to import
+
+        return REMOTE
+    from tb_bottleneck.sources.local_files import LOCAL
+
+    return LOCAL
+
+
+def status_of(path: str) -> Status:
+    """Returns the status of a path. Raises NotFound, with a hint, if there is nothing or it cannot be read."""
+    try:
+        return filesystem_of(path).status(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"no such file or directory: {display_name(path)}") from error
+    except OSError as error:
+        raise NotFound(f"{display_name(path)}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise NotFound(f"invalid file name: {path!r}") from error
+    except Unreadable as error:
+        raise NotFound(str(error)) from error
