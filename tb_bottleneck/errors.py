@@ -1,4 +1,4 @@
-"""The only exception tree.
+"""The exceptions of this package.
 
 BottleneckError              any error that this package raises on purpose; str() is one sentence for the user
 ├── NotFound                 a path or an id that does not exist

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Owner(Enum):
-    """Type of use of the time of a regime."""
+    """The use of the time of a regime: by the device, a link, the host, or unknown."""
 
     DEVICE = "the device computes"
     LINK = "data moves between host and device, or between devices"
@@ -35,7 +35,7 @@ class Regime(str, Enum):
 
     @property
     def owner(self) -> Owner:
-        """The type of use of the time."""
+        """The use of the time."""
         return _ATTRIBUTES[self].owner
 
     @property

@@ -56,7 +56,7 @@ def _capture(options: argparse.Namespace) -> int:
     alive = live_directories(logdir)
     if not alive:
         raise NotFound(
-            f"no monitored training writes under {logdir} at present; start one: tb-bottleneck run --logdir {logdir} …"
+            f"no monitored training run writes under {logdir} now; start one: tb-bottleneck run --logdir {logdir} …"
         )
     refused = 0
     for directory in alive:

@@ -62,7 +62,7 @@ def add(commands: "Subparsers") -> None:
         "--no-cache", action="store_true", help="analyse every trace again, and do not store the report"
     )
     diagnose.add_argument(
-        "--write", action="store_true", help="also write each report to a file beside its trace, NAME.bottlenecks.json"
+        "--write", action="store_true", help="also write each report to a file next to its trace, NAME.bottlenecks.json"
     )
     diagnose.add_argument(
         "--fail-over",

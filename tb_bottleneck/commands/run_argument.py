@@ -51,7 +51,9 @@ def recordings_of(path: str) -> RunFiles:
     recordings = sorted(scan(path).recordings, key=lambda recording: (recording.mtime_ns, recording.path))
     traces = [recording for recording in recordings if not is_event_file(recording.path)]
     if not traces:
-        hint = "; its telemetry alone cannot be replayed: `tb-bottleneck capture` asks a running training for a trace"
+        hint = (
+            "; its telemetry alone cannot be replayed: `tb-bottleneck capture` requests a trace from a running script"
+        )
         raise NotFound(
             f"no trace was found under {path}; looked for *.pt.trace.json and *.pt.trace.json.gz"
             + (hint if recordings else "")
@@ -59,7 +61,7 @@ def recordings_of(path: str) -> RunFiles:
     runs = sorted({recording.run for recording in traces})
     if len(runs) > 1:
         names = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
-        raise NotFound(f"{path} holds {len(runs)} runs ({names}); name one of them")
+        raise NotFound(f"{path} contains {len(runs)} runs ({names}); name one of them")
     events = (recording.path for recording in recordings if is_event_file(recording.path))
     return RunFiles(tuple(trace.path for trace in traces), tuple(events))
 

@@ -10,7 +10,7 @@ from tb_bottleneck.trace.table import Floats, Ints, Rows
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """One entry per value."""
+    """The groups of rows with equal values: one entry per distinct value."""
 
     value: Ints
     count: Ints

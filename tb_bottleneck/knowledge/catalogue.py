@@ -52,6 +52,12 @@ def kernel_patterns() -> tuple[NamePattern, ...]:
 
 
 @cache
+def fusible_patterns() -> tuple[NamePattern, ...]:
+    """Returns the patterns for kernels that a compiler merges with their neighbours, in order of precedence."""
+    return _patterns("kernels.toml", "fusible", "fuses", "")
+
+
+@cache
 def call_patterns() -> tuple[NamePattern, ...]:
     """Returns the patterns for the role of runtime and driver calls, in order of precedence."""
     return _patterns("calls.toml", "call", "role", r"^(?:cuda|cu|hip)")
@@ -86,7 +92,7 @@ def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
 
 @cache
 def frame_patterns() -> tuple[NamePattern, ...]:
-    """Returns the patterns for details of Python frames that the activity of their thread does not give."""
+    """Returns the patterns for details of Python frames, beyond the activity of their thread."""
     return _patterns("frames.toml", "frame", "does", "")
 
 

@@ -12,7 +12,7 @@ class EvidenceSource(Protocol):
 
     @property
     def account(self) -> Account:
-        """Every nanosecond of the window with its owner."""
+        """The account: the time of the window by regime."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Measures(Generic[Source]):
 
     @property
     def account(self) -> Account:
-        """Every nanosecond of the window with its owner."""
+        """The account: the time of the window by regime."""
         return self._source.account
 
     @property

@@ -35,7 +35,7 @@ class Patches:
         self._replaced.append((owner, name, before, new))
 
     def restore(self) -> None:
-        """Restores all attributes, last one first. May be called twice."""
+        """Restores all attributes in reverse order. May be called twice."""
         self.deactivate()
         while self._replaced:
             owner, name, before, new = self._replaced.pop()

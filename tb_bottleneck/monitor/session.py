@@ -178,7 +178,7 @@ class Session:
             missing = {name: reason for name, reason in NO_EVENTS.items() if name not in self.clock.known} | missing
         if self.clock.fetched_elsewhere:
             missing[loader.SIGNAL] = (
-                "another thread than the training's fetches the batches, so the training's own waits are not visible"
+                "the batches are fetched by another thread than the training thread, so waits for them are not visible"
             )
         return missing
 

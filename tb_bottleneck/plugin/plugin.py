@@ -40,7 +40,7 @@ class BottleneckPlugin(base_plugin.TBPlugin):
         return self._routes.apps()
 
     def is_active(self) -> bool:
-        """Returns True always: without a recording, the tab explains how to make one.
+        """Always returns True: without a recording, the tab explains how to make one.
 
         TensorBoard calls this on each page load, so it also starts the next scan of the logdir, without waiting for it.
         """

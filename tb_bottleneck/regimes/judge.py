@@ -71,5 +71,5 @@ def apply_rule(rule: Rule[Source], measures: Measures[Source]) -> Verdict[Source
         evidence = [*judgement.evidence, *(measure for cause in judgement.causes for measure in cause.evidence)]
         return Verdict(rule.regime, judgement, {measure.__name__: measures(measure) for measure in evidence})
     except Exception:  # a failing rule is shown as broken, and the others still judge
-        _log.exception("the rule for %s broke", rule.regime)
+        _log.exception("the rule for %s failed", rule.regime)
         return Verdict(rule.regime, Judgement(BROKEN, measures.account.share(rule.regime)))

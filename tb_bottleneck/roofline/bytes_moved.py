@@ -141,7 +141,8 @@ def _product_bytes(operator: str, product: Product, arguments: OperatorArguments
 
 
 def _softmax(arguments: OperatorArguments) -> int | None:
-    """Input and output; if the third argument is True, half precision is widened to float in the output."""
+    """Returns the bytes of input and output; if the third argument is True, half precision is widened to float in the
+    output."""
     size, elements, widened = arguments.bytes(0), arguments.elements(0), flags_at(arguments.concrete, 2)
     if not size or elements is None:
         return None
@@ -149,19 +150,20 @@ def _softmax(arguments: OperatorArguments) -> int | None:
 
 
 def _dropout(arguments: OperatorArguments) -> int | None:
-    """Input, output, and a mask of one byte per element."""
+    """Returns the bytes of input, output, and a mask of one byte per element."""
     size, elements = arguments.bytes(0), arguments.elements(0)
     return None if not size or elements is None else 2 * size + elements
 
 
 def _batch_norm(arguments: OperatorArguments) -> int | None:
-    """Training reads the input twice, for the statistics and to apply them; evaluation reads it once."""
+    """Returns the bytes: training reads the input twice, for the statistics and to apply them; evaluation reads it
+    once."""
     size, training = arguments.bytes(0), flags_at(arguments.concrete, _TRAINING_ARGUMENT)
     return None if not size or training is None else size * (3 if training[0] else 2)
 
 
 def _embedding(arguments: OperatorArguments) -> int | None:
-    """The table rows that are looked up, read and written, and the indices."""
+    """Returns the bytes of the table rows that are looked up (read and written) and of the indices."""
     table, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
     count, indices = arguments.elements(1), arguments.bytes(1)
     if not table or len(table) != 2 or size is None or count is None or indices is None:
@@ -170,7 +172,7 @@ def _embedding(arguments: OperatorArguments) -> int | None:
 
 
 def _index_select(arguments: OperatorArguments) -> int | None:
-    """index_select(self, dim, index): the selected slices, read and written, and the indices."""
+    """index_select(self, dim, index): returns the bytes of the selected slices (read and written) and the indices."""
     shape, whole, dim = shape_at(arguments.dims, 0), arguments.bytes(0), numbers_at(arguments.concrete, 1)
     count, indices = arguments.elements(2), arguments.bytes(2)
     if not shape or not whole or not dim or count is None or indices is None or not -len(shape) <= dim[0] < len(shape):
@@ -179,13 +181,13 @@ def _index_select(arguments: OperatorArguments) -> int | None:
 
 
 def _gather(arguments: OperatorArguments) -> int | None:
-    """gather(self, dim, index): one element per index, read and written, and the indices."""
+    """gather(self, dim, index): returns the bytes of one element per index (read and written) and the indices."""
     count, indices, size = arguments.elements(2), arguments.bytes(2), itemsize(arguments.type_at(0))
     return None if count is None or not indices or size is None else 2 * count * size + indices
 
 
 def _nll_loss(target: int) -> Callable[[OperatorArguments], int | None]:
-    """One element per target, and the targets; the separate log-softmax moves the whole tensor."""
+    """Returns the bytes of one element per target and of the targets; the whole tensor is moved by the log-softmax."""
 
     def count(arguments: OperatorArguments) -> int | None:
         elements, targets = arguments.elements(target), arguments.bytes(target)

@@ -90,7 +90,8 @@ def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
 
 
 def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
-    """convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding, groups, output_mask)."""
+    """Parses convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding, groups,
+    output_mask)."""
     result, source, kernel = (shape_at(dims, index) for index in range(3))
     transposed, mask = flags_at(concrete, 7), flags_at(concrete, 10)
     if not result or not source or not kernel or not len(result) == len(source) == len(kernel) >= 3:

@@ -171,7 +171,7 @@ def _is_recording(recording: RecordingFile) -> bool:
 
 @lru_cache(maxsize=65536)
 def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
-    """Returns True if the first bytes look like a Chrome trace. Size, time and tag only invalidate the cache.
+    """Returns True if the first bytes look like a Chrome trace. `size`, `mtime` and `tag` are used only as cache keys.
 
     Raises:
         OSError: the file cannot be read.

@@ -33,7 +33,7 @@ _TABLE = _table()
 
 
 def _fed(crc: _Words, byte: npt.NDArray[np.uint8]) -> _Words:
-    """Returns the registers `crc` after one byte each."""
+    """Returns the CRC registers `crc`, each updated with one byte."""
     fed: _Words = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> np.uint32(8))
     return fed
 

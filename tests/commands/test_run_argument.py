@@ -27,7 +27,7 @@ def test_a_directory_of_several_runs_names_them(tmp_path):
     for run in ("one", "two"):
         (tmp_path / run).mkdir()
         recorded(tmp_path / run, DRAWING)
-    with pytest.raises(NotFound, match=r"holds 2 runs \(one, two\); name one of them"):
+    with pytest.raises(NotFound, match=r"contains 2 runs \(one, two\); name one of them"):
         recordings_of(str(tmp_path))
 
 

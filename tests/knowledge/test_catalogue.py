@@ -7,6 +7,7 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, first_match, refuse_uns
 
 LISTS = {
     "kernels": catalogue.kernel_patterns(),
+    "fusible kernels": catalogue.fusible_patterns(),
     "calls": catalogue.call_patterns(),
     "operators": catalogue.operator_patterns(),
     "frames": catalogue.frame_patterns(),

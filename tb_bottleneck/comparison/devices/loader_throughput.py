@@ -18,7 +18,7 @@ LONGEST_HANDOVER_NS = BATCH_HANDOVER_NS[Estimate.LOW]
 SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
 WORKERS_LIMIT = "the workers keep their current pace, and training waits for them"
 WORKERS_KEEP_UP = (
-    "the workers keep up then as well; their maximum pace is unknown because nothing waits for them, so in the worst "
+    "the workers still keep up; their maximum pace is unknown because nothing waits for them, so in the worst "
     "case it is their current pace"
 )
 

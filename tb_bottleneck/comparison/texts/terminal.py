@@ -140,14 +140,14 @@ def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
     yield from _wrapped(prediction.headline)
     if prediction.HasField("after"):
         after = prediction.after
-        title = f"From the recording to what is expected, time per {prediction.per}, by {prediction.basis}"
+        title = f"From the recorded to the expected time per {prediction.per}, by {prediction.basis}"
         if any(round(bar.delta_ns) for bar in prediction.by_regime):
             yield from _waterfall(list(prediction.by_regime), title, prediction.step_ns, after.step_ns, ("now", "then"))
     if prediction.fix_first:
         yield ""
         yield "Fix first; otherwise the change gains little"
         for fix in prediction.fix_first:
-            yield f"  - {fix.title} [{fix.cause}]: {share_text(fix.share)} of the step then"
+            yield f"  - {fix.title} [{fix.cause}]: {share_text(fix.share)} of the step after the change"
     yield from _listed("Assumed", prediction.assumptions)
     yield from _notes(prediction.notes, prediction.headline)
 

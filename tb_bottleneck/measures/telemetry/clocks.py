@@ -108,7 +108,7 @@ def _work(recording: TelemetryRecording, clocks: _Clocks) -> Floats:
 def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> Measure | Missing:
     loaded = _clocks(recording).loaded > 0
     if not loaded.any():
-        return Missing("the device was never busy for half of the time, and the clocks of an idle device show nothing")
+        return Missing("the device was never busy for half of the time, and only its clocks under load count")
     return recording.mean(np.where(loaded, values, np.nan), "share", recording.why_missing(name))
 
 

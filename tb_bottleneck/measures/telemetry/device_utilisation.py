@@ -6,7 +6,8 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.regime import DEVICE_REGIMES
 
-_COUNTERS = "; the profiling counters need a Hopper or newer device, and permission"
+_COUNTERS = "; the profiling counters need a Hopper or newer device, and the permission to read them"
+_NO_SHAPES = "telemetry does not contain the shapes of operators"
 
 
 def utilisation(recording: TelemetryRecording) -> Measure | Missing:
@@ -61,14 +62,15 @@ def bound_known(recording: TelemetryRecording) -> Measure | Missing:
         return work
     classified = sum(recording.account.share(regime) for regime in DEVICE_REGIMES)
     if classified < 0.5 * work.value:
-        return Missing("the limit of the kernels" + _COUNTERS if recording.on_device else "shapes of operators")
+        because = f"the limit of the kernels is not known{_COUNTERS}" if recording.on_device else _NO_SHAPES
+        return Missing(because)
     return Measure(min(classified / max(work.value, 1e-9), 1.0), "share", "", len(recording.windows), EVIDENCE_SOURCE)
 
 
 def bound_source(recording: TelemetryRecording) -> Measure | Missing:
     """The counters that show the limit of the device's work (text)."""
     by_counters = "the device's profiling counters"
-    return text_measure(by_counters if recording.bounds.counters else "power and memory activity, which is rough")
+    return text_measure(by_counters if recording.bounds.counters else "power and memory activity (a rough estimate)")
 
 
 def other_processes(recording: TelemetryRecording) -> Measure | Missing:

@@ -37,7 +37,7 @@ def worker_busy(recording: TelemetryRecording) -> Measure | Missing:
     if isinstance(cores, Missing):
         return cores
     if isinstance(count, Missing) or count.value < 0.5:
-        return Missing("no worker process was alive")
+        return Missing("there was no live worker process")
     return Measure(min(cores.value / count.value, 1.0), "share", "", cores.count, EVIDENCE_SOURCE)
 
 

@@ -27,7 +27,7 @@ def link_speed(recording: TelemetryRecording) -> Measure | Missing:
     if isinstance(best, Missing):
         return best
     generation, lanes, max_generation, max_lanes = best[2]
-    return text_measure(f"generation {generation} x{lanes}, could be generation {max_generation} x{max_lanes}")
+    return text_measure(f"generation {generation} x{lanes}, maximum generation {max_generation} x{max_lanes}")
 
 
 def link_traffic(recording: TelemetryRecording) -> Measure | Missing:

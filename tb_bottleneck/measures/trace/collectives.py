@@ -93,9 +93,7 @@ def collective_bytes(recording: Recording) -> Measure | Missing:
 def ranks(recording: Recording) -> Measure | Missing:
     """Ranks of the job."""
     size = recording.trace.header.world_size
-    return (
-        Measure(float(size), "count", "job") if size else Missing("the recording does not say how many ranks there are")
-    )
+    return Measure(float(size), "count", "job") if size else Missing("the number of ranks was not recorded")
 
 
 def hidden_collectives(recording: Recording) -> Measure | Missing:

@@ -41,7 +41,7 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
     if not len(calls):
-        return Missing("no runtime calls were recorded, which include waits and allocations")
+        return Missing("no runtime calls were recorded, so waits and allocations are not visible")
     count = int(in_host_steps(recording, calls.start).sum())
     return Measure(count / len(recording.steps), "count", "step", count)
 
@@ -72,7 +72,7 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
     """
     spans, edges = _python_time(recording), recording.steps.edges
     if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):
-        return Missing("too few steps were recorded to show how often these pauses occur")
+        return Missing("too few steps were recorded to know how often these pauses occur")
     idle = spans.covered(edges[:-1], edges[1:])
     paused = np.flatnonzero(idle > LONG_PAUSE_SHARE * idle.max())
     if len(paused) < 2:
@@ -93,7 +93,7 @@ def host_lines(recording: Recording) -> Measure | Missing:
     if not lines and not stacks:
         return Missing("Python frames were not recorded; with_stack=True names the lines")
     if not lines:
-        return Missing("no line of the program's own was recorded in these pauses")
+        return Missing("no line of the user's program was recorded in these pauses")
     pause = longest_host_pause(recording)
     begin, end = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
     return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), begin, end)

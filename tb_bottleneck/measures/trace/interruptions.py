@@ -102,7 +102,7 @@ def steps_between_interruptions(recording: Recording) -> Measure | Missing:
         return _NOTHING
     steps = _steps_with(recording, rows)
     if len(steps) < 2:
-        return Missing(f"it occurred once in {len(recording.steps)} steps; a longer recording shows its period")
+        return Missing(f"it occurred once in {len(recording.steps)} steps; record more steps to know how often")
     distance = float(np.median(np.diff(steps)))
     events = recording.trace.events
     return with_example(distance, "count", "interruption", events.start[rows], events.end[rows])
@@ -179,7 +179,7 @@ def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
     if not steps.any() or steps.all():
         return Missing("every step is interrupted" if steps.any() else "no interruption begins in the window")
     if np.median(length[steps]) <= np.median(length[~steps]):
-        return Missing("steps differ by more than the time of an interruption")
+        return Missing("the steps differ by more than the time of an interruption")
     chosen = np.flatnonzero(steps == interrupted)
     begin, end = recording.steps.edges[chosen], recording.steps.edges[chosen + 1]
     return with_example(float(np.median(end - begin)), "ns", "step", begin, end)

@@ -45,7 +45,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     or more already run on matrix units.
     """
     if not has_matrix_units(recording.trace):
-        return Missing("whether the device has faster units for matrix products is not known")
+        return Missing("it is not known whether the device has faster units for matrix products")
     ops, names = _products(recording), recording.trace.names
     length = ops.end - ops.start
     vector = name_matches(names, ops.name, lambda name: _is_plain_fp32(precision_of(name)))
@@ -60,7 +60,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
 def tf32_available(recording: Recording) -> Measure | Missing:
     """1 if the device can multiply fp32 as TF32, 0 if it cannot."""
     if not has_matrix_units(recording.trace):
-        return Missing("whether the device has faster units for matrix products is not known")
+        return Missing("it is not known whether the device has faster units for matrix products")
     return Measure(float(has_tf32(recording.trace)), "count", "device")
 
 

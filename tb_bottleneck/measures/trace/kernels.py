@@ -68,7 +68,7 @@ def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
 def multiprocessors(recording: Recording) -> Measure | Missing:
     """The number of multiprocessors of the device."""
     if recording.trace.multiprocessors is None:
-        return Missing("the number of the device's multiprocessors is not known")
+        return Missing("the number of multiprocessors of the device was not recorded")
     return Measure(float(recording.trace.multiprocessors), "count", "device")
 
 

@@ -124,7 +124,7 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
     """
     rows = _whole_fetches(recording)
     if len(rows) < MIN_FETCHES:
-        return NO_LOADER if not len(rows) else Missing("too few fetches were recorded to recognise an unusual one")
+        return NO_LOADER if not len(rows) else Missing("too few fetches were recorded to recognise a slow one")
     length = recording.trace.events.duration[rows]
     usual = float(np.median(length))
     slow = np.flatnonzero((length > SLOW_TIMES * usual) & (length > SLOW_NS))
@@ -157,7 +157,7 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
         (_loading_rows(recording, Kind.PYTHON, "python"), _loading_rows(recording, Kind.ANNOTATION, "annotation"))
     )
     if not len(rows):
-        return Missing("Python frames were not recorded; with_stack=True shows what makes batches")
+        return Missing("Python frames were not recorded; with_stack=True shows the code that creates batches")
     names, which = np.unique(events.name[rows], return_inverse=True)
     longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:MAX_FRAMES_LISTED]
     return text_measure(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))

@@ -47,5 +47,5 @@ def unprofiled_step(recording: Recording) -> Measure | Missing:
         return _UNKNOWN
     step = float(np.median(recording.steps.durations))
     if not SHORTEST_UNPROFILED * step <= unprofiled <= LONGEST_UNPROFILED * step:
-        return Missing("the recorded step time without the profiler is not of these steps")
+        return Missing("the recorded step time without the profiler is implausible for these steps")
     return Measure(unprofiled, "ns", "step", source="context")

@@ -15,7 +15,7 @@ from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.units import share_text
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
-_NO_WAIT = Missing("no wait cost anything")
+_NO_WAIT = Missing("no wait left the device idle")
 _NO_STACKS = Missing("Python frames were not recorded; with_stack=True names the lines")
 MAX_NAMES_LISTED = 3
 # A kind of wait is worth its own finding from a quarter of the cost on.
@@ -105,7 +105,7 @@ def waiting_lines(recording: Recording) -> Measure | Missing:
     lines = list(_lines(recording))
     if not lines and not recording.trace.header.stacks_recorded:
         return _NO_STACKS
-    return _costliest_names(lines) if lines else Missing("no line of the program's own was recorded around these waits")
+    return _costliest_names(lines) if lines else Missing("no line of the user's program was recorded in these waits")
 
 
 def _count(recording: Recording, kind: str | None) -> Measure | Missing:

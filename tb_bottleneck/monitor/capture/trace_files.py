@@ -25,7 +25,7 @@ _LEVEL = 5
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """A recording as uncompressed text, in a file with a name that is not a trace's."""
+    """A recording as uncompressed text, in a file that is not named like a trace."""
 
     path: Path
     name: str

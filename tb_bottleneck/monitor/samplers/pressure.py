@@ -17,7 +17,7 @@ _TOTAL_US = re.compile(r"^some .*\btotal=(\d+)$", re.MULTILINE)
 _RUNNING = re.compile(r"^procs_running (\d+)$", re.MULTILINE)
 _US_PER_S = 1e6
 _NO_PRESSURE = "the kernel has no /proc/pressure: it needs Linux 4.20 or newer, booted with psi=1 if off by default"
-_NO_QUEUE = "the system has no run queue length: only Linux has, as procs_running in /proc/stat"
+_NO_QUEUE = "the system has no run queue length: only Linux has one (procs_running in /proc/stat)"
 
 
 class Pressure:
@@ -52,7 +52,7 @@ class Pressure:
 
 
 class RunQueue:
-    """Runnable threads of the whole machine, without the thread of this reading."""
+    """Runnable threads of the whole machine, except the thread that takes the reading."""
 
     every_s = 1.0
 

@@ -15,7 +15,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 @dataclass(frozen=True)
 class _Row:
-    """One recording's entry as JSON-ready values, and what it was made from."""
+    """One recording's entry as JSON-ready values, with the inputs that it was built from."""
 
     state: AnalysisState
     digest: Digest | None

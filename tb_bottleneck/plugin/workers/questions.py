@@ -14,7 +14,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace in one state of its content."""
+    """A trace file, identified by its path and the state of its content."""
 
     id: str
     path: str
@@ -29,7 +29,7 @@ class TraceFile:
 
 @dataclass(frozen=True)
 class TelemetryFile:
-    """An event file of the monitor in one state of its content."""
+    """An event file of the monitor, identified by its path and the state of its content."""
 
     path: str
     mtime_ns: int

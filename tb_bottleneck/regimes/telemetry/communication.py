@@ -22,7 +22,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     if isinstance(processes, Missing):
         return Judgement(ABSTAINS, 0.0, missing=processes.because)
     if processes.value > 1:
-        return Judgement(ABSTAINS, 0.0, missing="collectives are visible in traces only")
+        return Judgement(ABSTAINS, 0.0, missing="collectives are visible only in traces")
     return Judgement(CLEAR, 0.0)
 
 

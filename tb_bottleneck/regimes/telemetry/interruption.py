@@ -27,7 +27,9 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     """Return the judgement. The kind of interruption is not known; a steady period suggests checkpoints or logging."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
-        return Judgement(ABSTAINS, share, missing=f"{MIN_STEPS_TO_COMPARE} steps to compare a long one with")
+        return Judgement(
+            ABSTAINS, share, missing=f"fewer than {MIN_STEPS_TO_COMPARE} steps are too few to recognise a long one"
+        )
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
     evidence = (long_steps, long_step_excess, long_step_period, step_time)

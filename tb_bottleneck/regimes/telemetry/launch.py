@@ -21,7 +21,9 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     """Return the judgement. Only the utilisation shows gaps between kernels: the device's span includes them."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
-        return Judgement(ABSTAINS, share, missing="on a CPU only a trace separates operators' work from call overhead")
+        return Judgement(
+            ABSTAINS, share, missing="on a CPU, only a trace distinguishes dispatching from the work of operators"
+        )
     for needed in (timed_phase_count, device_idle, *((utilisation,) if measures.on_device else ())):
         signal = measures(needed)
         if isinstance(signal, Missing):
@@ -30,7 +32,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         cause = Cause("small_kernels", share, (phase_time, utilisation, host_waits, process_cores))
         return Judgement(FIRES, share, share, (cause,))
     if measures.value(idle_inside_phases, 0.0) >= FIRES_AT:
-        return Judgement(ABSTAINS, share, missing="only a trace separates launches from waits here")
+        return Judgement(ABSTAINS, share, missing="only a trace distinguishes launches from waits")
     return Judgement(CLEAR, share, share)
 
 

@@ -24,7 +24,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         if measures.on_device and isinstance(signal, Missing):
             return Judgement(ABSTAINS, 0.0, missing=signal.because)
     if measures.value(idle_inside_phases, 0.0) >= FIRES_AT:
-        return Judgement(ABSTAINS, 0.0, missing="only a trace shows the part of the idle time that follows a wait")
+        return Judgement(ABSTAINS, 0.0, missing="only a trace shows which part of the idle time follows a wait")
     return Judgement(CLEAR, 0.0)
 
 

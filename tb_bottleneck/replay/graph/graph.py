@@ -137,7 +137,8 @@ def _items(
 def _host_columns(
     ops: DeviceOps, rows: HostRows, waits: WaitTargets, order: ItemOrder, host: _Host, adrift: Bools
 ) -> dict[str, Any]:
-    """Returns the host columns: a row's gap precedes its first item, its cost and its wait follow its last one."""
+    """Returns the host columns of the items: the first item of a row has its gap, the last one its cost and its
+    wait."""
     op, row, hosted = order.op, order.row, order.row >= 0
     numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
     follows = np.where(order.first, np.where(pred >= 0, _of(order.last_item, pred), NONE), numbers - 1)

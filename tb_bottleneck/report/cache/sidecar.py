@@ -1,7 +1,7 @@
 """Writes a report next to its trace, as NAME.bottlenecks.json, and reads it as long as it belongs to that file.
 
-A logdir is often shared, so a sidecar is untrusted: it may contain numbers, but no text to copy that is not our own. An
-invalid sidecar is ignored, and the trace is read instead.
+A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all text that users may copy must
+be our own. An invalid sidecar is ignored, and the trace is read instead.
 """
 
 import errno

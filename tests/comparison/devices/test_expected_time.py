@@ -1,10 +1,13 @@
 """The expected time on another device: an interval, a reason for each regime, and the assumptions."""
 
+import inspect
+import sys
+
 import pytest
 from comparison.drawn_runs import A100, H200, V100, judged, repeated
 
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.regime import REGIMES, Regime
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
 
@@ -46,3 +49,9 @@ def test_a_type_that_only_one_of_them_has_units_for(tmp_path):
 def test_there_is_no_move_to_the_same_or_an_unknown_device(tmp_path):
     assert between(tmp_path, BOUND, A100, A100)[1] is None
     assert between(tmp_path, BOUND, A100, {"id": 0, "name": "ACME 1"})[1] is None
+
+
+def test_every_regime_with_device_work_has_a_reason_of_its_own():
+    """All others get the reason for host time."""
+    source = inspect.getsource(sys.modules[expected_time.__module__])
+    assert [regime for regime in Regime if regime.device_busy and f"Regime.{regime.name}:" not in source] == []

@@ -63,7 +63,7 @@ def test_a_period_is_given_in_steps():
 def test_a_link_is_described_in_words():
     found = pcie_link.link_speed(recording_of(simulated_phase("link")))
     assert isinstance(found, Measure)
-    assert found.text == "generation 5 x4, could be generation 5 x16"
+    assert found.text == "generation 5 x4, maximum generation 5 x16"
 
 
 def test_blas_is_named_even_if_the_facts_are_malformed():

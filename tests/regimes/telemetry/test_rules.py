@@ -59,4 +59,4 @@ def test_on_a_cpu_telemetry_does_not_call_launching_clear():
         if one.regime == "launch"
     )
     assert launch.judgement.status == ABSTAINS
-    assert "only a trace separates" in launch.judgement.missing
+    assert "only a trace distinguishes" in launch.judgement.missing

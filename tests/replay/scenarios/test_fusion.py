@@ -1,9 +1,11 @@
 """Pointwise kernels merged, on drawn timelines worked out by hand; times in columns."""
 
+import pytest
+from helpers import draw
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.fusion import SCENARIO
+from tb_bottleneck.replay.scenarios.fusion import MERGED_REMAINING, SCENARIO
 
 # The host is far ahead: all is launched in eight columns.
 CHAINS = """
@@ -14,18 +16,50 @@ CHAINS = """
 """
 
 
-def test_of_a_chain_its_longest_kernel_stays():
-    """Three kernels of three, three and two columns become one of three: five columns less in each step."""
+def kernel_time(graph):
+    return graph.items.length.sum() / 100_000
+
+
+def test_of_a_chain_its_longest_kernel_stays_and_a_share_of_the_others():
+    """Of three kernels of three, three and two columns, one of three stays; products stay as they are."""
+    fixed = SCENARIO.apply(drawn_graph(CHAINS), Estimate.EXPECTED)
+    assert kernel_time(fixed) == pytest.approx(2 * (3 + 3 + 5 * MERGED_REMAINING), abs=0.01)
+
+
+def test_at_worst_half_of_that_is_saved_and_at_best_the_chains_join_the_products():
     graph = drawn_graph(CHAINS)
-    assert columns(graph) == 23
-    assert after_fix(graph, SCENARIO) == 23 - 5 - 5
-
-
-def test_at_worst_half_of_that_is_saved():
-    expected, low = (
-        after_fix(drawn_graph(CHAINS), SCENARIO, estimate) for estimate in (Estimate.EXPECTED, Estimate.LOW)
+    high, expected, low = (
+        kernel_time(SCENARIO.apply(graph, estimate)) for estimate in (Estimate.HIGH, Estimate.EXPECTED, Estimate.LOW)
     )
-    assert (expected, low) == (13, 18)
+    assert low == pytest.approx((kernel_time(graph) + expected) / 2, abs=0.01)
+    assert high < expected < low
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fuses"),
+    [
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>", True),
+        ("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float)", True),
+        ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>", True),
+        ("void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda>", True),
+        ("triton_poi_fused_add_relu_3", False),
+        ("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>", False),
+        ("void at_cuda_detail::cub::DeviceSelectSweepKernel<at_cuda_detail::cub::DispatchSelectIf>", False),
+        ("void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true>", False),
+    ],
+)
+def test_what_a_compiler_merges(monkeypatch, kernel, fuses):
+    category, _, stream, grid = draw.DEVICE_ROWS["stream"]
+    monkeypatch.setitem(draw.DEVICE_ROWS, "stream", (category, kernel, stream, grid))
+    graph = drawn_graph(CHAINS)
+    assert (kernel_time(SCENARIO.apply(graph, Estimate.EXPECTED)) < kernel_time(graph)) == fuses
+
+
+def test_kernels_of_the_optimizer_stay(monkeypatch):
+    """Compiling the model does not compile its optimizer."""
+    monkeypatch.setitem(draw.HOST_ROWS, "op", ("user_annotation", "Optimizer.step#Adam.step"))
+    graph = drawn_graph(CHAINS.replace("    launch", "    op      ########................\n    launch"))
+    assert kernel_time(SCENARIO.apply(graph, Estimate.EXPECTED)) == kernel_time(graph)
 
 
 def test_a_product_between_two_pointwise_kernels_keeps_them_apart():

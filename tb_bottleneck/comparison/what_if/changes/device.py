@@ -70,8 +70,8 @@ def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ..
     if not link_bound_copies(recording, recording.trace.device_ops).any():
         return ()
     return (
-        f"it is in the best slot for it, with {devices.b.link:.0f} GB/s usable instead of {devices.a.link:.0f}; for "
-        "another slot, use --link too",
+        f"it is in the best slot for this device, with {devices.b.link:.0f} GB/s usable instead of "
+        f"{devices.a.link:.0f}; for another slot, use --link too",
     )
 
 

@@ -33,7 +33,7 @@ def change_workers(recording: Recording, number: int) -> Change:
     iterator = loader_iterator(recording)
     rows = fetches(recording)
     if isinstance(iterator, Missing):
-        raise CannotPredict(f"It is unknown who makes the batches: {iterator.because}.")
+        raise CannotPredict(f"It is unknown which process makes the batches: {iterator.because}.")
     if number > MAX_WORKERS:
         raise CannotPredict(f"At most {MAX_WORKERS:.0f} workers are possible.")
     if number < 1:

@@ -42,7 +42,7 @@ def test_the_other_device_s_slot_is_said_where_copies_go_by_it(tmp_path):
     linked = judge_run("linked", [path]).recording
     said = [" ".join(slot_assumptions(one, device_pair_to(one, "NVIDIA H200"))) for one in (staged, linked)]
     assert not said[0], "copies from pageable memory are the host's"
-    assert "it is in the best slot for it, with 50 GB/s usable instead of 25" in said[1]
+    assert "it is in the best slot for this device, with 50 GB/s usable instead of 25" in said[1]
 
 
 def test_another_vendor_s_device_has_a_wide_interval(tmp_path):

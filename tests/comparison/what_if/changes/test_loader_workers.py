@@ -51,7 +51,7 @@ def test_workers_that_keep_up_do_not_show_how_fast_they_are(tmp_path):
 
 
 def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
-    with pytest.raises(CannotPredict, match="It is unknown who makes the batches"):
+    with pytest.raises(CannotPredict, match="It is unknown which process makes the batches"):
         change_workers(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
 
 
