@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from draw import drawn
+from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 

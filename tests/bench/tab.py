@@ -154,8 +154,8 @@ def _first_answer(browser: Browser, address: str) -> None:
         frame.wait_for_function("window.answeredAt", timeout=PATIENCE)
         taken.append(float(frame.evaluate("window.answeredAt")))
         page.context.close()
-    told = f"{statistics.median(taken):.0f} ms of the tab's page (median of {REPEATS}), at most {max(taken):.0f} ms"
-    print(f"first answer of an analysed run: {told}")
+    result = f"{statistics.median(taken):.0f} ms of the tab's page (median of {REPEATS}), at most {max(taken):.0f} ms"
+    print(f"first answer of an analysed run: {result}")
 
 
 def _pan(browser: Browser, address: str, events: int) -> None:

@@ -78,7 +78,7 @@ class Board:
 
     def look(self, since: float) -> None:
         """Prints the state of the tab if it has changed; times are seconds since the start."""
-        said = told(self.address, since)
+        said = result(self.address, since)
         if said != self._said:
             print(f"{time.time() - since:6.1f} s, {self.name}: {said}", flush=True)
             self._said = said
@@ -136,7 +136,7 @@ def picture(browser: Browser, board: Board, scheme: Any, target: Path) -> None:
     page.context.close()
 
 
-def told(address: str, since: float) -> str:
+def result(address: str, since: float) -> str:
     """Returns the state of the run in our tab and in the Scalars tab."""
     found = recordings(address)
     if not found:

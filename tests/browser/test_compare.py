@@ -92,12 +92,12 @@ def test_the_choice_is_one_row_for_tab_and_walked_with_the_arrow_keys(compare):
 def test_the_waterfall_is_a_table_whose_changes_lead_from_a_to_b(compare):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: the loader's six columns go, and three of waiting for workers come."""
     seen = compare("fed", "starved")
-    told = rows(seen, "waterfall")
-    assert told[0][0] == "A in total"
-    assert told[0][2] == "12.0\u00a0ms"
-    assert told[1][0] == "Waiting for data"
-    assert told[1][4].startswith("\u2212")
-    assert told[-1][3:] == ["8.00\u00a0ms", "\u22124.00\u00a0ms"]
+    result = rows(seen, "waterfall")
+    assert result[0][0] == "A in total"
+    assert result[0][2] == "12.0\u00a0ms"
+    assert result[1][0] == "Waiting for data"
+    assert result[1][4].startswith("\u2212")
+    assert result[-1][3:] == ["8.00\u00a0ms", "\u22124.00\u00a0ms"]
     assert seen.frame.locator(".waterfall .delta.less").count() >= 1
 
 

@@ -12,7 +12,7 @@ from tests.browser.conftest import PATIENCE, RECORDED, violations
 from tests.browser.stage import NAME
 
 STAGED = quote(f"starved/{NAME}", safe="")
-STARVED = """
+WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     loader  ####......####......####......
     gpu     ....aabbcc....aabbcc....aabbcc
@@ -26,7 +26,7 @@ def source_of(run: str) -> str:
 
 def written(folder, name="host_1.17.pt.trace.json", content=None):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(json.dumps(drawn(STARVED, 1000)) if content is None else content)
+    (folder / name).write_text(json.dumps(drawn(WAITING, 1000)) if content is None else content)
     os.utime(folder / name, (0, 0))  # a young file that ends early may still be growing
 
 

@@ -217,10 +217,10 @@ def test_a_faster_device_is_wasted_on_a_loader_and_the_first_fix_leads_to_its_ca
 def test_more_workers_are_a_waterfall_from_now_to_then(suppose):
     seen = suppose("sweep/w1", "workers=4", "section.waterfall")
     expect(seen.frame.locator(".badge.tone-good")).to_contain_text("as fast")
-    told = [row.locator("th, td").all_inner_texts() for row in seen.frame.locator(".waterfall tbody tr").all()]
-    assert (told[0][0], told[-1][0]) == ("Now in total", "After in total")
-    assert told[1][0] == "Waiting for data"
-    assert told[1][4].startswith("\u2212")
+    result = [row.locator("th, td").all_inner_texts() for row in seen.frame.locator(".waterfall tbody tr").all()]
+    assert (result[0][0], result[-1][0]) == ("Now in total", "After in total")
+    assert result[1][0] == "Waiting for data"
+    assert result[1][4].startswith("\u2212")
     expect(seen.frame.locator(".notes").first).to_contain_text("10 % slower")
 
 

@@ -10,7 +10,7 @@ from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.__main__ import main
 
-STARVED = """
+WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     loader  ####......####......####......
     gpu     ....aabbcc....aabbcc....aabbcc
@@ -21,7 +21,7 @@ STARVED = """
 def logdir(tmp_path: Path) -> Path:
     write(tmp_path / "tb_bottleneck" / "mine" / NAME, simulate([simulated_phase("healthy", 60.0)]))
     trace = tmp_path / "tb_bottleneck" / "mine" / "rank0_1.1.pt.trace.json"
-    trace.write_text(json.dumps(drawn(STARVED, unit_us=18_000.0)))
+    trace.write_text(json.dumps(drawn(WAITING, unit_us=18_000.0)))
     return tmp_path
 
 

@@ -46,20 +46,20 @@ def test_what_gives_no_verdict_keeps_no_budget():
 
 
 def test_slower_by_more_than_the_share_and_the_noise(tmp_path):
-    told = compare_runs(judged(tmp_path, FAST), judged(tmp_path, SLOW))
-    assert "B is 33 % slower than A, more than 5.0 %" in (slowdown_violation(told, 0.05) or "")
-    assert slowdown_violation(told, 0.5) is None
+    result = compare_runs(judged(tmp_path, FAST), judged(tmp_path, SLOW))
+    assert "B is 33 % slower than A, more than 5.0 %" in (slowdown_violation(result, 0.05) or "")
+    assert slowdown_violation(result, 0.5) is None
     assert slowdown_violation(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST)), 0.05) is None
 
 
 def test_one_step_does_not_pass_as_no_slower(tmp_path):
     """The whole of a recording is one step of it: that it takes twice as long may be noise, and may not."""
     one, other = ("op " + "##.." * n + "\nlaunch " + ".|.." * n + "\ngpu " + "..##" * n for n in (10, 20))
-    told = compare_runs(judged(tmp_path, one), judged(tmp_path, other))
-    assert "cannot determine" in (slowdown_violation(told, 0.05) or "")
+    result = compare_runs(judged(tmp_path, one), judged(tmp_path, other))
+    assert "cannot determine" in (slowdown_violation(result, 0.05) or "")
     assert slowdown_violation(compare_runs(judged(tmp_path, other), judged(tmp_path, one)), 0.05) is None
 
 
 def test_what_cannot_be_compared_does_not_pass(tmp_path):
-    told = compare_runs(judged(tmp_path, FAST), read(tmp_path, "step a\nop #"))
-    assert "No comparison" in (slowdown_violation(told, 0.05) or "")
+    result = compare_runs(judged(tmp_path, FAST), read(tmp_path, "step a\nop #"))
+    assert "No comparison" in (slowdown_violation(result, 0.05) or "")

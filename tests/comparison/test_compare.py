@@ -19,33 +19,33 @@ STARVED = repeated(9, loader="######......", gpu="......####..")
 FED = repeated(9, workers="#.......", gpu="...####.")
 
 
-def by_regime(told):
-    return {bar.regime: bar for bar in told.by_regime}
+def by_regime(result):
+    return {bar.regime: bar for bar in result.by_regime}
 
 
 def test_a_run_that_waits_for_data_against_one_that_does_not(tmp_path):
     """step   aaaaaaaaaaaa  against  aaaaaaaa: four columns of waiting for data are gone."""
-    told = compare_runs(judged(tmp_path, STARVED), judged(tmp_path, FED))
-    assert told.comparable
-    assert told.significant
-    assert told.speedup == pytest.approx(12 / 8, rel=0.01)
-    assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
-    assert min(told.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
-    assert told.causes.lost[0] == "loader_in_main_process"
-    assert "waiting for data" in told.headline
-    assert "1.50 times as fast" in told.headline
-    assert not told.HasField("expected"), "the devices are the same"
-    assert [row.key for row in told.context] == ["loader"]
+    result = compare_runs(judged(tmp_path, STARVED), judged(tmp_path, FED))
+    assert result.comparable
+    assert result.significant
+    assert result.speedup == pytest.approx(12 / 8, rel=0.01)
+    assert sum(bar.delta_ns for bar in result.by_regime) == pytest.approx(result.b_ns - result.a_ns, abs=1e-3)
+    assert min(result.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
+    assert result.causes.lost[0] == "loader_in_main_process"
+    assert "waiting for data" in result.headline
+    assert "1.50 times as fast" in result.headline
+    assert not result.HasField("expected"), "the devices are the same"
+    assert [row.key for row in result.context] == ["loader"]
 
 
 def test_a_run_against_itself_differs_in_nothing(tmp_path):
-    told = compare_runs(judged(tmp_path, FED), judged(tmp_path, FED))
-    assert told.speedup == 1
-    assert not told.significant
-    assert told.difference == "none"
-    assert all(bar.delta_ns == 0 for bar in told.by_regime)
-    assert "noise" in told.headline
-    assert not told.context
+    result = compare_runs(judged(tmp_path, FED), judged(tmp_path, FED))
+    assert result.speedup == 1
+    assert not result.significant
+    assert result.difference == "none"
+    assert all(bar.delta_ns == 0 for bar in result.by_regime)
+    assert "noise" in result.headline
+    assert not result.context
 
 
 def test_a_device_that_is_faster_and_a_run_that_is_not(tmp_path):
@@ -56,19 +56,19 @@ def test_a_device_that_is_faster_and_a_run_that_is_not(tmp_path):
     h200 = judged(
         tmp_path, repeated(9, loader="########..", gpu="........##", sync=".........#"), device=H200, unit_us=1000
     )
-    told = compare_runs(v100, h200)
-    expected = told.expected
-    assert expected.speedup > told.speedup
+    result = compare_runs(v100, h200)
+    expected = result.expected
+    assert expected.speedup > result.speedup
     assert expected.kernels_speedup > expected.speedup, "what the host does is not faster there"
     assert sum(row.expected_ns for row in expected.by_regime) == pytest.approx(expected.b_ns)
-    missing = (told.b_ns - expected.b_ns) / told.b_ns
+    missing = (result.b_ns - expected.b_ns) / result.b_ns
     assert sum(part.share for part in expected.shortfall) == pytest.approx(missing)
     assert expected.shortfall[0].cause == "loader_in_main_process"
     assert expected.shortfall[0].regime == "input"
-    assert "Expected for this work on an NVIDIA H200" in told.headline
+    assert "Expected for this work on an NVIDIA H200" in result.headline
     assert expected.low <= expected.speedup <= expected.high
     # The old name of the field is written for one more version of the contract.
-    assert list(told.expected.remainder) == list(told.expected.shortfall)
+    assert list(result.expected.remainder) == list(result.expected.shortfall)
 
 
 BUSY = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
@@ -94,63 +94,63 @@ def test_of_several_ranks_the_expected_time_is_scaled_to_their_mean(tmp_path):
     longer = repeated(9, op="##..........", launch=".|..........", gpu="..##########", sync="..##########")
     a = judge_run("a", [ranked(tmp_path, BUSY, 0, 2), ranked(tmp_path, longer, 1, 2)])
     b = judge_run("b", [ranked(tmp_path, BUSY, 0, 2, device=H200)])
-    told = compare_runs(a, b)
+    result = compare_runs(a, b)
     alone = expected_time(a.recording, device_pair_of(a.recording, b.recording)).step.step_ns
     whole = sum(a.recording.account.ns.values()) / len(a.recording.steps)
-    assert told.expected.speedup == pytest.approx(whole / alone)
+    assert result.expected.speedup == pytest.approx(whole / alone)
 
 
 def test_a_run_that_was_slowed_by_recording_stacks_is_named(tmp_path):
-    told = compare_runs(judged(tmp_path, FED, with_stack=1), judged(tmp_path, FED))
-    assert any(note.startswith("A was recorded with stacks and B was not") for note in told.notes)
+    result = compare_runs(judged(tmp_path, FED, with_stack=1), judged(tmp_path, FED))
+    assert any(note.startswith("A was recorded with stacks and B was not") for note in result.notes)
     assert not compare_runs(judged(tmp_path, FED), judged(tmp_path, FED)).notes[1:]
 
 
 def test_a_run_on_the_cpu_is_named(tmp_path):
     path = tmp_path / "cpu.pt.trace.json"
     path.write_text(json.dumps(drawn(repeated(9, op="#.#.#.#."), deviceProperties=[])))
-    told = compare_runs(judged(tmp_path, FED), judge_run("cpu", [str(path)]))
-    assert told.headline.endswith("B ran on the CPU, and A on a device.")
-    assert next(row for row in told.context if row.key == "device").b == "CPU"
+    result = compare_runs(judged(tmp_path, FED), judge_run("cpu", [str(path)]))
+    assert result.headline.endswith("B ran on the CPU, and A on a device.")
+    assert next(row for row in result.context if row.key == "device").b == "CPU"
 
 
 def test_whether_it_is_the_same_work_may_not_be_known(tmp_path):
     path = Path(recorded(tmp_path, BUSY))
     text = path.read_text().replace("aten::linear", "Torch-Compiled Region: 0/0")
     path.write_text(text)
-    told = compare_runs(judged(tmp_path, BUSY), judge_run("compiled", [str(path)]))
-    assert "mostly different" not in told.headline
-    assert not told.HasField("similarity")
-    assert any("Cannot determine whether both runs do the same work" in note for note in told.notes)
+    result = compare_runs(judged(tmp_path, BUSY), judge_run("compiled", [str(path)]))
+    assert "mostly different" not in result.headline
+    assert not result.HasField("similarity")
+    assert any("Cannot determine whether both runs do the same work" in note for note in result.notes)
 
 
 def test_an_incomplete_recording_is_not_compared(tmp_path):
-    told = compare_runs(judged(tmp_path, FED), read(tmp_path, "step a\nop #"))
-    assert not told.comparable
-    assert told.difference == "unknown"
-    assert told.speedup == 0
-    assert not told.by_regime
-    assert told.headline.startswith("No comparison")
-    assert "is incomplete" in told.notes[0]
+    result = compare_runs(judged(tmp_path, FED), read(tmp_path, "step a\nop #"))
+    assert not result.comparable
+    assert result.difference == "unknown"
+    assert result.speedup == 0
+    assert not result.by_regime
+    assert result.headline.startswith("No comparison")
+    assert "is incomplete" in result.notes[0]
 
 
 def test_other_work_is_said_to_be_other_work(tmp_path):
-    told = compare_runs(
+    result = compare_runs(
         judged(tmp_path, repeated(9, op="########", gpu=".#######")),
         judged(tmp_path, repeated(9, op="#.#.#.#.", gpu=".#.#.#.#"), device=H200),
     )
-    assert "do mostly different work (they share 25 % of the operators)" in told.headline
-    assert not told.similarity.same_work
-    assert not told.HasField("expected"), "a promise for other work is none"
+    assert "do mostly different work (they share 25 % of the operators)" in result.headline
+    assert not result.similarity.same_work
+    assert not result.HasField("expected"), "a promise for other work is none"
 
 
 def test_the_contract_of_the_json(tmp_path):
-    told = as_dict(tb_bottleneck.compare(recorded(tmp_path, STARVED), recorded(tmp_path, FED), ("before", "after")))
-    assert (told["a"], told["b"], told["schema"], told["per"]) == ("before", "after", 2, "step")
-    assert {"regime", "a_ns", "b_ns", "delta_ns"} <= told["by_regime"][0].keys()
-    assert told["similarity"] == {"share": 1.0, "same_work": True, "basis": "operators"}
-    assert told["difference"] == "faster"
-    assert set(told["causes"]) == {"gained", "lost"}
+    result = as_dict(tb_bottleneck.compare(recorded(tmp_path, STARVED), recorded(tmp_path, FED), ("before", "after")))
+    assert (result["a"], result["b"], result["schema"], result["per"]) == ("before", "after", 2, "step")
+    assert {"regime", "a_ns", "b_ns", "delta_ns"} <= result["by_regime"][0].keys()
+    assert result["similarity"] == {"share": 1.0, "same_work": True, "basis": "operators"}
+    assert result["difference"] == "faster"
+    assert set(result["causes"]) == {"gained", "lost"}
 
 
 @settings(max_examples=25, deadline=None)
@@ -161,10 +161,10 @@ def test_whatever_the_runs_the_parts_sum_to_the_whole(tmp_path_factory, rows, de
         read(folder, repeated(9, op="##........", loader=loader, gpu=gpu), device=one)
         for loader, gpu, one in ((rows[0], rows[1], V100), (rows[2], rows[3], device))
     ]
-    told = compare_runs(*runs)
-    if told.comparable:
-        assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
-    if told.HasField("expected"):
-        missing = (told.b_ns - told.expected.b_ns) / told.b_ns
-        assert sum(part.share for part in told.expected.shortfall) == pytest.approx(missing, abs=1e-9)
-        assert told.expected.low <= told.expected.speedup <= told.expected.high
+    result = compare_runs(*runs)
+    if result.comparable:
+        assert sum(bar.delta_ns for bar in result.by_regime) == pytest.approx(result.b_ns - result.a_ns, abs=1e-3)
+    if result.HasField("expected"):
+        missing = (result.b_ns - result.expected.b_ns) / result.b_ns
+        assert sum(part.share for part in result.expected.shortfall) == pytest.approx(missing, abs=1e-9)
+        assert result.expected.low <= result.expected.speedup <= result.expected.high

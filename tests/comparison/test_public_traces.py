@@ -27,58 +27,58 @@ def run(name):
 
 
 def test_four_workers_took_the_wait_for_data_away():
-    told = compare(path("kineto_resnet50_nw0_v19_a"), path("kineto_resnet50_nw4_v19_a"))
-    assert told.significant
-    assert 1.25 < told.speedup < 1.4
-    assert min(told.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
-    assert "loader_in_main_process" in told.causes.lost
-    assert told.per == "step"
-    assert told.a_batch.samples == told.b_batch.samples == 32
+    result = compare(path("kineto_resnet50_nw0_v19_a"), path("kineto_resnet50_nw4_v19_a"))
+    assert result.significant
+    assert 1.25 < result.speedup < 1.4
+    assert min(result.by_regime, key=lambda bar: bar.delta_ns).regime == "input"
+    assert "loader_in_main_process" in result.causes.lost
+    assert result.per == "step"
+    assert result.a_batch.samples == result.b_batch.samples == 32
 
 
 def test_batches_of_2_16_and_128_are_a_sweep_per_sample():
-    told = series_of([run(name) for name in ("ptf_bs128_steady_a", "ptf_bs2_steady", "ptf_bs16_steady")])
-    assert (told.varies, told.per) == ("samples per step", "sample")
-    assert [point.value for point in told.points] == ["2", "16", "128"]
-    assert [point.regime for point in told.points] == ["launch", "launch", "memory"]
-    assert not told.HasField("knee"), "it still gains at the end"
-    assert "values beyond 128 were not recorded" in told.headline
+    result = series_of([run(name) for name in ("ptf_bs128_steady_a", "ptf_bs2_steady", "ptf_bs16_steady")])
+    assert (result.varies, result.per) == ("samples per step", "sample")
+    assert [point.value for point in result.points] == ["2", "16", "128"]
+    assert [point.regime for point in result.points] == ["launch", "launch", "memory"]
+    assert not result.HasField("knee"), "it still gains at the end"
+    assert "values beyond 128 were not recorded" in result.headline
 
 
 @pytest.mark.parametrize(("recorded", "samples"), [(2, 16), (2, 128), (16, 128)])
 def test_a_larger_batch_is_predicted_within_a_tenth(recorded, samples):
     measured = run({16: "ptf_bs16_steady", 128: "ptf_bs128_steady_a"}[samples])
-    told = what_if(run(f"ptf_bs{recorded}_steady"), WhatIfOptions(batch=samples))
-    assert told.after.step_ns == pytest.approx(measured.step_ns / samples, rel=0.1)
+    result = what_if(run(f"ptf_bs{recorded}_steady"), WhatIfOptions(batch=samples))
+    assert result.after.step_ns == pytest.approx(measured.step_ns / samples, rel=0.1)
 
 
 def test_an_h100_that_waits_for_data_gains_little_by_an_h200():
-    told = what_if(run("h100_owlv2"), WhatIfOptions(device="NVIDIA H200"))
-    assert told.regime == "input"
-    assert told.after.speedup < 1.25
-    assert told.fix_first[0].cause == "loader_in_main_process"
+    result = what_if(run("h100_owlv2"), WhatIfOptions(device="NVIDIA H200"))
+    assert result.regime == "input"
+    assert result.after.speedup < 1.25
+    assert result.fix_first[0].cause == "loader_in_main_process"
 
 
 def test_a_first_batch_is_not_compared():
-    told = compare(path("ptf_bs2_first_batch"), path("ptf_bs2_steady"))
-    assert not told.comparable
-    assert "warm" in " ".join(told.notes) or "starting" in " ".join(told.notes)
+    result = compare(path("ptf_bs2_first_batch"), path("ptf_bs2_steady"))
+    assert not result.comparable
+    assert "warm" in " ".join(result.notes) or "starting" in " ".join(result.notes)
 
 
 def test_two_ranks_of_one_job_are_not_six_times_apart():
     """One of them has six losses in each step; they were taken for six passes over six times the samples."""
-    told = compare(path("hta_dlrm128_sampled__rank0"), path("hta_dlrm128_sampled__rank1"))
-    assert told.per == "step"
-    assert not told.significant
-    assert told.speedup == pytest.approx(1, abs=0.02)
+    result = compare(path("hta_dlrm128_sampled__rank0"), path("hta_dlrm128_sampled__rank1"))
+    assert result.per == "step"
+    assert not result.significant
+    assert result.speedup == pytest.approx(1, abs=0.02)
 
 
 def test_a_run_that_left_its_device_idle_is_said_to_be_on_the_cpu():
     """Both heads name the same A100; on one side it had nothing to do."""
-    told = compare(path("ptf_bs16_steady"), path("ptf_cpu_only_eval"))
-    assert "do mostly different work" not in told.headline
-    assert told.headline.endswith("B ran on the CPU, and A on a device.")
-    assert next(row for row in told.context if row.key == "device").b == "CPU"
+    result = compare(path("ptf_bs16_steady"), path("ptf_cpu_only_eval"))
+    assert "do mostly different work" not in result.headline
+    assert result.headline.endswith("B ran on the CPU, and A on a device.")
+    assert next(row for row in result.context if row.key == "device").b == "CPU"
 
 
 @pytest.mark.parametrize("name", ["h100_owlv2", "ptf_bs128_steady_a", "mi300_vit_nsfw", "mi300_sdpa"])
@@ -89,12 +89,12 @@ def test_products_in_half_precision_gain_nothing_from_it(name):
 @pytest.mark.parametrize("link", ["gen3x1", "gen5x16"])
 def test_copies_take_what_their_bytes_take_on_the_link(link):
     """70.7 MB a step in 8.4 ms, a third of what the best link could do: it took 32 times as long on a lane of gen 3."""
-    told = what_if(run("hta_torchrec_a100_ws8"), WhatIfOptions(link=link))
-    transfer = next(bar for bar in told.by_regime if bar.regime == "transfer")
+    result = what_if(run("hta_torchrec_a100_ws8"), WhatIfOptions(link=link))
+    transfer = next(bar for bar in result.by_regime if bar.regime == "transfer")
     assert transfer.b_ns < (95e6 if link == "gen3x1" else transfer.a_ns)
 
 
 def test_other_models_get_no_expected_time():
-    told = compare(path("h100_bert_small"), path("mi300_vit_nsfw"))
-    assert "do mostly different work" in told.headline
-    assert not told.HasField("expected")
+    result = compare(path("h100_bert_small"), path("mi300_vit_nsfw"))
+    assert "do mostly different work" in result.headline
+    assert not result.HasField("expected")

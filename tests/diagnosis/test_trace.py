@@ -11,7 +11,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.json_form import as_dict
 
-STARVED = """
+WAITING = """
     step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
     loader  ####......####......####......####......
     gpu     ....aabbcc....aabbcc....aabbcc....aabbcc
@@ -30,7 +30,7 @@ def report(tmp_path):
 
 
 def test_a_run_that_waits_for_data_gets_evidence_and_a_fix(report):
-    found = report(drawn(STARVED, unit_us=1000))
+    found = report(drawn(WAITING, unit_us=1000))
     assert (found["schema"], found["run"], found["source"]) == (2, "resnet/slow", "host_1.17.pt.trace.json.gz")
     assert found["health"] == {"status": "ok", "reasons": []}
     assert found["device"] == {"name": "NVIDIA A100-SXM4-80GB", "kind": "cuda", "index": 0, "count": 1}
@@ -97,28 +97,28 @@ def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
         raise KeyError("planted")
 
     monkeypatch.setattr("tb_bottleneck.diagnosis.trace.find_steps", fails)
-    found = report(drawn(STARVED))
+    found = report(drawn(WAITING))
     assert found["health"]["reasons"][0]["code"] == "broken"
     assert "planted" in caplog.text
 
 
 def test_the_unknown_rank_of_a_distributed_run_is_absent_not_zero(report):
-    assert "rank" not in report(drawn(STARVED, distributedInfo={"backend": "gloo", "world_size": 4}))
-    found = report(drawn(STARVED, distributedInfo={"backend": "gloo", "rank": 2, "world_size": 4}))
+    assert "rank" not in report(drawn(WAITING, distributedInfo={"backend": "gloo", "world_size": 4}))
+    found = report(drawn(WAITING, distributedInfo={"backend": "gloo", "rank": 2, "world_size": 4}))
     assert (found["rank"], found["world_size"]) == (2, 4)
 
 
 def test_private_metadata_is_not_repeated(report):
-    raw = drawn(STARVED, host_name="secret-host", trace_id="secret-id", USER="secret-user", env={"TOKEN": "secret"})
+    raw = drawn(WAITING, host_name="secret-host", trace_id="secret-id", USER="secret-user", env={"TOKEN": "secret"})
     assert "secret" not in json.dumps(report(raw))
 
 
 def test_progress_is_given_in_bytes(tmp_path):
     path = tmp_path / "t.json"
-    path.write_text(json.dumps(drawn(STARVED)))
-    told = []
-    diagnose(str(path), progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    path.write_text(json.dumps(drawn(WAITING)))
+    result = []
+    diagnose(str(path), progress=lambda done, total: result.append((done, total)))
+    assert result[-1] == (path.stat().st_size, path.stat().st_size)
 
 
 def cpu_run(context=None, loader_us=0):
@@ -150,11 +150,11 @@ def test_on_a_run_without_an_accelerator_the_cpu_is_the_device(report):
 
 
 def test_more_threads_than_cores_are_named_from_the_runs_context(report):
-    ill = report(cpu_run({"torch_threads": 32, "cores": 2, "device_kind": "cpu", "device_name": "Some CPU"}))
-    assert ill["findings"][0]["cause"] == "oversubscribed_threads"
-    assert ill["findings"][0]["speedup"]["basis"] == "none"
-    assert ill["verdict"]["headline"] == "Torch runs 32 threads on 2 cores, so every operator waits for its turn."
-    assert ill["device"]["name"] == "Some CPU"
+    slow = report(cpu_run({"torch_threads": 32, "cores": 2, "device_kind": "cpu", "device_name": "Some CPU"}))
+    assert slow["findings"][0]["cause"] == "oversubscribed_threads"
+    assert slow["findings"][0]["speedup"]["basis"] == "none"
+    assert slow["verdict"]["headline"] == "Torch runs 32 threads on 2 cores, so every operator waits for its turn."
+    assert slow["device"]["name"] == "Some CPU"
     well = report(cpu_run({"torch_threads": 2, "cores": 2}))
     assert (well["verdict"]["regime"], well["verdict"]["severity"]) == ("compute", "none")
 
@@ -171,7 +171,7 @@ def test_no_rule_breaks_on_a_run_that_is_mostly_python(report):
 def test_a_file_name_that_is_no_unicode_is_shown_with_its_readable_part(tmp_path):
     path = os.path.join(os.fsencode(tmp_path), b"host\xff.pt.trace.json")
     with open(path, "w") as file:
-        json.dump(drawn(STARVED), file)
+        json.dump(drawn(WAITING), file)
     assert diagnose(os.fsdecode(path)).source == "host\ufffd.pt.trace.json"
 
 

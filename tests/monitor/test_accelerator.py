@@ -13,11 +13,11 @@ def test_differences_from_look_to_look_and_no_more_than_one_a_second() -> None:
     counts = {"num_device_alloc": 5, "num_device_free": 0, "num_alloc_retries": 0}
     asked = []
 
-    def told() -> dict[str, int]:
+    def result() -> dict[str, int]:
         asked.append(1)
         return dict(counts)
 
-    allocator = AllocatorCounters(told)
+    allocator = AllocatorCounters(result)
     assert allocator.read(0) == {}, "what came before the first look belongs to no step"
     counts["num_device_alloc"] = 9
     counts["num_alloc_retries"] = 1

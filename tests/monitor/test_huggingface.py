@@ -25,8 +25,8 @@ class Net(torch.nn.Module):
     def forward(self, x: torch.Tensor, labels: torch.Tensor) -> Any:
         if self.fails:
             raise ValueError("mine")
-        told = self.inner(x)
-        return {"loss": torch.nn.functional.mse_loss(told, labels), "logits": told}
+        result = self.inner(x)
+        return {"loss": torch.nn.functional.mse_loss(result, labels), "logits": result}
 
 
 def trainer(tmp_path: Path, model: Any) -> Any:

@@ -455,7 +455,7 @@ def test_two_monitors_are_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         assert "another Monitor" in caplog.text
         training.run()
         second.step()
-    assert len(read(tmp_path / "first").numbers) == 2 * STEPS + 1, "what the second is told, the first hears"
+    assert len(read(tmp_path / "first").numbers) == 2 * STEPS + 1, "steps of the second are also recorded by the first"
     assert not (tmp_path / "second").exists()
 
 

@@ -140,7 +140,7 @@ def test_run_under_torchrun_gives_each_rank_its_run_and_the_job_one_place_for_tr
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "result"),
     [
         (["run", "--logdir", "x", "nowhere.py"], "no such script: nowhere.py"),
         (["run", "--logdir", "x", "-m"], "-m needs the name of a module"),
@@ -148,11 +148,11 @@ def test_run_under_torchrun_gives_each_rank_its_run_and_the_job_one_place_for_tr
     ],
 )
 def test_what_is_not_there_is_said_in_one_line(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], result: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(words) == 2
-    assert told in capsys.readouterr().err
+    assert result in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

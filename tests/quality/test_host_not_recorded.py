@@ -57,7 +57,7 @@ def test_a_busy_device_needs_no_host_to_be_judged(tmp_path):
     unseen = recorded(tmp_path, BUSY, (*HOST, "cuda_runtime"))
     shares = {row.regime: row.share for row in unseen.account}
     assert unseen.verdict.regime == "compute"
-    assert shares["host"] == 0, "nobody saw Python run"
+    assert shares["host"] == 0, "no Python was recorded"
     assert shares["unexplained"] == pytest.approx(2 / 29, abs=0.001)
 
 

@@ -9,7 +9,7 @@ from tb_bottleneck.regimes import judge
 from tb_bottleneck.regimes.rule import BROKEN, CLEAR, FIRES, Judgement, Rule, Verdict
 from tb_bottleneck.trace.steps import find_steps
 
-STARVED = """
+WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     loader  ####......####......####......
     gpu     ....######....######....######
@@ -29,7 +29,7 @@ def test_a_failing_rule_is_broken_and_does_not_affect_the_others(monkeypatch, ca
 
     rules = tuple(Rule("sync", breaks, 0.05) if rule.regime == "sync" else rule for rule in judge.RULES)
     monkeypatch.setattr(judge, "RULES", rules)
-    verdicts = {verdict.regime: verdict.judgement.status for verdict in judge.judge_all(measures_of(STARVED))}
+    verdicts = {verdict.regime: verdict.judgement.status for verdict in judge.judge_all(measures_of(WAITING))}
     assert verdicts["sync"] == BROKEN
     assert verdicts["input"] == FIRES
     assert len(verdicts) == len(rules)

@@ -41,8 +41,8 @@ def test_a_host_that_does_not_wait_runs_ahead_until_the_device_is_the_limit():
     up behind: 13 to 19 and 19 to 25.
     """
     graph = graph_of(drawn_recording(SYNCED))
-    nobody = np.full(len(graph.items), NONE)
-    assert edges(graph, waits=nobody) == [0, 13, 25]
+    no_waits = np.full(len(graph.items), NONE)
+    assert edges(graph, waits=no_waits) == [0, 13, 25]
 
 
 def test_a_host_twice_as_fast_leaves_a_device_that_works_all_the_time_alone():

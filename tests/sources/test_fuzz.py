@@ -116,10 +116,10 @@ class Dialect:
         return gzip.compress(data, 1) if self.zipped else data
 
     def event(self, event):
-        told = {key: self.value(key, value) for key, value in event.items() if key != "args"}
+        result = {key: self.value(key, value) for key, value in event.items() if key != "args"}
         if "args" in event:
-            told["args"] = {key: self.value(key, value) for key, value in event["args"].items()}
-        return {key: told[key] for key in event}
+            result["args"] = {key: self.value(key, value) for key, value in event["args"].items()}
+        return {key: result[key] for key in event}
 
     def value(self, key, value):
         return str(value) if key in self.as_text else value

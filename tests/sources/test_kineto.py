@@ -15,7 +15,7 @@ MEGABYTE = 1 << 20
 SMALL = Bounds(block=1 << 16, event=MEGABYTE, header=MEGABYTE)
 
 
-class Told(list):
+class ProgressCalls(list):
     """A progress listener that records its calls."""
 
     def __call__(self, read, total):
@@ -80,12 +80,12 @@ def test_oddities_are_the_same_wherever_the_blocks_are_cut(tmp_path, name):
 def test_progress_is_given_in_bytes_of_the_file(tmp_path):
     data = (TRACES / "sound.json").read_bytes()
     for content in (data, gzip.compress(data)):
-        told = Told()
-        assert len(names(KinetoReader(file_of(tmp_path, content), told, Bounds(block=100)))) == 3
-        assert told == sorted(told)
-        assert 0 < told[0][0] <= 100
-        assert {total for _, total in told} == {len(content)}
-        assert told[-1] == (len(content), len(content))
+        result = ProgressCalls()
+        assert len(names(KinetoReader(file_of(tmp_path, content), result, Bounds(block=100)))) == 3
+        assert result == sorted(result)
+        assert 0 < result[0][0] <= 100
+        assert {total for _, total in result} == {len(content)}
+        assert result[-1] == (len(content), len(content))
 
 
 # --- large things ---
@@ -155,8 +155,8 @@ def test_a_deeply_nested_header_is_ignored(tmp_path):
 
 def test_zeros_are_refused_at_once(tmp_path):
     for data in (gzip.compress(bytes(100_000_000), 1), b" " * 1_000_000 + b"[" * 100):
-        told = Told()
-        reader = KinetoReader(file_of(tmp_path, data), told)
+        result = ProgressCalls()
+        reader = KinetoReader(file_of(tmp_path, data), result)
         tracemalloc.start()
         try:
             with pytest.raises(NotATrace):
@@ -164,7 +164,7 @@ def test_zeros_are_refused_at_once(tmp_path):
             assert tracemalloc.get_traced_memory()[1] < 8 * MEGABYTE
         finally:
             tracemalloc.stop()
-        assert len(told) == 1
+        assert len(result) == 1
 
 
 def test_a_head_beyond_the_bound_is_refused(tmp_path):

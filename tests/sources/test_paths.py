@@ -93,11 +93,11 @@ def test_a_tag_alone_makes_it_another_file():
 
 
 @pytest.mark.parametrize(
-    ("told", "ns"),
+    ("result", "ns"),
     [(5, 5 * 10**9), (5.5, 55 * 10**8), ("1970-01-01T00:00:05Z", 5 * 10**9), ("soon", 0), (None, 0), ([], 0)],
 )
-def test_time_formats_of_stores(told, ns):
-    assert _ns(told) == ns
+def test_time_formats_of_stores(result, ns):
+    assert _ns(result) == ns
 
 
 def test_a_missing_package_is_named(monkeypatch):
@@ -174,7 +174,7 @@ def test_a_scheme_makes_a_url(path, url):
 
 
 # Modules that open, list or inspect files, and the reason.
-GOERS = {
+FILE_MODULES = {
     "sources/local_files.py": "the local file system",
     "persistence.py": "the user's own cache directory, and files next to local ones",
     "sources/tfrecord.py": "event files of the monitor, which grow: local ones only",
@@ -210,7 +210,7 @@ def test_only_the_filesystem_module_opens_files():
     """A path from the user may be a URL, for which `open` would look for a local file `s3:`."""
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
-        if name in GOERS or name.split("/")[0] in GOERS:
+        if name in FILE_MODULES or name.split("/")[0] in FILE_MODULES:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):

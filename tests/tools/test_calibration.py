@@ -63,14 +63,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_the_cpu_of_this_machine() -> None:
-    told: list[tuple[str, int, int]] = []
+    result: list[tuple[str, int, int]] = []
     before = torch.get_float32_matmul_precision()
-    measured = calibration.calibrate("cpu", lambda *news: told.append(news))
+    measured = calibration.calibrate("cpu", lambda *news: result.append(news))
     assert measured.figures.keys() == {"fp32_flops", "copy_bytes_per_s"}
     assert 1e8 < measured.figures["fp32_flops"] < 1e14
     assert 1e8 < measured.figures["copy_bytes_per_s"] < 1e13
     assert measured.left_out == {}
-    assert told == [("fp32_flops", 0, 2), ("copy_bytes_per_s", 1, 2), ("", 2, 2)]
+    assert result == [("fp32_flops", 0, 2), ("copy_bytes_per_s", 1, 2), ("", 2, 2)]
     assert torch.get_float32_matmul_precision() == before
 
 

@@ -67,14 +67,14 @@ def test_the_report_is_about_the_device_with_most_work(tmp_path):
 def test_multiprocessors_come_from_the_description_else_from_the_kernels(tmp_path):
     """Torch 1.8 describes no device; torch 1.9 to 1.11 write `blocks per SM` on each kernel."""
 
-    def told(events):
+    def result(events):
         for event in events:
             if event["cat"] == "kernel":
                 event["args"] |= {"grid": [6272, 1, 1], "blocks per SM": 78.4}
 
     assert drawn_trace(DRAWING).multiprocessors == 108
     raw = drawn(DRAWING, deviceProperties=[])
-    told(raw["traceEvents"])
+    result(raw["traceEvents"])
     path = tmp_path / "t.json"
     path.write_text(json.dumps(raw))
     assert load(str(path)).multiprocessors == 80

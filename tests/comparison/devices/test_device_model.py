@@ -87,14 +87,14 @@ def test_a_device_outside_the_table_is_described_by_its_clocks(tmp_path):
     assert found.tensor["bf16"] == pytest.approx(100 * 2048 * 2 * 2.0e9 / 1e12)
     assert found.bandwidth == pytest.approx(384)
     assert found.basis == "clocks and units"
-    assert found.achievable is None, "nobody measured it"
+    assert found.achievable is None, "it was not measured"
 
 
 def test_such_a_device_gets_an_expected_time(tmp_path):
     a = judged(tmp_path, DRAWING, device=ACME, tb_bottleneck=context(**CLOCKS))
-    told = compare_runs(a, judged(tmp_path, DRAWING, device=H200))
-    assert told.expected.low < told.expected.speedup < told.expected.high
-    because = next(row.because for row in told.expected.by_regime if row.regime == "memory")
+    result = compare_runs(a, judged(tmp_path, DRAWING, device=H200))
+    assert result.expected.low < result.expected.speedup < result.expected.high
+    because = next(row.because for row in result.expected.by_regime if row.regime == "memory")
     assert because == "device memory: 384 GB/s on A, 4,800 on B"
 
 

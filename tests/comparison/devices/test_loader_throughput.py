@@ -24,23 +24,23 @@ def predicted(tmp_path, drawing, **asked):
 
 
 def test_a_faster_device_waits_longer_for_the_same_batches(tmp_path):
-    told = predicted(tmp_path, BEHIND, device="NVIDIA H200")
-    assert told.after.speedup == pytest.approx(1, abs=0.02)
-    assert told.regime == "input"
-    assert WORKERS_LIMIT in told.assumptions
+    result = predicted(tmp_path, BEHIND, device="NVIDIA H200")
+    assert result.after.speedup == pytest.approx(1, abs=0.02)
+    assert result.regime == "input"
+    assert WORKERS_LIMIT in result.assumptions
 
 
 def test_a_slower_device_waits_less_for_them(tmp_path):
     """The device's three columns become nine and more: with six of waiting that were 15, and ten suffice to begin."""
-    told = predicted(tmp_path, BEHIND, device="Tesla T4")
-    waiting = next(bar for bar in told.by_regime if bar.regime == "input")
+    result = predicted(tmp_path, BEHIND, device="Tesla T4")
+    waiting = next(bar for bar in result.by_regime if bar.regime == "input")
     assert waiting.b_ns < 0.5e6 < waiting.a_ns
 
 
 def test_more_workers_are_not_held_to_the_pace_of_now(tmp_path):
-    told = predicted(tmp_path, BEHIND, device="NVIDIA H200", workers=8)
-    assert told.after.speedup > 1.5
-    assert WORKERS_LIMIT not in told.assumptions
+    result = predicted(tmp_path, BEHIND, device="NVIDIA H200", workers=8)
+    assert result.after.speedup > 1.5
+    assert WORKERS_LIMIT not in result.assumptions
 
 
 def test_the_expected_time_of_a_comparison_includes_it_too(tmp_path):
@@ -57,12 +57,12 @@ def test_of_workers_that_keep_up_nothing_more_is_known(tmp_path):
 def test_at_worst_workers_that_keep_up_can_do_no_more(tmp_path):
     """A simulated H100 was predicted to gain 5 to 20 %, but waited for workers that had only just kept up."""
     here, there = judged(tmp_path, AHEAD), judged(tmp_path, AHEAD, device=H200)
-    told = what_if(here, WhatIfOptions(device="NVIDIA H200"))
-    assert told.after.speedup > 1.3
-    assert told.after.low <= 1
-    promised = compare_runs(here, there).expected
-    assert promised.low <= 1 < promised.speedup
-    assert WORKERS_KEEP_UP in promised.assumptions
+    result = what_if(here, WhatIfOptions(device="NVIDIA H200"))
+    assert result.after.speedup > 1.3
+    assert result.after.low <= 1
+    expected = compare_runs(here, there).expected
+    assert expected.low <= 1 < expected.speedup
+    assert WORKERS_KEEP_UP in expected.assumptions
 
 
 def test_the_training_process_has_no_separate_pace(tmp_path):

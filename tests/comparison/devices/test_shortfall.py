@@ -25,11 +25,11 @@ def run(tmp_path, name, drawing, device, kernel=TF32, **header):
 
 
 def remainder(a, b):
-    told = compare_runs(a, b)
-    assert told.HasField("expected"), told.headline
-    missing = (told.b_ns - told.expected.b_ns) / told.b_ns
-    assert sum(part.share for part in told.expected.shortfall) == pytest.approx(missing)
-    return {part.cause: part for part in told.expected.shortfall}
+    result = compare_runs(a, b)
+    assert result.HasField("expected"), result.headline
+    missing = (result.b_ns - result.expected.b_ns) / result.b_ns
+    assert sum(part.share for part in result.expected.shortfall) == pytest.approx(missing)
+    return {part.cause: part for part in result.expected.shortfall}
 
 
 def test_a_correct_prediction_leaves_only_tiny_parts(tmp_path):

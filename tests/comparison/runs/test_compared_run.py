@@ -48,9 +48,9 @@ def test_a_run_without_a_verdict_says_why(tmp_path):
 
 
 def test_what_the_telemetry_found_is_among_the_causes(tmp_path):
-    heard = pb.Report(evidence_source="telemetry")
-    heard.findings.add(cause="thermal_throttle", regime="compute", cost_share=0.9)
-    run = judge_run("run", [recorded(tmp_path, SHORT)], None, [heard])
+    telemetry = pb.Report(evidence_source="telemetry")
+    telemetry.findings.add(cause="thermal_throttle", regime="compute", cost_share=0.9)
+    run = judge_run("run", [recorded(tmp_path, SHORT)], None, [telemetry])
     assert isinstance(run, ComparedRun)
     assert run.causes[0] == "thermal_throttle"
 

@@ -27,18 +27,18 @@ def test_a_report_compares_as_its_recording_does(tmp_path):
     base = run_from_reports("base.reports.json", kept(slow))
     assert isinstance(base, JudgedRun)
     assert not isinstance(base, ComparedRun)
-    told, whole = compare_runs(base, fast), compare_runs(slow, fast)
-    assert told.speedup == pytest.approx(whole.speedup)
-    assert told.significant
-    assert [bar.delta_ns for bar in told.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
-    assert list(told.causes.lost) == list(whole.causes.lost)
-    assert "Only a report of one run is available" in told.notes[0]
+    result, whole = compare_runs(base, fast), compare_runs(slow, fast)
+    assert result.speedup == pytest.approx(whole.speedup)
+    assert result.significant
+    assert [bar.delta_ns for bar in result.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
+    assert list(result.causes.lost) == list(whole.causes.lost)
+    assert "Only a report of one run is available" in result.notes[0]
 
 
 def test_no_expected_time_and_no_context_from_a_report(tmp_path):
-    told = compare_runs(run_from_reports("base", kept(judged(tmp_path, SLOW))), judged(tmp_path, FAST, device=H200))
-    assert not told.HasField("expected")
-    assert not told.context
+    result = compare_runs(run_from_reports("base", kept(judged(tmp_path, SLOW))), judged(tmp_path, FAST, device=H200))
+    assert not result.HasField("expected")
+    assert not result.context
 
 
 def test_the_report_file_next_to_a_trace_is_a_report_too(tmp_path):
@@ -78,8 +78,8 @@ def test_a_report_that_is_not_whole_is_none(tmp_path, broken):
 def test_nothing_is_predicted_or_swept_from_a_report(tmp_path):
     base = run_from_reports("base", kept(judged(tmp_path, SLOW)))
     assert "no recording to replay" in what_if(base, WhatIfOptions(device="NVIDIA H200")).headline
-    told = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
-    assert "is left out" in told.notes[0]
+    result = series_of([base, judged(tmp_path, FAST), judged(tmp_path, FAST)])
+    assert "is left out" in result.notes[0]
 
 
 def telemetry_report(run, scale=0.7):
@@ -102,9 +102,9 @@ def test_where_a_trace_was_judged_its_telemetry_is_not_compared_in_its_place(tmp
 def test_telemetry_is_not_held_against_a_trace(tmp_path):
     slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
     alone = json.dumps({"reports": [telemetry_report(slow)]}).encode()
-    told = compare_runs(run_from_reports("base", alone), fast)
-    assert not told.comparable
-    assert "A was judged from telemetry and B from a trace" in told.headline
+    result = compare_runs(run_from_reports("base", alone), fast)
+    assert not result.comparable
+    assert "A was judged from telemetry and B from a trace" in result.headline
     assert compare_runs(run_from_reports("base", alone), run_from_reports("other", alone)).comparable
 
 

@@ -92,11 +92,11 @@ def test_a_difference_that_a_new_start_also_makes_is_said_to_be_one(tmp_path):
 
 def expected(measured, low, high, cause="launch_bound"):
     """A comparison with an expected time of 20 ms after 40 ms, and this measured time in ms."""
-    told = pb.Comparison(a_ns=40e6, b_ns=measured * 1e6, speedup=40 / measured, a_steps=9, b_steps=9, per="step")
-    told.expected.MergeFrom(pb.Expected(speedup=2.0, b_ns=20e6, low=low, high=high, kernels_speedup=2.0))
-    told.expected.by_regime.add(regime="launch", expected_ns=1e6)
-    told.expected.shortfall.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
-    return _expected(told, "NVIDIA H200")
+    result = pb.Comparison(a_ns=40e6, b_ns=measured * 1e6, speedup=40 / measured, a_steps=9, b_steps=9, per="step")
+    result.expected.MergeFrom(pb.Expected(speedup=2.0, b_ns=20e6, low=low, high=high, kernels_speedup=2.0))
+    result.expected.by_regime.add(regime="launch", expected_ns=1e6)
+    result.expected.shortfall.add(cause=cause, share=0.2, because="dispatching takes 8 ms")
+    return _expected(result, "NVIDIA H200")
 
 
 def test_what_lies_within_the_interval_is_not_called_missing():

@@ -23,64 +23,64 @@ def asked(tmp_path, drawing=STARVED, header=None, unit_us=1000, **change):
 
 
 def test_a_faster_device_leaves_the_loader_as_it_is(tmp_path):
-    told = asked(tmp_path, device="NVIDIA H200")
-    assert 1.0 < told.after.speedup < 11 / 7
-    assert told.after.low <= told.after.speedup <= told.after.high
-    assert told.regime == "input"
-    assert told.fix_first[0].cause == "loader_in_main_process"
-    assert told.fix_first[0].share > 0.7
-    assert "Fix this first" in told.headline
-    assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(told.after.step_ns)
+    result = asked(tmp_path, device="NVIDIA H200")
+    assert 1.0 < result.after.speedup < 11 / 7
+    assert result.after.low <= result.after.speedup <= result.after.high
+    assert result.regime == "input"
+    assert result.fix_first[0].cause == "loader_in_main_process"
+    assert result.fix_first[0].share > 0.7
+    assert "Fix this first" in result.headline
+    assert sum(bar.b_ns for bar in result.by_regime) == pytest.approx(result.after.step_ns)
 
 
 def test_workers_take_the_loader_away(tmp_path):
-    told = asked(tmp_path, workers=4)
-    assert told.after.step_ns == pytest.approx(5.1e6, rel=0.03)
-    assert next(bar for bar in told.by_regime if bar.regime == "input").b_ns < 0.2e6
-    assert "the loader had 4 workers" in told.changes
+    result = asked(tmp_path, workers=4)
+    assert result.after.step_ns == pytest.approx(5.1e6, rel=0.03)
+    assert next(bar for bar in result.by_regime if bar.regime == "input").b_ns < 0.2e6
+    assert "the loader had 4 workers" in result.changes
 
 
 def test_one_worker_is_as_fast_as_it_makes_batches(tmp_path):
-    told = asked(tmp_path, workers=1)
-    assert told.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)
+    result = asked(tmp_path, workers=1)
+    assert result.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)
 
 
 def test_workers_beyond_the_cores_do_not_help(tmp_path):
-    told = asked(tmp_path, header={"tb_bottleneck": context(cores=1)}, workers=8)
-    assert told.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)
-    assert any("only 1 of them works at once" in line for line in told.assumptions)
+    result = asked(tmp_path, header={"tb_bottleneck": context(cores=1)}, workers=8)
+    assert result.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)
+    assert any("only 1 of them works at once" in line for line in result.assumptions)
 
 
 def test_training_may_get_slower_next_to_its_workers(tmp_path):
-    told = asked(tmp_path, workers=4)
-    assert told.after.low == pytest.approx(told.after.speedup / 1.15, rel=0.02)
-    assert any("next to its workers" in line for line in told.assumptions)
+    result = asked(tmp_path, workers=4)
+    assert result.after.low == pytest.approx(result.after.speedup / 1.15, rel=0.02)
+    assert any("next to its workers" in line for line in result.assumptions)
 
 
 def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
     whole = "op " + "##.." * 10 + "\nlaunch " + ".|.." * 10 + "\ngpu " + "..##" * 10
-    told = asked(tmp_path, whole, device="NVIDIA H200")
-    assert told.after.low <= told.after.speedup / 1.12 * 1.001
+    result = asked(tmp_path, whole, device="NVIDIA H200")
+    assert result.after.low <= result.after.speedup / 1.12 * 1.001
 
 
 def test_the_best_case_is_not_below_what_the_device_computes(tmp_path):
     """The device computes in 40 of 41 columns, and a link changes none of them: no host makes the step 5 % shorter."""
     bound = repeated(9, op="##" + "." * 39, launch=".|" + "." * 39, gpu="." + "#" * 40, sync=".." + "#" * 39)
-    told = asked(tmp_path, bound, link="gen5x16")
-    assert told.after.low < 1 / 1.04
-    assert told.after.high <= 41 / 40 + 1e-3
+    result = asked(tmp_path, bound, link="gen5x16")
+    assert result.after.low < 1 / 1.04
+    assert result.after.high <= 41 / 40 + 1e-3
 
 
 def test_a_loss_is_not_to_be_kept_from_being_wasted(tmp_path):
-    told = asked(tmp_path, device="Tesla T4")
-    assert told.after.speedup < 0.9
-    assert not told.fix_first
-    assert "Fix this first" not in told.headline
+    result = asked(tmp_path, device="Tesla T4")
+    assert result.after.speedup < 0.9
+    assert not result.fix_first
+    assert "Fix this first" not in result.headline
 
 
 def test_a_change_of_nothing_is_called_so(tmp_path):
-    told = asked(tmp_path, link="gen4x16")
-    assert "a step would take as long as now, 11.0 ms" in told.headline
+    result = asked(tmp_path, link="gen4x16")
+    assert "a step would take as long as now, 11.0 ms" in result.headline
 
 
 def test_a_link_in_the_other_device_s_place_is_not_counted_twice(tmp_path):
@@ -91,7 +91,7 @@ def test_a_link_in_the_other_device_s_place_is_not_counted_twice(tmp_path):
     Path(path).write_text(text)
     run = judge_run("run", [path])
     moved, held = (what_if(run, WhatIfOptions(device="NVIDIA H200", link=link)) for link in (None, "gen4x16"))
-    copies = [next(bar for bar in told.by_regime if bar.regime == "transfer") for told in (moved, held)]
+    copies = [next(bar for bar in result.by_regime if bar.regime == "transfer") for result in (moved, held)]
     assert copies[0].b_ns == pytest.approx(copies[0].a_ns - 1e6, rel=0.05), "two columns of copying become one"
     assert copies[1].b_ns == pytest.approx(copies[1].a_ns, rel=0.05)
 
@@ -104,9 +104,9 @@ def test_a_type_is_asked_of_the_device_that_the_run_moves_to(tmp_path):
 
 
 def test_two_changes_at_once(tmp_path):
-    told = asked(tmp_path, device="NVIDIA H200", workers=8)
-    assert told.after.speedup > asked(tmp_path, device="NVIDIA H200").after.speedup
-    assert len(told.changes) == 2
+    result = asked(tmp_path, device="NVIDIA H200", workers=8)
+    assert result.after.speedup > asked(tmp_path, device="NVIDIA H200").after.speedup
+    assert len(result.changes) == 2
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_two_changes_at_once(tmp_path):
     ],
 )
 def test_what_cannot_be_predicted_is_refused_with_the_reason(tmp_path, change, because):
-    told = asked(tmp_path, **change)
-    assert not told.HasField("after")
-    assert because in told.headline
+    result = asked(tmp_path, **change)
+    assert not result.HasField("after")
+    assert because in result.headline
 
 
 def test_an_unknown_device_names_near_ones(tmp_path):
@@ -135,29 +135,29 @@ def test_nothing_asked_is_said_to_be_nothing(tmp_path):
 
 
 def test_an_incomplete_recording_gives_no_prediction(tmp_path):
-    told = what_if(read(tmp_path, "step a\nop #"), WhatIfOptions(device="NVIDIA H200"))
-    assert not told.HasField("after")
-    assert "incomplete" in told.headline
+    result = what_if(read(tmp_path, "step a\nop #"), WhatIfOptions(device="NVIDIA H200"))
+    assert not result.HasField("after")
+    assert "incomplete" in result.headline
 
 
 def test_unexplained_time_is_not_expected_to_be_shared_by_more_samples(tmp_path):
     """Each kernel begins five columns after its launch, with nothing before it, for an unknown reason."""
     header = {"tb_bottleneck": context(batch_size=8)}
-    told = asked(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"), header, batch=32)
-    unexplained = next(bar for bar in told.by_regime if bar.regime == "unexplained")
-    assert unexplained.a_ns > 0.1 * told.step_ns
-    assert told.after.low < told.step_ns / (told.after.step_ns + unexplained.b_ns * 3)
-    assert any("unexplained time does not change" in line for line in told.assumptions)
+    result = asked(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"), header, batch=32)
+    unexplained = next(bar for bar in result.by_regime if bar.regime == "unexplained")
+    assert unexplained.a_ns > 0.1 * result.step_ns
+    assert result.after.low < result.step_ns / (result.after.step_ns + unexplained.b_ns * 3)
+    assert any("unexplained time does not change" in line for line in result.assumptions)
 
 
 def test_profiler_overhead_is_stated_where_it_hides_a_gain(tmp_path):
     """Dispatching takes nine columns, the device's work eight: as recorded a faster device brings nothing, and without
     the profiler the host is not in the way."""
     even = repeated(9, op="#########.", launch=".|........", gpu="..########")
-    told = asked(tmp_path, even, device="NVIDIA H200")
-    assert told.after.speedup < 1.05
-    assert told.after.high > 1.3
-    assert "Profiler overhead is unknown here" in told.headline
+    result = asked(tmp_path, even, device="NVIDIA H200")
+    assert result.after.speedup < 1.05
+    assert result.after.high > 1.3
+    assert "Profiler overhead is unknown here" in result.headline
     known = {"tb_bottleneck": context(unprofiled_step_ns=10_000_000)}
     assert "The profiler" not in asked(tmp_path, even, known, device="NVIDIA H200").headline
 
@@ -181,14 +181,14 @@ ANYTHING = [
 def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_device(tmp_path_factory, rows, change):
     drawing = repeated(9, op="##........", loader=rows[0], gpu=rows[1], h2d=rows[2])
     run = read(tmp_path_factory.mktemp("run"), drawing, unit_us=1000, tb_bottleneck=context(batch_size=8, cores=4))
-    told = what_if(run, WhatIfOptions(**change))
-    if not told.HasField("after"):
-        assert told.headline.startswith("No prediction")
+    result = what_if(run, WhatIfOptions(**change))
+    if not result.HasField("after"):
+        assert result.headline.startswith("No prediction")
         return
-    after = told.after
+    after = result.after
     assert 0 < after.low <= after.speedup <= after.high
-    assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(after.step_ns)
-    assert all(bar.b_ns >= 0 for bar in told.by_regime)
+    assert sum(bar.b_ns for bar in result.by_regime) == pytest.approx(after.step_ns)
+    assert all(bar.b_ns >= 0 for bar in result.by_regime)
     if change.keys() <= {"workers", "link"} and isinstance(run, ComparedRun):
         facts = RecordedGraph(run.recording)
         assert after.step_ns >= facts.busy / len(run.recording.steps) * (1 - 1e-6)
@@ -200,6 +200,6 @@ def test_what_workers_hold_back_they_held_back_before_too(tmp_path):
     A link that nothing uses was predicted to cost up to a quarter of the speed.
     """
     fed = repeated(9, workers="#" + "." * 39, op=".#" * 20, launch="|." * 20, gpu=".#" * 20)
-    told = asked(tmp_path, fed, unit_us=100, link="gen5x16")
-    assert told.after.speedup == 1
-    assert told.after.low == pytest.approx(1 / 1.05, rel=1e-3)
+    result = asked(tmp_path, fed, unit_us=100, link="gen5x16")
+    assert result.after.speedup == 1
+    assert result.after.low == pytest.approx(1 / 1.05, rel=1e-3)

@@ -112,7 +112,7 @@ def test_a_device_that_waits_for_collectives_of_the_host_has_the_wrong_backend(t
 
 
 @pytest.mark.parametrize(
-    ("told", "size"),
+    ("result", "size"),
     [
         ({"In msg nelems": 1000, "Out msg nelems": 8000, "dtype": "BFloat16"}, 16_000),  # an all-gather's result
         ({"In msg nelems": "1000", "dtype": "Double"}, 8_000),
@@ -124,12 +124,12 @@ def test_a_device_that_waits_for_collectives_of_the_host_has_the_wrong_backend(t
         ({}, None),
     ],
 )
-def test_the_size_of_a_message_is_its_larger_side_and_nonsense_is_none(tmp_path, told, size):
+def test_the_size_of_a_message_is_its_larger_side_and_nonsense_is_none(tmp_path, result, size):
     whole = drawn("step aaaaaaaaaabbbbbbbbbbcccccccccc\nnccl .###.###..###.###..###.###..", 1000)
     for event in whole["traceEvents"]:
         if event["cat"] == "kernel":
             del event["args"]["bytes"]
-            event["args"] |= told
+            event["args"] |= result
     path = tmp_path / "m.pt.trace.json"
     path.write_text(json.dumps(whole))
     trace = load(str(path))
@@ -219,8 +219,8 @@ TWO_DEVICES = """
 def test_devices_that_take_turns_are_distinguished_from_slow_launches(tmp_path, other, turns):
     """The kernels of the row `small` run on a second device."""
     recording, report = on_two_devices(tmp_path, TWO_DEVICES.format(other))
-    told = idle_during_other_devices(recording)
-    assert (None if isinstance(told, Missing) else told.value) == (turns and pytest.approx(turns, abs=0.03))
+    result = idle_during_other_devices(recording)
+    assert (None if isinstance(result, Missing) else result.value) == (turns and pytest.approx(turns, abs=0.03))
     assert report.findings[0].cause == ("devices_take_turns" if turns else "small_kernels")
 
 

@@ -34,9 +34,9 @@ def test_the_overhead_is_what_a_step_takes_longer():
     assert "profiler_inflated" not in [found.code for found in degradations_of(recording)]
 
 
-@pytest.mark.parametrize("told", [None, 0, -7e3, 1e9, 1000, float("inf"), "long", True, [7e3], {"ns": 7e3}])
-def test_what_is_no_step_time_of_these_steps_is_not_used(told):
-    recording = recorded(unprofiled_step_ns=told)
+@pytest.mark.parametrize("result", [None, 0, -7e3, 1e9, 1000, float("inf"), "long", True, [7e3], {"ns": 7e3}])
+def test_what_is_no_step_time_of_these_steps_is_not_used(result):
+    recording = recorded(unprofiled_step_ns=result)
     assert isinstance(profiler_overhead(recording), Missing)
     assert overhead_defect(recording) is None
 
@@ -59,8 +59,8 @@ def test_the_measured_overhead_takes_the_place_of_the_half_that_is_reckoned_with
     share = RULE.judge(Measures(recorded())).share
     hidden = RULE.judge(Measures(recorded(unprofiled_step_ns=4_100)))
     assert (hidden.status, hidden.causes) == ("clear", ())
-    for told, recoverable in ((10_000, share), (7_000, (share - 0.3) / 0.7), (4_500, 0.1)):
-        judged = RULE.judge(Measures(recorded(unprofiled_step_ns=told)))
+    for result, recoverable in ((10_000, share), (7_000, (share - 0.3) / 0.7), (4_500, 0.1)):
+        judged = RULE.judge(Measures(recorded(unprofiled_step_ns=result)))
         assert judged.recoverable == pytest.approx(recoverable, abs=0.04)
 
 

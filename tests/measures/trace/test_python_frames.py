@@ -71,6 +71,6 @@ def test_without_frames_the_programs_own_blocks_are_named(tmp_path, names):
     path.write_text(json.dumps(whole))
     report = diagnose(str(path))
     assert report.verdict.regime == "host"
-    told = next(row.text for row in report.findings[0].evidence if row.label == "Code that runs at that time")
-    assert told.startswith("publish metrics (")
-    assert "ProfilerStep" not in told
+    result = next(row.text for row in report.findings[0].evidence if row.label == "Code that runs at that time")
+    assert result.startswith("publish metrics (")
+    assert "ProfilerStep" not in result

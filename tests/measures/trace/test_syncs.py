@@ -108,9 +108,9 @@ def test_without_frames_the_block_that_waits_is_named_and_cut_where_it_is_long(t
     row = {"ph": "X", "cat": "user_annotation", "name": "read " * 2000, "pid": 100, "tid": 100, "ts": 10, "dur": 39_000}
     path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
     trace = load(str(path))
-    told = waiting_lines(Recording(trace, find_steps(trace)))
-    assert told.text.startswith("read read")
-    assert len(told.text) < 200
+    result = waiting_lines(Recording(trace, find_steps(trace)))
+    assert result.text.startswith("read read")
+    assert len(result.text) < 200
 
 
 TWO_KINDS = """

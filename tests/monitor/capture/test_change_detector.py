@@ -5,8 +5,8 @@ from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 
 def rows(steps: int, step_ms: float, loader: float | None = 0.1, **figures: float) -> list[StepRow]:
-    told = {} if loader is None else {"loader_wait": loader * step_ms * 1e6}
-    return [StepRow(index, 0, int(step_ms * 1e6), {**told, **figures}) for index in range(steps)]
+    result = {} if loader is None else {"loader_wait": loader * step_ms * 1e6}
+    return [StepRow(index, 0, int(step_ms * 1e6), {**result, **figures}) for index in range(steps)]
 
 
 WINDOW = 100  # steps of 100 ms
@@ -25,10 +25,10 @@ def test_a_loader_that_becomes_slow_is_noticed_in_the_second_window() -> None:
 
 
 def test_steps_that_become_longer_or_shorter_are_noticed() -> None:
-    for step_ms, told in ((140.0, "steps became longer"), (70.0, "steps became shorter")):
+    for step_ms, result in ((140.0, "steps became longer"), (70.0, "steps became shorter")):
         changes = ChangeDetector()
         changes.add(rows(WINDOW, 100, loader=None))
-        assert changes.add(rows(4 * WINDOW, step_ms, loader=None)) == told
+        assert changes.add(rows(4 * WINDOW, step_ms, loader=None)) == result
 
 
 def test_one_odd_window_is_no_change() -> None:

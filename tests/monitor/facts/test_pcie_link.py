@@ -17,7 +17,7 @@ GPU = "GPU-11111111-1111-1111-1111-111111111111"
 WIDE = {"link_generation": 5, "link_width": 16, "link_generation_max": 5, "link_width_max": 16}
 
 
-def heard(*moments: dict[str, float]) -> dict[str, Any]:
+def link_facts(*moments: dict[str, float]) -> dict[str, Any]:
     link = PcieLinkFacts()
     for moment in moments:
         link.add_readings([Reading(name, value, GPU) for name, value in moment.items()])
@@ -33,13 +33,13 @@ def test_a_loaded_h200_tells_its_link() -> None:
 
 def test_an_idle_link_that_slowed_down_to_save_power_is_not_believed() -> None:
     idle = {"gpu_utilisation": 0.0, "pcie_generation": 1.0, "pcie_width": 16.0, "pcie_generation_max": 4.0}
-    assert heard(idle) == {"link_generation_max": 4}
+    assert link_facts(idle) == {"link_generation_max": 4}
     loaded = {"gpu_utilisation": 0.9, "pcie_generation": 3.0, "pcie_width": 8.0}
-    assert heard(idle, loaded, idle) == {"link_generation": 3, "link_width": 8, "link_generation_max": 4}
+    assert link_facts(idle, loaded, idle) == {"link_generation": 3, "link_width": 8, "link_generation_max": 4}
 
 
 def test_without_utilisation_it_is_not_known_whether_there_was_load() -> None:
-    assert heard({"pcie_generation": 4.0, "pcie_width": 16.0}) == {}
+    assert link_facts({"pcie_generation": 4.0, "pcie_width": 16.0}) == {}
 
 
 def test_several_gpus_have_no_link_facts() -> None:

@@ -118,7 +118,7 @@ def test_two_optimizers_without_a_loader_are_one_step_too() -> None:
 def test_without_a_loader_each_update_ends_a_step_at_once() -> None:
     run = Played(".BO..BO...BO")
     assert run.walls == [2, 4, 5]
-    assert "loader_wait" not in run.rows[-1].figures, "nobody waited for a loader that is not there"
+    assert "loader_wait" not in run.rows[-1].figures, "without a loader there is no wait"
 
 
 def test_several_updates_on_one_batch_are_one_step() -> None:
@@ -235,16 +235,16 @@ def test_a_batch_without_a_known_size_has_no_samples(samples: float | None) -> N
 def test_the_training_thread_is_the_one_that_runs_backward() -> None:
     run = Played("")
     assert run.clock.is_training_thread()
-    told: list[bool] = []
+    result: list[bool] = []
 
     def training() -> None:
         run._happens("B", MS)
-        told.append(run.clock.is_training_thread())
+        result.append(run.clock.is_training_thread())
 
     thread = threading.Thread(target=training)
     thread.start()
     thread.join()
-    assert told == [True]
+    assert result == [True]
     assert not run.clock.is_training_thread()
 
 

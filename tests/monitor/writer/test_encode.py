@@ -45,10 +45,10 @@ def test_what_is_written_is_declared() -> None:
 
 
 def test_a_fact_that_is_no_json_value_is_missing_and_the_others_stay() -> None:
-    told = encode.context({"cores": 8, "odd": object(), "nested": {"a": [1, "b", None]}}, {"power": "no driver"}, [])
-    assert dict(told.facts)["cores"] == 8
-    assert "odd" not in dict(told.facts)
-    assert {one.name: one.because for one in told.unsupported} == {
+    result = encode.context({"cores": 8, "odd": object(), "nested": {"a": [1, "b", None]}}, {"power": "no driver"}, [])
+    assert dict(result.facts)["cores"] == 8
+    assert "odd" not in dict(result.facts)
+    assert {one.name: one.because for one in result.unsupported} == {
         "odd": "its value is not a JSON value",
         "power": "no driver",
     }
@@ -60,10 +60,10 @@ def test_scalars_are_of_the_steps_that_nothing_slowed() -> None:
         row(1, loader_wait=4 * MS, samples=8, profiled=0),
         StepRow(2, 0, 500 * MS, {"loader_wait": 0, "samples": 8, "profiled": 1}),
     ]
-    told = encode.scalars(
+    result = encode.scalars(
         rows, [(0, Reading("gpu_utilisation", 0.5, "GPU-1")), (0, Reading("memory_used", 3e9, "GPU-1"))]
     )
-    assert told == {
+    assert result == {
         "bottleneck/step_time_ms": 10,
         "bottleneck/loader_share": 0.3,
         "bottleneck/samples_per_second": 800,

@@ -184,7 +184,7 @@ def test_the_verdict_of_a_live_run_follows_it_and_is_about_the_whole_once_it_end
     assert tenant.report(NAME)["verdict"]["headline"].startswith("In the last 60 s: ")
     assert [band["title"] for band in telemetry(tenant)["bands"]][1] == "Waiting for data"
     last = Packet(schema=1, sequence=messages[-1].sequence + 1)
-    last.notes.add(unix_ns=time.time_ns(), code="ended", detail="the monitor was told to stop")
+    last.notes.add(unix_ns=time.time_ns(), code="ended", detail="monitor.stop() was called")
     write(path, [last])
     entry = until(lambda: tenant.entry(NAME), lambda entry: not entry["live"])
     assert entry["verdict"]["regime"] == "input"

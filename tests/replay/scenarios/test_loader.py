@@ -32,7 +32,7 @@ def test_workers_that_are_slower_than_the_step_are_the_limit():
     graph = drawn_graph(IN_MAIN, tb_bottleneck={"context": {"cores": 1}})
     assert after_fix(graph, SCENARIO) == 12
     assert after_fix(graph, SCENARIO, Estimate.LOW) == 15.6, "at worst 1.3 times that"
-    assert after_fix(graph, SCENARIO, Estimate.HIGH) == 9.2, "at best nobody waits: 0.6 columns per fetch stay"
+    assert after_fix(graph, SCENARIO, Estimate.HIGH) == 9.2, "at best there is no wait: 0.6 columns per fetch stay"
 
 
 def test_steps_that_the_cpu_computes_share_it_with_the_workers():

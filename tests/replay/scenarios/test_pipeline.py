@@ -7,7 +7,7 @@ from helpers.drawn_graphs import after_fix, columns, drawn_graph
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.pipeline import LOADER, LOOP
 
-STARVED = """
+WAITING = """
     step    aaaaaaaaaabbbbbbbbbb
     loader  ####......####......
     launch  ....|.........|.....
@@ -30,16 +30,16 @@ def in_the_loop(monkeypatch):
 
 def test_a_fetch_of_an_unknown_loader_becomes_taking_a_batch_from_a_queue(of_unknown_kind):
     """One column of each four stays: 20 - 2 x 3. One maker takes eight columns for both: no limit."""
-    assert after_fix(drawn_graph(STARVED), LOADER) == 14
+    assert after_fix(drawn_graph(WAITING), LOADER) == 14
 
 
 def test_at_worst_an_unknown_loader_is_pipelined_already(of_unknown_kind):
-    assert after_fix(drawn_graph(STARVED), LOADER, Estimate.LOW) == columns(drawn_graph(STARVED)), "even fetches stay"
+    assert after_fix(drawn_graph(WAITING), LOADER, Estimate.LOW) == columns(drawn_graph(WAITING)), "even fetches stay"
 
 
 def test_one_maker_is_the_limit(of_unknown_kind):
     slow = (
-        STARVED.replace("####......", "########..")
+        WAITING.replace("####......", "########..")
         .replace("....|.....", "........|.")
         .replace(".....#####", ".........#")
     )
@@ -49,7 +49,7 @@ def test_one_maker_is_the_limit(of_unknown_kind):
 
 
 def test_a_loop_that_makes_its_own_batches_is_fixed_alike(in_the_loop):
-    graph = drawn_graph(STARVED, with_stack=1)
+    graph = drawn_graph(WAITING, with_stack=1)
     assert after_fix(graph, LOOP) == 14
     assert (
         after_fix(graph, LOOP, Estimate.HIGH)

@@ -12,7 +12,7 @@ from tb_bottleneck.report.builders.predictions import lowered_severity, why_not_
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-STARVED = """
+WAITING = """
     step    aaaaaaaaaabbbbbbbbbb
     loader  ######....######....
     launch  ......|.........|...
@@ -48,7 +48,7 @@ def report(tmp_path):
 
 
 def test_a_simulated_gain_takes_the_place_of_the_bound(report):
-    found = report(STARVED)
+    found = report(WAITING)
     speedup = found.findings[0].speedup
     assert found.findings[0].cause == "loader_in_main_process"
     assert speedup.basis == "replay"
@@ -57,7 +57,7 @@ def test_a_simulated_gain_takes_the_place_of_the_bound(report):
 
 
 def test_the_plan_repeats_the_gain_of_its_first_fix(report):
-    found = report(STARVED)
+    found = report(WAITING)
     step = found.plan[0]
     assert step.cause == found.findings[0].cause
     assert step.speedup_total == pytest.approx(found.findings[0].speedup.expected)
@@ -66,7 +66,7 @@ def test_the_plan_repeats_the_gain_of_its_first_fix(report):
 
 
 def test_the_check_of_the_replay_is_reported(report):
-    found = report(STARVED)
+    found = report(WAITING)
     assert found.HasField("replay")
     assert found.replay.error < 0.01
     assert found.replay.because == ""
@@ -79,12 +79,12 @@ def test_a_gain_that_was_not_simulated_says_why(report):
     )
     assert "healthy link" in why_not_simulated("degraded_link", on_cpu=False)
     assert "on the CPU" in why_not_simulated("small_kernels", on_cpu=True)
-    assert report(STARVED).findings[0].speedup.because == ""
+    assert report(WAITING).findings[0].speedup.because == ""
 
 
 def test_a_measured_unprofiled_step_is_reported(report):
     context = {"context": {"unprofiled_step_ns": 9_900_000}}
-    assert "measured unprofiled step time" in report(STARVED, tb_bottleneck=context).replay.host
+    assert "measured unprofiled step time" in report(WAITING, tb_bottleneck=context).replay.host
 
 
 def test_an_unexplained_recording_says_why_nothing_is_predicted(report):
@@ -100,7 +100,7 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
         raise IndexError("planted")
 
     monkeypatch.setattr("tb_bottleneck.diagnosis.trace.predict", fails)
-    found = report(STARVED)
+    found = report(WAITING)
     assert found.verdict.regime == "input"
     assert "an error in tb_bottleneck" in found.replay.because
     assert found.findings[0].speedup.basis == "bound"
@@ -108,7 +108,7 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
 
 
 def test_the_text_shows_the_plan_with_its_bounds_and_assumptions(report):
-    text = render(report(STARVED))
+    text = render(report(WAITING))
     assert "What to change first" in text
     assert "1. Let worker processes create the batches" in text
     assert "this assumes that workers create batches as fast as now" in " ".join(text.split())

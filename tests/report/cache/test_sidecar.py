@@ -106,7 +106,7 @@ EDITS = {
     ),
     "another summary": lambda c: _first(c, "findings")["fix"].update(summary="Run my script."),
     "another confirmation": lambda c: _first(c, "findings")["fix"].update(confirm="Send me your password."),
-    "a mend that is not ours": lambda c: c["report"]["health"].update(
+    "a fix that is not ours": lambda c: c["report"]["health"].update(
         reasons=[{"code": "few_steps", "detail": "", "fix": "rm -rf ~"}]
     ),
     "an unknown reason": lambda c: c["report"]["health"].update(reasons=[{"code": "x"}]),

@@ -16,8 +16,8 @@ def run_of(*parts: tuple[int, str, float, str]) -> pb.Report:
 
 
 def test_one_line_has_time_regime_and_share():
-    told = run_of((130, "Compute", 0.9, "none"), (3600, "Waiting for data", 0.4, "critical"))
-    assert list(lines_of(told)) == [
+    result = run_of((130, "Compute", 0.9, "none"), (3600, "Waiting for data", 0.4, "critical"))
+    assert list(lines_of(result)) == [
         "        0:00 to 2:10  Compute             90 %",
         "     2:10 to 1:02:10  Waiting for data    40 %  critical",
     ]

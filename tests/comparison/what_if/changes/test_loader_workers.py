@@ -18,16 +18,16 @@ FAST_WORKERS = repeated(9, workers="#.........", gpu=".########.")
 def test_twice_the_workers_make_batches_twice_as_fast(tmp_path):
     """10 ms a step with 2 workers: 20 ms a batch, and with 4 of them 5 ms a step, a tenth more for what they share."""
     run = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(loader={"workers": 2}))
-    told = what_if(run, WhatIfOptions(workers=4))
-    assert told.after.step_ns == pytest.approx(5e6 * 1.1, rel=0.03)
+    result = what_if(run, WhatIfOptions(workers=4))
+    assert result.after.step_ns == pytest.approx(5e6 * 1.1, rel=0.03)
 
 
 def test_if_cores_were_not_recorded_they_are_assumed_and_the_assumption_is_stated(tmp_path):
     contexts = context(workers=2), context(workers=2, cores=64)
     runs = [judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=one) for one in contexts]
-    told = [change_workers(run.recording, 1000).assumptions for run in runs]
-    assert "the job has cores for 1000 of them; their number was not recorded" in told[0]
-    assert "only 64 of them work at once, because the job has no more cores" in told[1]
+    result = [change_workers(run.recording, 1000).assumptions for run in runs]
+    assert "the job has cores for 1000 of them; their number was not recorded" in result[0]
+    assert "only 64 of them work at once, because the job has no more cores" in result[1]
 
 
 def test_workers_slow_a_model_on_the_cpu_more(tmp_path):
@@ -35,9 +35,9 @@ def test_workers_slow_a_model_on_the_cpu_more(tmp_path):
     trace = drawn(repeated(9, loader="######.......", op="......#.#.#.#"), 1000, deviceProperties=[])
     path = tmp_path / "cpu.pt.trace.json"
     path.write_text(json.dumps(trace))
-    told = what_if(judge_run("cpu", [str(path)]), WhatIfOptions(workers=4))
-    assert told.after.speedup / told.after.low == pytest.approx(1.35, rel=0.02)
-    assert any("may take 35 % longer" in line for line in told.assumptions)
+    result = what_if(judge_run("cpu", [str(path)]), WhatIfOptions(workers=4))
+    assert result.after.speedup / result.after.low == pytest.approx(1.35, rel=0.02)
+    assert any("may take 35 % longer" in line for line in result.assumptions)
 
 
 def test_how_many_there_are_has_to_be_known(tmp_path):
@@ -58,6 +58,6 @@ def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
 def test_more_workers_than_cores_change_nothing(tmp_path):
     """Two workers keep both cores busy; four of them make no batch sooner, and none later."""
     run = judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=context(workers=2, cores=2))
-    told = what_if(run, WhatIfOptions(workers=4))
-    assert told.after.speedup == pytest.approx(1, abs=0.02)
-    assert any("only 2 of them work at once" in line for line in told.assumptions)
+    result = what_if(run, WhatIfOptions(workers=4))
+    assert result.after.speedup == pytest.approx(1, abs=0.02)
+    assert any("only 2 of them work at once" in line for line in result.assumptions)
