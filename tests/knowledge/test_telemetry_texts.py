@@ -6,7 +6,14 @@ import re
 import pytest
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
-from tb_bottleneck.measures.telemetry import clocks, device_utilisation, input_pipeline, pcie_link, step_phases
+from tb_bottleneck.measures.telemetry import (
+    clocks,
+    core_contention,
+    device_utilisation,
+    input_pipeline,
+    pcie_link,
+    step_phases,
+)
 from tb_bottleneck.regimes.telemetry import (
     allocator,
     compute,
@@ -23,7 +30,9 @@ from tb_bottleneck.regimes.telemetry import (
 RULES = (allocator, compute, memory_underfilled, gpu_unused, host, input, interruption, launch, transfer, unexplained)
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device"}
 MEASURES = {
-    name for module in (clocks, input_pipeline, step_phases, pcie_link, device_utilisation) for name in vars(module)
+    name
+    for module in (clocks, core_contention, input_pipeline, step_phases, pcie_link, device_utilisation)
+    for name in vars(module)
 }
 
 
