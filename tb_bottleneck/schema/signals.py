@@ -64,6 +64,7 @@ SERIES: dict[str, Signal] = {
     "process_cores": Signal("count", "Cores used by this process, without its children"),
     "process_threads": Signal("count", "Threads of this process"),
     "involuntary_switches_total": Signal("count", "Involuntary context switches of its threads"),
+    "core_wait_total": Signal("ns", "Time in which its main thread was runnable and waited for a core"),
     "worker_cores": Signal("count", "Cores used by the worker processes of the loader"),
     "worker_count": Signal("count", "Live worker processes of the loader"),
     "run_queue": Signal("count", "Running and runnable threads"),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import simulated_telemetry
 from helpers.simulated_telemetry import (
     FACTS,
     HARD_NEGATIVES,
@@ -210,6 +211,42 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
     assert report.device.kind == "cpu"
     assert [finding.cause for finding in report.findings] == ([cause] if cause else [])
     assert report.verdict.regime == ("compute" if cause else "unexplained")
+
+
+CROWDED = {"cpu_pressure": 0.8, "run_queue": 70.0}
+BLIND_ON_CPU = (*HEALTHY, "gpu_utilisation", "device_busy")
+
+
+@pytest.mark.parametrize(
+    ("readings", "named"),
+    [
+        ({"process_cores": 0.2}, False),  # 0.2 cores x 4.4 threads per core: it sleeps
+        ({"process_cores": 0.24}, True),  # it gets its share of the cores, and no more
+        ({"process_cores": 15.9}, False),  # the queue is its own threads
+        ({"process_cores": 0.24, "core_wait_total": 0.02e9}, False),
+        ({"process_cores": 0.2, "core_wait_total": 0.5e9}, True),
+    ],
+    ids=["sleeps", "always runnable", "has the cores", "counted: hardly waits", "counted: waits"],
+)
+@pytest.mark.parametrize("without", [(), ("loader_wait", "forward")], ids=["timed", "no loader, no forward"])
+def test_a_crowded_machine_is_a_cause_only_if_the_process_itself_waits(readings, named, without, monkeypatch):
+    """A loop that slept 20 ms in each step was told that it waits for a core, up to 77 %."""
+    monkeypatch.setattr(
+        simulated_telemetry, "HOST", HOST | {"core_wait_total": 0.0} if "core_wait_total" in readings else HOST
+    )
+    made = SimulatedPhase(device=None, dispatch=200.0, readings=CROWDED | readings)
+    report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *without))
+    assert [finding.cause for finding in report.findings] == (["contended_cores"] if named else [])
+    assert (report.verdict.severity != "none") == named
+    assert {band.severity == "none" for band in report.phases} == {not named}
+
+
+def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed():
+    """0 % was at stake in a run that lost 90 %: the work is not known without a loader and the forward pass."""
+    made = SimulatedPhase(device=None, dispatch=200.0, readings=CROWDED)
+    report = judged(made, facts={**ON_CPU, "torch_threads": 64}, without=(*BLIND_ON_CPU, "loader_wait", "forward"))
+    assert report.findings[0].cost_share == pytest.approx(1 - 16 / 70, abs=0.01)
+    assert report.verdict.severity == "critical"
 
 
 def test_a_cause_that_two_regimes_name_is_one_finding():

@@ -3,7 +3,10 @@
 import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.telemetry.clocks import throttling_loss_by_window
+from tb_bottleneck.measures.telemetry.core_contention import core_wait_by_window
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
@@ -23,15 +26,19 @@ def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]
 def contention_by_window(recording: TelemetryRecording, waited: float, queued: float) -> Floats:
     """Return the share of each window that a CPU run loses to other threads.
 
-    This is the part of its own work that does not run in windows with a run queue of more than `queued` threads per
-    usable core and a core pressure (PSI some) of at least `waited`.
+    This is the time in which it waits for a core, in windows with a run queue of more than `queued` threads per usable
+    core and a core pressure (PSI some) of at least `waited`; at most the part of its own work that does not run.
     """
     windows = recording.windows
-    threads = windows.mean("run_queue") / np.fmax(windows.mean("cpu_usable_cores"), 1.0)
-    work = 1.0 - np.nan_to_num(recording.accounts.idle, nan=1.0)
+    usable = cores_usable(recording)  # of the whole run: it is read less often than the queue
+    if isinstance(usable, Missing):
+        return np.zeros(len(windows))
+    threads = windows.mean("run_queue") / max(usable.value, 1.0)
+    work = 1.0 - np.nan_to_num(recording.accounts.idle)
     with np.errstate(invalid="ignore", divide="ignore"):
         crowded = (windows.mean("cpu_pressure") >= waited) & (threads > queued)
-        return np.where(crowded & (not recording.on_device), work * (1.0 - 1.0 / threads), 0.0)
+        lost = np.minimum(work * (1.0 - 1.0 / threads), np.nan_to_num(core_wait_by_window(recording)))
+        return np.where(crowded & (not recording.on_device), lost, 0.0)
 
 
 def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:

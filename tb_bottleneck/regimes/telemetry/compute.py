@@ -4,8 +4,8 @@ Signal: arithmetic units in use, or power; reasons for reduced clocks; threads a
 Formula: as for memory; a throttled device loses its work x (1 - clock / highest clock).
 Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock below 0.9 of the highest while 0.97 of the
 limit is drawn, since large boards normally run large products at the cap. Power brake: 1 %.
-On the CPU, more threads than cores: PSI some over 20 % and 1.2 runnable threads per usable core, as for host; the cost
-is the part of the work that does not run, 1 - 1 / (threads per core).
+On the CPU, more threads than cores: as for host; the cost is the time in which the process waits for a core, at most
+the part of the work that does not run, 1 - 1 / (threads per core).
 Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default is the owner's choice, and reported.
 """
 
@@ -43,7 +43,7 @@ from tb_bottleneck.measures.telemetry.step_phases import (
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
-from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE, QUOTA_LIMITS
+from tb_bottleneck.regimes.telemetry.host import QUOTA_LIMITS, contended_cores
 
 HEAT = 0.01
 BRAKE = 0.01
@@ -85,16 +85,19 @@ def _throttling(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
 
 def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
     work = measures.value(own_work, 0.0)
+    queued = measures.value(run_queue_per_core, 0.0)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         lost = min(measures.value(quota_throttled, 0.0), work)
         return (Cause("cpu_quota", lost, (quota_throttled, cores_usable, core_pressure)),)
     if measures.value(torch_threads_per_core, 0.0) > OVERSUBSCRIBED:
         threads = (torch_threads_per_core, intra_op_threads, cores_usable, run_queue_per_core, core_pressure)
-        return (Cause("oversubscribed_threads", work, threads, bounded=False),)
-    queued = measures.value(run_queue_per_core, 0.0)
-    if measures.value(core_pressure, 0.0) >= HIGH_CORE_PRESSURE and queued > HIGH_RUN_QUEUE:
-        evidence = (core_pressure, run_queue_per_core, cores_usable)
-        return (Cause("contended_cores", work * (1.0 - 1.0 / queued), evidence, bounded=False),)
+        # Without timed phases the work is not known, but the part of it that does not run is.
+        at_stake = measures.value(own_work, 1.0 - 1.0 / max(queued, 1.0))
+        return (Cause("oversubscribed_threads", at_stake, threads, bounded=False),)
+    most = measures.value(own_work, 1.0) * (1.0 - 1.0 / max(queued, 1.0))
+    contended = contended_cores(measures, most, bounded=False)
+    if contended is not None:
+        return (contended,)
     library = measures(blas_library)
     if isinstance(library, Measure) and any(word in library.text.lower() for word in SLOW_BLAS):
         return (Cause("slow_blas", work, (blas_library, own_work), bounded=False),)

@@ -4,12 +4,15 @@ Signal: the rest of the step's time on the host, limited to the idle time of the
 Formula: that time / the time of the steps.
 Threshold: as for traces.
 Source: regimes/host.py. Too few cores: PSI some over 20 % and more than 1.2 runnable threads per usable core (our
-reading of the Linux documentation, accounting/psi). A quota counts from a tenth of its core time on.
+reading of the Linux documentation, accounting/psi), and the process itself waits for a core for a tenth of the time
+(traceml's warning level for overheads): a process that sleeps on a crowded machine loses nothing. A quota counts from a
+tenth of its core time on.
 """
 
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.telemetry.core_contention import core_wait
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle
 from tb_bottleneck.measures.telemetry.step_phases import (
@@ -25,6 +28,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 QUOTA_LIMITS = 0.10
 HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE = 0.20, 1.2
+MIN_CORE_WAIT = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -37,7 +41,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     delay = share + measures.account.share(Regime.LAUNCH)
     too_few_cores = _too_few_cores(measures, delay)
     if too_few_cores is not None and delay >= FIRES_AT:
-        return Judgement(FIRES, share, delay, (too_few_cores,))
+        return Judgement(FIRES, share, max(too_few_cores.cost_share, share), (too_few_cores,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
     return Judgement(FIRES, share, share, (Cause("host_python", share, (time_outside_phases, process_cores)),))
@@ -46,10 +50,22 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", cost, (quota_throttled, cores_usable, core_pressure))
+    return contended_cores(measures, cost)
+
+
+def contended_cores(
+    measures: Measures[TelemetryRecording], most: float, bounded: bool = True
+) -> Cause[TelemetryRecording] | None:
+    """Return the cause if other threads keep this process from running.
+
+    It costs the process's wait for a core, at most the share `most`.
+    """
     pressure, queue = measures.value(core_pressure, 0.0), measures.value(run_queue_per_core, 0.0)
-    if pressure >= HIGH_CORE_PRESSURE and queue > HIGH_RUN_QUEUE:
-        return Cause("contended_cores", cost, (core_pressure, run_queue_per_core, cores_usable))
-    return None
+    waits = measures.value(core_wait, 0.0)
+    if pressure < HIGH_CORE_PRESSURE or queue <= HIGH_RUN_QUEUE or waits < MIN_CORE_WAIT:
+        return None
+    evidence = (core_wait, process_cores, core_pressure, run_queue_per_core, cores_usable)
+    return Cause("contended_cores", min(most, waits), evidence, bounded)
 
 
 RULE = Rule(Regime.HOST, judge, FIRES_AT)

@@ -1,5 +1,8 @@
 """The resources of this process."""
 
+import os
+from pathlib import Path
+
 import pytest
 from monitor.samplers.machine import Machine, values
 
@@ -20,8 +23,18 @@ def test_a_process_that_runs_has_a_thread_and_is_put_off_now_and_then() -> None:
     assert found["involuntary_switches_total"] >= 0
 
 
-def test_windows_counts_no_switches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "waited"), [("9000 4000 12\n", 4000.0), ("0 0 0\n", None), ("", None)], ids=["counted", "not built", "odd"]
+)
+def test_the_time_in_which_the_main_thread_waits_for_a_core(machine: Machine, text: str, waited: float | None) -> None:
+    machine.write(f"proc/{os.getpid()}/schedstat", text)
+    sampler = own_process.OwnProcess(root=machine.root)
+    assert values(sampler).get("core_wait_total") == waited
+    assert ("core_wait_total" in sampler.missing()) == (waited is None)
+
+
+def test_windows_counts_neither_switches_nor_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(own_process, "resource", None)
-    sampler = own_process.OwnProcess()
+    sampler = own_process.OwnProcess(root=tmp_path)
     assert values(sampler).keys() == {"process_threads"}
-    assert sampler.missing().keys() == {"involuntary_switches_total"}
+    assert sampler.missing().keys() == {"involuntary_switches_total", "core_wait_total"}

