@@ -19,7 +19,7 @@ from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.report_builder import Diagnosis, ReportIdentity, build_report, unreadable_report
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
-from tb_bottleneck.report.builders.texts_of_telemetry import TelemetryTexts
+from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry

@@ -27,7 +27,7 @@ from tb_bottleneck.report.builders.report_builder import (
     causes_by_cost,
     unreadable_report,
 )
-from tb_bottleneck.report.builders.texts_of_traces import TraceTexts
+from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps

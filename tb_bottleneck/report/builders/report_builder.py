@@ -13,6 +13,7 @@ from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures
 from tb_bottleneck.report.builders.predictions import (
     ReplayFailed,
     lowered_severity,
@@ -22,7 +23,6 @@ from tb_bottleneck.report.builders.predictions import (
     why_not_simulated,
 )
 from tb_bottleneck.report.builders.provenance import Origin
-from tb_bottleneck.report.builders.source_texts import Context, SourceTexts, figures
 from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA

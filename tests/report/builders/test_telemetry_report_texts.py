@@ -1,7 +1,7 @@
 """The texts of telemetry reports."""
 
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.report.builders.texts_of_telemetry import TelemetryTexts
+from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
 
 
 def test_the_headline_about_the_latest_phase_states_its_length():

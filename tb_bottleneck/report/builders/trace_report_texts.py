@@ -10,7 +10,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import RULES, WORTH_RECOVERING, Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.confidence import KNOWN_FROM_SHAPES
-from tb_bottleneck.report.builders.source_texts import Context, figures
+from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.units import share_text
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}

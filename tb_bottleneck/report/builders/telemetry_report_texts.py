@@ -9,7 +9,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.regimes.telemetry.judge import RULES
-from tb_bottleneck.report.builders.source_texts import Context, figures
+from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.units import NS_PER_S, share_text
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
