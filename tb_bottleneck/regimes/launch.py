@@ -21,6 +21,7 @@ from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_sh
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
+from tb_bottleneck.measures.trace.repeated_calls import idle_in_unbatched_calls, unbatched_calls
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
@@ -31,6 +32,8 @@ RECOVERABLE_OF_LAUNCHES = 0.5
 LOOPING_LAUNCHES = 100
 # A model counts as compiled if half of its kernels are the compiler's: the others are products from libraries.
 COMPILED = 0.5
+# A tenth of the window in a loop over items is worth reporting, as for the whole regime.
+MIN_UNBATCHED_SHARE = FIRES_AT
 # If another device of the process works for most of this time, faster launches would only start that device earlier.
 OTHER_DEVICES_SHARE = 0.5
 
@@ -70,7 +73,16 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         causes.insert(0, Cause("data_parallel", share, (data_parallel_devices, *evidence)))
     elif measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share:
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
-    return (*causes, *_loop(measures))
+    return (*causes, *_unbatched(measures), *_loop(measures))
+
+
+def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Return a loop over the items of a batch as a cause if it leaves the device idle for long."""
+    idle = measures.value(idle_in_unbatched_calls, otherwise=0.0)
+    if idle < MIN_UNBATCHED_SHARE:
+        return ()
+    part = min(idle, measures.account.share(Regime.LAUNCH))
+    return (Cause("unbatched_calls", part, (unbatched_calls, idle_in_unbatched_calls, kernel_time), bounded=False),)
 
 
 def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:

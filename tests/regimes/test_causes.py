@@ -72,6 +72,8 @@ NAMED = [
     ("launch", {}, ["small_kernels"]),
     ("launch", {"compiled_kernels": 0.7, "graph_launches": 0.0}, ["no_graph"]),
     ("launch", {"compiled_kernels": 0.7, "graph_launches": 1.0}, ["small_kernels"]),
+    ("launch", {"idle_in_unbatched_calls": 0.4}, ["small_kernels", "unbatched_calls"]),
+    ("launch", {"idle_in_unbatched_calls": 0.05}, ["small_kernels"]),
     ("launch", {"data_parallel_devices": 4.0}, ["data_parallel", "small_kernels"]),
     ("launch", {"data_parallel_devices": 4.0, "idle_during_other_devices": 0.5}, ["data_parallel", "small_kernels"]),
     ("launch", {"idle_during_other_devices": 0.5}, ["devices_take_turns"]),
