@@ -9,6 +9,7 @@ LISTS = {
     "kernels": catalogue.kernel_patterns(),
     "calls": catalogue.call_patterns(),
     "operators": catalogue.operator_patterns(),
+    "host operators": catalogue.host_operator_patterns(),
     "frames": catalogue.frame_patterns(),
     **{on: catalogue.activity_patterns(on) for on in ("annotation", "python", "operator", "overhead")},
 }
