@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_operators import HostOperators, host_operators_of
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
@@ -43,8 +44,9 @@ class Activity(IntEnum):
     SYNCHRONIZE = 3
     COPY = 4
     INITIALIZE = 5
-    DISPATCH = 6
-    OTHER = 7  # none of the above: Python, or native code that records nothing
+    COMPUTE = 6  # operators on tensors of the host, in a run on a device (attribution/host_operators.py)
+    DISPATCH = 7
+    OTHER = 8  # none of the above: Python, or native code that records nothing
 
 
 REGIME_OF_ACTIVITY = {
@@ -54,6 +56,7 @@ REGIME_OF_ACTIVITY = {
     Activity.ALLOCATE: Regime.ALLOCATOR,
     Activity.SYNCHRONIZE: Regime.SYNC,
     Activity.COPY: Regime.TRANSFER,
+    Activity.COMPUTE: Regime.HOST,
     Activity.DISPATCH: Regime.LAUNCH,
     Activity.OTHER: Regime.HOST,
 }
@@ -117,6 +120,14 @@ class HostTimeline:
                 return int(np.bincount(self._trace.events.thread[rows]).argmax())
         return None
 
+    @cached_property
+    def host_operators(self) -> HostOperators:
+        """The operators of the launching threads that compute on the host."""
+        launching = self.launching_threads
+        among = np.zeros(len(self._trace.threads), np.bool_)
+        among[launching] = True
+        return host_operators_of(self._trace, launching, self._named(self._rows_of(among), Activity.LOAD_BATCH))
+
     def _exclusive(self, others: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
         """Yields the disjoint sets of the launching threads and `others` together."""
         recorded = self._recorded([*self._launching, *others])
@@ -141,7 +152,9 @@ class HostTimeline:
         is_dispatch = _DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]
         dispatch = rows[is_dispatch | self._is_optimizer[events.name[rows]]]
         named = {activity: self._named(rows, activity) for activity in self._has_name_of}
+        batches = self.host_operators.spans(makes_batch=True)
         return named | {
+            Activity.LOAD_BATCH: merge(named[Activity.LOAD_BATCH], batches),
             Activity.ALLOCATE: _spans(own.take(own.role == Role.ALLOCATE)),
             Activity.SYNCHRONIZE: _spans(own.take((own.role == Role.WAIT) | ((own.role == Role.COPY) & reads))),
             Activity.COPY: _spans(own.take((own.role == Role.COPY) & is_blocking & ~reads)),
@@ -150,6 +163,7 @@ class HostTimeline:
                 _spans(own.take((own.role == Role.INITIALIZE) & is_blocking)),
                 _spans(own.take(self._loads_code[is_own])),
             ),
+            Activity.COMPUTE: self.host_operators.spans(makes_batch=False),
             Activity.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
         }
 

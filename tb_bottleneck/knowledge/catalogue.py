@@ -103,6 +103,12 @@ def operator_patterns() -> tuple[NamePattern, ...]:
 
 
 @cache
+def host_operator_patterns() -> tuple[NamePattern, ...]:
+    """Returns the patterns for what an operator does to tensors in host memory: "describes" or "computes"."""
+    return _patterns("operators.toml", "host_operator", "does", "")
+
+
+@cache
 def precision_patterns() -> tuple[NamePattern, ...]:
     """Returns the patterns for units and types of contraction kernels, "UNIT [DTYPE]", in order of precedence."""
     return _patterns("precisions.toml", "precision", "runs", "")

@@ -24,6 +24,9 @@ FIRST_RUNS_SHARE = 0.05
 # With a larger share of device operations without a launching call, the idle time before them has no owner: public
 # recordings that were not cut or sampled have 0 to 8 % of them.
 LOST_LAUNCHES_SHARE = 0.10
+# In a recording without steps, a longer part before the window is reported (the share of a lone pause in warmup.py):
+# nothing shows how often it occurs.
+LATE_START_SHARE = 0.50
 # Marks of two steps may touch; if they overlap by more than this, they do not show where a step ends.
 OVERLAP_NS = 100_000
 
@@ -48,11 +51,23 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     if overlapping:
         yield Defect("overlapping_steps", False, {"steps": overlapping})
     if recording.on_device:
+        yield from _late_start(recording)
         yield from _unlinked(recording)
     start = int(first_runs_of(recording)[2].sum())
     share = start / recording.account.window
     if share > FIRST_RUNS_SHARE and not first_runs_recur(recording, FIRST_RUNS_SHARE):
         yield Defect("starting", False, {"share": share, "pause": start})
+
+
+def _late_start(recording: Recording) -> Iterator[Defect]:
+    """Yield the defect of a recording without steps in which the host worked for long before the window."""
+    trace, steps = recording.trace, recording.steps
+    rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
+    if steps.basis != "whole" or not len(rows):
+        return
+    before = steps.begin - int(trace.events.start[rows[0]])
+    if before > LATE_START_SHARE * (before + recording.account.window):
+        yield Defect("late_start", False, {"pause": before})
 
 
 def _unlinked(recording: Recording) -> Iterator[Defect]:

@@ -1,6 +1,7 @@
-"""host: the device is idle while Python outside torch runs.
+"""host: the device is idle while Python outside torch runs, or operators compute on the host.
 
-Signal: idle device time while the launching thread records no operator, call, loader or interruption for over 0.5 ms.
+Signal: idle device time while the launching thread records no operator, call, loader or interruption for over 0.5 ms,
+or runs an operator of over 0.1 ms that makes no runtime call.
 Formula: that time / the window.
 Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
@@ -9,6 +10,7 @@ Source: traceml's warning level for the residual of a step, 10 % (diagnostics/st
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_dispatch import host_lines, longest_host_pause, steps_between_pauses
+from tb_bottleneck.measures.trace.host_operators import host_operator_share, host_operator_time, host_operators
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -16,13 +18,18 @@ FIRES_AT = 0.10
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. Only recorded stacks show the Python code that ran."""
+    """Return the judgement. Operators show by name what they compute; only recorded stacks show the Python code."""
     return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes)
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    evidence = (longest_host_pause, host_lines, steps_between_pauses)
-    return (Cause("host_python", measures.account.share(Regime.HOST), evidence),)
+    """Return the operators and Python as causes, the costlier one first; a small one only if it is alone."""
+    share = measures.account.share(Regime.HOST)
+    computing = min(measures.value(host_operator_share, otherwise=0.0), share)
+    operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))
+    python = Cause("host_python", share - computing, (longest_host_pause, host_lines, steps_between_pauses))
+    first, second = sorted((python, operators), key=lambda cause: -cause.cost_share)
+    return (first, second) if second.cost_share >= FIRES_AT else (first,)
 
 
 RULE = Rule(Regime.HOST, judge, FIRES_AT)

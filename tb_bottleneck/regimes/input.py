@@ -1,6 +1,6 @@
 """input: the device is idle while the host waits for the next batch or creates it.
 
-Signal: idle device time while the training thread is inside DataLoader.__next__.
+Signal: idle device time while the training thread is inside DataLoader.__next__, or computes a batch on the host.
 Formula: that time / the window.
 Threshold: fires at 5 % of the window; abstains below it if no DataLoader was recorded, since a loader of another kind
 appears as Python.
@@ -12,6 +12,7 @@ rule for outliers) take a third of it: more workers would wait for the same stor
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.host_operators import batch_operator_share
 from tb_bottleneck.measures.trace.loader import (
     cores_available,
     loader_fetch,
@@ -30,6 +31,8 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
+# The loop makes its batches if its own operators take most of the time that the device is idle for them.
+MADE_IN_THE_LOOP = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -41,6 +44,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.INPUT)
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
+    made = measures.value(batch_operator_share, otherwise=0.0) >= MADE_IN_THE_LOOP
+    if made:
+        return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     if _waits_for_storage(measures):
         evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator)
         return (Cause("slow_storage", share, evidence),)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.period import find_period
@@ -105,13 +106,28 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
 
 
 def _whole(trace: Trace) -> Steps | None:
-    """Returns one step from the first to the last device operation, or operator if there is no device operation."""
+    """Returns one step from the first to the last device operation, or operator if there is no device operation.
+
+    It starts earlier if the host fetched a batch before that: the fetch is part of the work on the batch.
+    """
     ops = trace.device_ops
     if len(ops):
-        edges = np.array([ops.start.min(), ops.end.max()])
+        begin, end = int(ops.start.min()), int(ops.end.max())
     else:
         rows = trace.rows(Kind.CPU_OP)
         if not len(rows):
             return None
-        edges = np.array([trace.events.start[rows].min(), trace.events.end[rows].max()])
+        begin, end = int(trace.events.start[rows].min()), int(trace.events.end[rows].max())
+    edges = np.array([_last_fetch_before(trace, begin), end])
     return Steps("whole", edges, edges) if edges[1] > edges[0] else None
+
+
+def _last_fetch_before(trace: Trace, begin: int) -> int:
+    """Returns the start of the last fetch of a batch that begins before a time, or the time if there is none."""
+    patterns = activity_patterns("annotation")
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    rows = rows[trace.events.start[rows] < begin]
+    is_fetch = name_matches(
+        trace.names, trace.events.name[rows], lambda name: first_match(patterns, name) == "load_batch"
+    )
+    return int(trace.events.start[rows[is_fetch]].max()) if is_fetch.any() else begin

@@ -75,10 +75,10 @@ def test_python_without_any_operator_is_host():
 def test_short_pauses_between_operators_belong_to_dispatching():
     account = shares(
         """
-        step    aaaaaaaaaabbbbbbbbbb
-        op      #.#.#.....#.#.#.....
-        launch  ....|.........|.....
-        gpu     .....aaaaa.....bbbbb
+        step     aaaaaaaaaabbbbbbbbbb
+        dispatch #.#.#.....#.#.#.....
+        launch   ....|.........|.....
+        gpu      .....aaaaa.....bbbbb
     """,
         unit_us=100.0,
     )
@@ -119,11 +119,11 @@ def test_a_wait_over_a_busy_device_costs_nothing():
 def test_a_wait_that_drains_the_queue_owns_the_dispatching_after_it():
     """After each wait of 6 ms the queue is empty; the host then needs 4 ms to launch again."""
     account = shares("""
-        step    aaaaaaaaaabbbbbbbbbb
-        launch  |.........|.........
-        sync    .######....######...
-        op      .......###.......###
-        gpu     .aaaaaa....bbbbbb...
+        step     aaaaaaaaaabbbbbbbbbb
+        launch   |.........|.........
+        sync     .######....######...
+        dispatch .......###.......###
+        gpu      .aaaaaa....bbbbbb...
     """)
     assert account["sync"] == pytest.approx(0.35, abs=0.012)  # 4 ms of the first step, 3 ms of the second
 
@@ -131,11 +131,11 @@ def test_a_wait_that_drains_the_queue_owns_the_dispatching_after_it():
 def test_a_wait_costs_no_more_than_it_lasted():
     """A wait of 1 ms cannot cause 7 ms of dispatching: a launch-bound loop stays launch-bound."""
     account = shares("""
-        step    aaaaaaaaaabbbbbbbbbb
-        op      ..#######...#######.
-        sync    .#.........#........
-        launch  .........|.........|
-        gpu     ##........##........
+        step     aaaaaaaaaabbbbbbbbbb
+        dispatch ..#######...#######.
+        sync     .#.........#........
+        launch   .........|.........|
+        gpu      ##........##........
     """)
     assert account["sync"] < 0.12
     assert account["launch"] > 0.5

@@ -19,15 +19,7 @@ pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names n
 
 
 # Recordings that get a wrong answer today. The marks are strict: a fix fails here until its entry is removed.
-KNOWN_MISSES = {
-    "t4_custom_matmul_cpu_randn": (
-        "answers launch; right is input or host: aten::normal_ on the CPU takes 10 ms of each 11 to 12 ms step, and "
-        "the device is idle meanwhile"
-    ),
-    "rtxA5000_vit_first_batch": (
-        "answers memory; right is input or warm-up: the first batch takes 5.1 s, and the device works for 67 ms"
-    ),
-}
+KNOWN_MISSES = {}
 
 
 def labelled(label):

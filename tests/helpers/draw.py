@@ -9,6 +9,7 @@
 A column is `unit_us` microseconds. `.` is empty; repeated equal characters are one event. Rows:
 
     step loader save op python          host rows of the main thread (save is torch.save's Python frame)
+    dispatch                            dispatching of many operators, as one row: a long `op` without a call computes
     launch sync malloc                  runtime calls: a launch is one column, the others are runs
     gpu small nccl h2d d2h              device rows: matrix products, kernels of one block, collectives, copies
 
@@ -31,6 +32,7 @@ HOST_ROWS = {
     "workers": ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
     "save": ("python_function", "torch/serialization.py(943): save"),
     "op": ("cpu_op", "aten::linear"),
+    "dispatch": ("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0"),
     "python": ("python_function", "train.py(10): augment"),
     "sync": ("cuda_runtime", "cudaStreamSynchronize"),
     "malloc": ("cuda_runtime", "cudaMalloc"),

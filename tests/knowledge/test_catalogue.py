@@ -10,6 +10,7 @@ LISTS = {
     "fusible kernels": catalogue.fusible_patterns(),
     "calls": catalogue.call_patterns(),
     "operators": catalogue.operator_patterns(),
+    "host operators": catalogue.host_operator_patterns(),
     "frames": catalogue.frame_patterns(),
     **{on: catalogue.activity_patterns(on) for on in ("annotation", "python", "operator", "overhead")},
 }

@@ -101,3 +101,30 @@ def test_profiler_overhead_does_not_matter_if_the_run_is_device_bound(tmp_path):
     path = tmp_path / "late.pt.trace.json"
     path.write_text(json.dumps(late | {"traceEvents": late["traceEvents"] + many}))
     assert "profiler_inflated" in codes(load(str(path)))
+
+
+LATE = """
+    {row}
+    launch  ....................................||||||||....
+    gpu     ......................................abcdefgh..
+"""
+
+
+def test_a_long_time_before_the_first_kernel_is_told_where_no_step_shows_it():
+    assert "late_start" in codes(
+        drawn_trace(LATE.format(row="op      ####............................########........"))
+    )
+    assert "late_start" not in codes(
+        drawn_trace(LATE.format(row="op      ................................########........"))
+    )
+
+
+def test_the_first_batch_is_judged_with_the_work_on_it(tmp_path):
+    """The loader takes 30 ms, the device 8: the device is idle for the batch, and that is not left out."""
+    path = tmp_path / "first.pt.trace.json"
+    row = "loader  ..################################................"
+    path.write_text(json.dumps(drawn(LATE.format(row=row), 1000)))
+    report = diagnose(str(path))
+    assert report.verdict.regime == "input"
+    assert report.verdict.confidence == "low"
+    assert "late_start" not in [reason.code for reason in report.health.reasons]

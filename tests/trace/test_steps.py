@@ -114,6 +114,38 @@ def test_what_repeats_without_a_backward_pass_may_be_layers(tmp_path):
     assert loop(tmp_path, iterations=8, backward=False).basis == "whole"
 
 
+def test_without_steps_the_window_begins_with_the_fetch_of_the_first_batch():
+    """5 ms in the loader before 4 ms of device work are part of that work; the fetch before it is not."""
+    steps = find_steps(
+        drawn_trace(
+            """
+        loader  ##..#####...........
+        op      ..........##........
+        launch  ........||||........
+        gpu     ............abcd....
+    """,
+            unit_us=1000,
+        )
+    )
+    assert steps.basis == "whole"
+    assert (steps.begin / 1e6, steps.end / 1e6) == (4, 16)
+
+
+def test_without_a_fetch_before_it_the_window_begins_with_the_device():
+    steps = find_steps(
+        drawn_trace(
+            """
+        loader  .............####...
+        op      #####.....##........
+        launch  ........||||........
+        gpu     ............abcd....
+    """,
+            unit_us=1000,
+        )
+    )
+    assert steps.begin / 1e6 == 12
+
+
 def test_an_empty_trace_has_no_steps(tmp_path):
     path = tmp_path / "empty.json"
     path.write_text(json.dumps({**drawn("step ."), "traceEvents": []}))

@@ -9,6 +9,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.host_operators import operator_names
 from tb_bottleneck.measures.trace.window import host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
@@ -151,12 +152,15 @@ def loader_reads(recording: Recording) -> Measure | Missing:
 
 
 def preparing_lines(recording: Recording) -> Measure | Missing:
-    """The library frames, or the program's marked blocks, that prepare samples, longest first; untrusted text."""
+    """The frames, the program's marked blocks or the operators that prepare samples, longest first; untrusted text."""
     events = recording.trace.events
     rows = np.concatenate(
         (_loading_rows(recording, Kind.PYTHON, "python"), _loading_rows(recording, Kind.ANNOTATION, "annotation"))
     )
     if not len(rows):
+        operators, count = operator_names(recording, makes_batch=True)
+        if operators:
+            return text_measure(", ".join(f"{name} on the CPU" for name in operators), count)
         return Missing("Python frames were not recorded; with_stack=True shows the code that creates batches")
     names, which = np.unique(events.name[rows], return_inverse=True)
     longest = np.argsort(-np.bincount(which, weights=events.duration[rows]))[:MAX_FRAMES_LISTED]

@@ -1,0 +1,24 @@
+"""Operators that compute on the host, taken out of a drawn timeline; times in columns of 1 ms."""
+
+from helpers.drawn_graphs import drawn_recording
+
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.scenarios.host_operators import SCENARIO
+
+METRICS = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      .#####.....#####....
+    launch  ......|.........|...
+    gpu     .......##........##.
+"""
+
+
+def milliseconds(estimate: Estimate) -> float:
+    graph = unmodified_graph(RecordedGraph(drawn_recording(METRICS, unit_us=1000.0)))
+    after = SCENARIO.apply(graph, estimate)
+    return round(after.window() / 1e6, 1)
+
+
+def test_their_time_goes():
+    assert milliseconds(Estimate.HIGH) == milliseconds(Estimate.EXPECTED) < 12
+    assert 12 < milliseconds(Estimate.LOW) < 18
