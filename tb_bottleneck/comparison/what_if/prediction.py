@@ -193,9 +193,9 @@ def _outcome(
 
 
 def _noise(run: ComparedRun) -> float:
-    """Returns half the 95 % interval of the recording's mean step time, as a share of it."""
-    low, high = mean_interval(run.durations)
-    return (high - low) / 2 / max(float(np.mean(run.durations)), 1.0)
+    """Returns half the 95 % interval of the mean of the undisturbed step times, as a share of it."""
+    low, high = mean_interval(run.steady)
+    return (high - low) / 2 / max(float(np.mean(run.steady)), 1.0)
 
 
 def _add_fixes(prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float]) -> None:
