@@ -8,6 +8,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
+from tb_bottleneck.comparison.runs.common_basis import on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
 from tb_bottleneck.comparison.significance import difference, undisturbed
@@ -72,6 +73,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
             comparison, ranks=rank_counts(a, b), means=_mean_changes(a, b, TimeUnit("step"))
         )
         return comparison
+    a, b, basis_note = on_common_basis(a, b)
     samples = batch_size_of(a.recording), batch_size_of(b.recording)
     unit = time_unit_of(*samples)
     measured = similarity(a.recording, b.recording)
@@ -81,6 +83,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
         )
     _add_batches(comparison, unit, *samples)
     _add_times(comparison, a, b, unit)
+    comparison.notes.extend([] if basis_note is None else [basis_note])
     comparison.context.extend(environment_differences(a, b))
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])

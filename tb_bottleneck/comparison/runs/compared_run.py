@@ -14,7 +14,7 @@ from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.table import Bools
+from tb_bottleneck.trace.table import Bools, Ints
 
 Progress = Callable[[int, int], None]
 
@@ -93,15 +93,26 @@ class JudgedRun:
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun(JudgedRun):
-    """A judged run with its recording, which is of the same rank as `report`."""
+    """A judged run with its recording, which is of the same rank as `report`.
+
+    `step_bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    """
 
     recording: Recording
     measures: Measures[Recording]
+    step_bounds: tuple[Ints, Ints] | None = field(default=None, kw_only=True)
+
+    @property
+    def bounds(self) -> tuple[Ints, Ints]:
+        """The begins and ends of the steps, in ns."""
+        edges = self.recording.steps.edges
+        return self.step_bounds or (edges[:-1], edges[1:])
 
     @property
     def durations(self) -> Times:
         """Step times in ns."""
-        return self.recording.steps.durations
+        begins, ends = self.bounds
+        return ends - begins
 
     @property
     def median_ns(self) -> float:
@@ -112,8 +123,8 @@ class ComparedRun(JudgedRun):
         """Returns the time per step by regime, in ns, mean over the `chosen` steps of one rank."""
         if report is not self.report:
             return super()._account_of_rank(report, chosen)
-        rows, edges = chosen(self.durations), self.recording.steps.edges
-        covered = self.recording.owned_spans.covered(edges[:-1][rows], edges[1:][rows])
+        rows, (begins, ends) = chosen(self.durations), self.bounds
+        covered = self.recording.owned_spans.covered(begins[rows], ends[rows])
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
 
