@@ -11,7 +11,7 @@ from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortf
 from tb_bottleneck.comparison.runs.common_basis import on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
-from tb_bottleneck.comparison.significance import difference, undisturbed
+from tb_bottleneck.comparison.significance import difference, ordinary, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
@@ -206,12 +206,15 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
         return None
     prediction = expected_time(a.recording, devices)
     # The prediction is for the rank that was replayed; the times of a run are of its typical step, mean over the ranks.
-    scale = sum(a.typical_ns.values()) * len(a.recording.steps) / sum(a.recording.account.ns.values()) / unit.a
-    after = {regime: ns * scale for regime, ns in prediction.step.ns.items()}
+    shares, typical_ns = a.share_in(ordinary), sum(a.typical_ns.values())
+    recorded_ns = sum(ns * shares[regime] for regime, ns in a.recording.account.ns.items()) / len(a.recording.steps)
+    scale = typical_ns / recorded_ns / unit.a
+    after = {regime: ns * shares[regime] * scale for regime, ns in prediction.step.ns.items()}
     expected, total = comparison.expected, sum(after.values())
     expected.speedup, expected.b_ns = comparison.a_ns / total, total
-    expected.low = comparison.a_ns / (prediction.slowest_ns * scale)
-    expected.high = comparison.a_ns / (prediction.fastest_ns * scale)
+    recorded = prediction.step.step_ns
+    expected.low = expected.speedup * recorded / prediction.slowest_ns
+    expected.high = expected.speedup * recorded / prediction.fastest_ns
     expected.basis, expected.kernels_speedup = prediction.step.basis, prediction.kernels
     expected.assumptions.extend(prediction.assumptions)
     for row in comparison.by_regime:

@@ -114,17 +114,17 @@ def difference(a: Times, b: Times) -> Difference:
 
 def undisturbed(times: Times) -> Bools:
     """Returns a mask of the steps without isolated, disturbed ones; if long steps recur, all steps."""
-    long = long_steps(times)
-    return ~long if long.sum() <= max(1, int(MAX_DISTURBED_SHARE * len(times))) else np.ones(len(times), np.bool_)
+    mask = ordinary(times)
+    return mask if (~mask).sum() <= max(1, int(MAX_DISTURBED_SHARE * len(times))) else np.ones(len(times), np.bool_)
 
 
-def long_steps(times: Times) -> Bools:
-    """Returns a mask of the steps that are much longer than the median."""
+def ordinary(times: Times) -> Bools:
+    """Returns a mask of the steps that are not much longer than the median."""
     if len(times) < MIN_STEPS_TO_DISTURB:
-        return np.zeros(len(times), np.bool_)
+        return np.ones(len(times), np.bool_)
     median = float(np.median(times))
     deviation = STANDARD_DEVIATIONS_PER_MAD * float(np.median(np.abs(times - median)))
-    return np.asarray(times > median + max(HAMPEL_THRESHOLD * deviation, DISTURBED_FROM * median), np.bool_)
+    return np.asarray(times <= median + max(HAMPEL_THRESHOLD * deviation, DISTURBED_FROM * median), np.bool_)
 
 
 def _means_differ(a: Times, b: Times, speedup: float) -> bool:

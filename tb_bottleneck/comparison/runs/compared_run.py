@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.significance import Times, long_steps, undisturbed
+from tb_bottleneck.comparison.significance import Times, ordinary, undisturbed
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regime import REGIMES, Regime
@@ -68,7 +68,7 @@ class JudgedRun:
     @property
     def typical_ns(self) -> dict[Regime, float]:
         """Time of the typical step by regime, in ns: of the steps that are not long, scaled to the median step."""
-        account = self._mean_account(lambda times: ~long_steps(times))
+        account = self._mean_account(ordinary)
         scale = self.median_ns * self.step_ns / float(np.mean(self.steady)) / sum(account.values())
         return {regime: ns * scale for regime, ns in account.items()}
 
@@ -126,6 +126,17 @@ class ComparedRun(JudgedRun):
         rows, (begins, ends) = chosen(self.durations), self.bounds
         covered = self.recording.owned_spans.covered(begins[rows], ends[rows])
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
+
+    def share_in(self, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
+        """Returns the time per step of each regime in the `chosen` steps / in all steps; 1 where there is none.
+
+        A replay predicts the mean of all steps; with these factors, the prediction is for the chosen ones.
+        """
+        if self.step_bounds is None and chosen(self.durations).all():
+            return dict.fromkeys(REGIMES, 1.0)
+        account, steps = self.recording.account.ns, len(self.recording.steps)
+        picked = self._account_of_rank(self.report, chosen)
+        return {regime: picked[regime] * steps / account[regime] if account[regime] else 1.0 for regime in REGIMES}
 
 
 @dataclass(frozen=True)
