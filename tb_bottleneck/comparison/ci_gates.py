@@ -67,11 +67,13 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
     """
     if not comparison.comparable:
         return comparison.headline
-    growth = comparison.b_ns / comparison.a_ns - 1
+    growth = (1 / comparison.mean_speedup if comparison.by_means else comparison.b_ns / comparison.a_ns) - 1
     if growth > limit and min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
         return f"cannot determine whether B is slower than A. {comparison.test}"
-    if growth <= limit or not comparison.significant:
+    if growth <= limit or comparison.difference != "slower":
         return None
+    if comparison.by_means:
+        return f"B is {share_text(growth)} slower than A on average over all steps, more than {share_text(limit)}."
     times = f"{duration_text(comparison.b_ns)} instead of {duration_text(comparison.a_ns)} per {comparison.per}"
     return f"B is {share_text(growth)} slower than A, more than {share_text(limit)}: {times}. {comparison.test}"
 

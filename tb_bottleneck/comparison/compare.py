@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
+from tb_bottleneck.comparison.runs.common_basis import on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
-from tb_bottleneck.comparison.significance import difference
+from tb_bottleneck.comparison.significance import difference, ordinary, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
@@ -16,10 +19,11 @@ from tb_bottleneck.comparison.workload.environment import environment_difference
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
+from tb_bottleneck.units import duration_text
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,11 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
     if not (isinstance(a, ComparedRun) and isinstance(b, ComparedRun)):
         _add_times(comparison, a, b, TimeUnit("step"))
         comparison.notes.extend([headline_text("report_only").safe_substitute(), *_health(a, b)])
-        comparison.headline = headline_of(comparison, ranks=rank_counts(a, b))
+        comparison.headline = headline_of(
+            comparison, ranks=rank_counts(a, b), means=_mean_changes(a, b, TimeUnit("step"))
+        )
         return comparison
+    a, b, basis_note = on_common_basis(a, b)
     samples = batch_size_of(a.recording), batch_size_of(b.recording)
     unit = time_unit_of(*samples)
     measured = similarity(a.recording, b.recording)
@@ -76,12 +83,13 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
         )
     _add_batches(comparison, unit, *samples)
     _add_times(comparison, a, b, unit)
+    comparison.notes.extend([] if basis_note is None else [basis_note])
     comparison.context.extend(environment_differences(a, b))
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])
     unprofiled = unprofiled_of(a.recording, unit.a), unprofiled_of(b.recording, unit.b)
     device = _add_expected(comparison, a, b, unit) if may_be_same_work(comparison) else None
-    headline = headline_of(comparison, device, unprofiled, rank_counts(a, b))
+    headline = headline_of(comparison, device, unprofiled, rank_counts(a, b), _mean_changes(a, b, unit))
     comparison.headline = headline + _on_cpu(a, b)
     return comparison
 
@@ -134,14 +142,43 @@ def _add_batches(
 
 
 def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: TimeUnit) -> None:
-    ns_a, ns_b = ({regime: run.ns[regime] / size for regime in REGIMES} for run, size in ((a, unit.a), (b, unit.b)))
+    ns_a, ns_b = _per_unit(a.typical_ns, unit.a), _per_unit(b.typical_ns, unit.b)
     comparison.by_regime.extend(waterfall(ns_a, ns_b))
     comparison.a_ns, comparison.b_ns = sum(ns_a.values()), sum(ns_b.values())
     result = difference(a.durations / unit.a, b.durations / unit.b)
     comparison.a_steps, comparison.b_steps = len(a.durations), len(b.durations)
     comparison.speedup = comparison.a_ns / comparison.b_ns
     comparison.noise, comparison.significant, comparison.test = result.noise, result.significant, result.test
-    comparison.difference = result.verdict
+    comparison.difference, comparison.mean_speedup = result.verdict, result.mean_speedup
+    comparison.by_means = result.by_means
+    comparison.notes.extend([*_disturbed("A", a), *_disturbed("B", b)])
+
+
+def _mean_changes(a: JudgedRun, b: JudgedRun, unit: TimeUnit) -> list[pb.RegimeDelta]:
+    """Returns the changes by regime on average over the undisturbed steps, long ones included."""
+    return waterfall(_per_unit(a.ns, unit.a), _per_unit(b.ns, unit.b))
+
+
+def _per_unit(account: dict[Regime, float], size: int) -> dict[Regime, float]:
+    return {regime: ns / size for regime, ns in account.items()}
+
+
+def _disturbed(letter: str, run: JudgedRun) -> list[str]:
+    """Returns a note if isolated long steps of the run are left out."""
+    durations = run.durations
+    disturbed = np.flatnonzero(~undisturbed(durations))
+    if not len(disturbed):
+        return []
+    values = {
+        "run": letter,
+        "count": len(disturbed),
+        "steps": len(durations),
+        "longest": duration_text(float(durations[disturbed].max())),
+        "median": duration_text(float(np.median(durations))),
+    }
+    if disturbed.tolist() == [len(durations) - 1]:
+        return [headline_text("disturbed_last").safe_substitute(values)]
+    return [headline_text("disturbed_one" if len(disturbed) == 1 else "disturbed").safe_substitute(values)]
 
 
 def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
@@ -168,13 +205,16 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     if devices is None:
         return None
     prediction = expected_time(a.recording, devices)
-    # The prediction is for the rank that was replayed; the times of a run are the mean over its ranks.
-    scale = a.step_ns * len(a.recording.steps) / sum(a.recording.account.ns.values()) / unit.a
-    after = {regime: ns * scale for regime, ns in prediction.step.ns.items()}
+    # The prediction is for the rank that was replayed; the times of a run are of its typical step, mean over the ranks.
+    shares, typical_ns = a.share_in(ordinary), sum(a.typical_ns.values())
+    recorded_ns = sum(ns * shares[regime] for regime, ns in a.recording.account.ns.items()) / len(a.recording.steps)
+    scale = typical_ns / recorded_ns / unit.a
+    after = {regime: ns * shares[regime] * scale for regime, ns in prediction.step.ns.items()}
     expected, total = comparison.expected, sum(after.values())
     expected.speedup, expected.b_ns = comparison.a_ns / total, total
-    expected.low = comparison.a_ns / (prediction.slowest_ns * scale)
-    expected.high = comparison.a_ns / (prediction.fastest_ns * scale)
+    recorded = prediction.step.step_ns
+    expected.low = expected.speedup * recorded / prediction.slowest_ns
+    expected.high = expected.speedup * recorded / prediction.fastest_ns
     expected.basis, expected.kernels_speedup = prediction.step.basis, prediction.kernels
     expected.assumptions.extend(prediction.assumptions)
     for row in comparison.by_regime:

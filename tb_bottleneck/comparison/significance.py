@@ -1,8 +1,12 @@
 """Separates differences of step times from their noise.
 
-Two statements about the recorded steps: a 95 % bootstrap interval of the speedup (the steps of both samples are drawn
-again with replacement), and a Mann-Whitney test of whether the samples differ at all. Neither covers the variation
-between two starts of a training; record several runs for that.
+Two statements about the recorded steps: a 95 % bootstrap interval of the ratio of the medians (the steps of both
+samples are drawn again with replacement), and a Mann-Whitney test of whether the samples differ at all. Neither covers
+the variation between two starts of a training; record several runs for that.
+
+A single disturbed step, for example the one in which the profiler stops, changes neither statement. Long steps that
+recur are part of the run, but the median does not show them: a run waits for its loader in every fourth step. There the
+means of all steps are compared as well.
 """
 
 from dataclasses import dataclass
@@ -11,7 +15,8 @@ from math import comb, erfc, inf, sqrt
 
 import numpy as np
 
-from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # The usual significance level (Fisher 1925); two-sided.
 SIGNIFICANCE_LEVEL = 0.05
@@ -23,6 +28,18 @@ MAX_COUNTED_STEPS = 64  # steps of both samples together; for more, splits are n
 MAX_DRAWN_STEPS = 1000  # steps; for more, 4,000 draws only use memory
 CONFIDENCE_PERCENTILES = (2.5, 97.5)
 MIN_COMPARED_STEPS = 2  # per sample: one step does not show how much steps differ
+# A disturbed step is longer than the median by three standard deviations of the others, which are estimated by the
+# median absolute deviation: the identifier of Hampel (1974) with the usual threshold. It is also a tenth longer: among
+# nearly equal steps, a smaller deviation changes no result.
+HAMPEL_THRESHOLD = 3.0
+STANDARD_DEVIATIONS_PER_MAD = 1.4826  # of a normal distribution
+DISTURBED_FROM = 0.1
+# Disturbed steps are isolated: at most one in ten, or a single one. If there are more, they recur.
+MAX_DISTURBED_SHARE = 0.1
+MIN_STEPS_TO_DISTURB = 4  # for fewer steps, the median absolute deviation is that of one step
+# The interval of a mean is too narrow for fewer steps (Hesterberg 2015, "What Teachers Should Know About the
+# Bootstrap": by a factor of sqrt((n - 1) / n), and it does not know the tail of long steps).
+MIN_STEPS_FOR_MEANS = 8
 
 
 Times = Ints | Floats
@@ -30,23 +47,34 @@ Times = Ints | Floats
 
 @dataclass(frozen=True)
 class Difference:
-    """The speedup (A's mean / B's mean) with its 95 % interval, and whether it is significant; `test` explains why."""
+    """The speedup (A's median / B's median) with its 95 % interval, and whether it is significant; `test` explains why.
+
+    `mean_speedup` is the ratio of the means, and `by_means` is True if long steps that recur make it another result.
+    """
 
     speedup: float
     low: float
     high: float
     significant: bool
     test: str
+    mean_speedup: float
+    by_means: bool = False
     is_known: bool = True  # False if a single step hides the noise
 
     @property
     def verdict(self) -> str:
-        """The difference of B from A: faster, slower, none or unknown."""
+        """The difference of B from A: faster, slower, none or unknown. If both results differ, the means decide."""
         if not self.is_known:
             return "unknown"
-        if not self.significant:
+        ratio = self.mean_speedup if self.by_means else self.speedup
+        if not self.differs:
             return "none"
-        return "faster" if self.speedup > 1 else "slower"
+        return "faster" if ratio > 1 else "slower"
+
+    @property
+    def differs(self) -> bool:
+        """True if either the typical steps or the means differ beyond the noise."""
+        return self.significant or self.by_means
 
     @property
     def noise(self) -> float:
@@ -56,33 +84,75 @@ class Difference:
 
 def difference(a: Times, b: Times) -> Difference:
     """Compares the step times of A and B, given in the same unit."""
-    speedup = float(np.mean(a) / np.mean(b))
+    speedup, mean_speedup = float(np.median(a) / np.median(b)), float(np.mean(a) / np.mean(b))
     if min(len(a), len(b)) < MIN_COMPARED_STEPS:
         which = "Each run" if max(len(a), len(b)) < MIN_COMPARED_STEPS else "One run"
         because = f"{which} has only one step, so the variation between steps is unknown."
-        return Difference(speedup, speedup, speedup, False, because, is_known=False)
-    low, high = interval(a, b)
-    counts = f"{len(a)} steps against {len(b)}"
-    smallest_p = 2 / _splits(len(a) + len(b), len(a))
+        return Difference(speedup, speedup, speedup, False, because, mean_speedup, is_known=False)
+    kept_a, kept_b = a[undisturbed(a)], b[undisturbed(b)]
+    low, high = interval(kept_a, kept_b)
+    low, high = min(low, speedup), max(high, speedup)
+    by_means = _means_differ(kept_a, kept_b, speedup)
+    counts = f"{len(kept_a)} steps against {len(kept_b)}"
+    left_out = len(a) + len(b) - len(kept_a) - len(kept_b)
+    without = f", without {left_out} disturbed step{'s' if left_out > 1 else ''}" if left_out else ""
+    smallest_p = 2 / _splits(len(kept_a) + len(kept_b), len(kept_a))
     if smallest_p > SIGNIFICANCE_LEVEL:
-        separate = bool(a.min() > b.max() or b.min() > a.max())
+        separate = bool(kept_a.min() > kept_b.max() or kept_b.min() > kept_a.max())
         result = (
             "every step of one run is longer than every step of the other" if separate else "their step times overlap"
         )
-        return Difference(speedup, low, high, separate, f"{counts} are too few for a test; {result}.")
-    p = mann_whitney(a, b)
+        test = f"{counts} are too few for a test{without}; {result}."
+        return Difference(speedup, low, high, separate, test, mean_speedup, by_means)
+    p = mann_whitney(kept_a, kept_b)
     significant = p < SIGNIFICANCE_LEVEL and not low <= 1 <= high
-    result = f"{counts}, Mann-Whitney test: p = {p:.2g}"
+    result = f"{counts}{without}, Mann-Whitney test: p = {p:.2g}"
     if p < SIGNIFICANCE_LEVEL and not significant:
-        result += f"; but the ratio of their means is between {low:.3g} and {high:.3g}, which includes 1"
-    return Difference(speedup, low, high, significant, f"{result}.")
+        result += f"; but the ratio of their medians is between {low:.3g} and {high:.3g}, which includes 1"
+    return Difference(speedup, low, high, significant, f"{result}.", mean_speedup, by_means)
+
+
+def undisturbed(times: Times) -> Bools:
+    """Returns a mask of the steps without isolated, disturbed ones; if long steps recur, all steps."""
+    mask = ordinary(times)
+    return mask if (~mask).sum() <= max(1, int(MAX_DISTURBED_SHARE * len(times))) else np.ones(len(times), np.bool_)
+
+
+def ordinary(times: Times) -> Bools:
+    """Returns a mask of the steps that are not much longer than the median."""
+    if len(times) < MIN_STEPS_TO_DISTURB:
+        return np.ones(len(times), np.bool_)
+    median = float(np.median(times))
+    deviation = STANDARD_DEVIATIONS_PER_MAD * float(np.median(np.abs(times - median)))
+    return np.asarray(times <= median + max(HAMPEL_THRESHOLD * deviation, DISTURBED_FROM * median), np.bool_)
+
+
+def _means_differ(a: Times, b: Times, speedup: float) -> bool:
+    """Returns True if the ratio of the means is neither 1 nor the `speedup` of the medians, beyond the noise."""
+    if min(len(a), len(b)) < MIN_STEPS_FOR_MEANS:
+        return False
+    low, high = mean_ratio_interval(a, b)
+    ratio = float(np.mean(a) / np.mean(b))
+    return all(
+        not low <= other <= high and max(ratio / other, other / ratio) >= 1 + RELEVANT_CHANGE
+        for other in (1.0, speedup)
+    )
 
 
 def interval(a: Times, b: Times) -> tuple[float, float]:
+    """Returns the 95 % interval of A's median / B's median, by bootstrap."""
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    return _percentiles(*(_drawn_medians(sample, rng) for sample in (a, b)))
+
+
+def mean_ratio_interval(a: Times, b: Times) -> tuple[float, float]:
     """Returns the 95 % interval of A's mean / B's mean, by bootstrap."""
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    means = [_drawn_means(sample, rng) for sample in (a, b)]
-    low, high = np.percentile(means[0] / means[1], CONFIDENCE_PERCENTILES)
+    return _percentiles(*(_drawn_means(sample, rng) for sample in (a, b)))
+
+
+def _percentiles(a: Floats, b: Floats) -> tuple[float, float]:
+    low, high = np.percentile(a / b, CONFIDENCE_PERCENTILES)
     return float(low), float(high)
 
 
@@ -98,6 +168,17 @@ def _drawn_means(times: Times, rng: np.random.Generator) -> Floats:
         means = rng.normal(np.mean(times), np.std(times) / sqrt(len(times)), BOOTSTRAP_DRAWS)
         return np.asarray(np.maximum(means, np.min(times)), np.float64)
     return np.asarray(rng.choice(times, (BOOTSTRAP_DRAWS, len(times))).mean(axis=1), np.float64)
+
+
+def _drawn_medians(times: Times, rng: np.random.Generator) -> Floats:
+    """Returns the medians of bootstrap samples.
+
+    The median of a large sample is the quantile at a beta-distributed place, so for many times it is drawn directly.
+    """
+    if len(times) > MAX_DRAWN_STEPS:
+        places = rng.beta((len(times) + 1) / 2, (len(times) + 1) / 2, BOOTSTRAP_DRAWS)
+        return np.asarray(np.quantile(times, places), np.float64)
+    return np.asarray(np.median(rng.choice(times, (BOOTSTRAP_DRAWS, len(times))), axis=1), np.float64)
 
 
 def mann_whitney(a: Times, b: Times) -> float:

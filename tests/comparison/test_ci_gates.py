@@ -52,6 +52,18 @@ def test_slower_by_more_than_the_share_and_the_noise(tmp_path):
     assert slowdown_violation(compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST)), 0.05) is None
 
 
+def test_slower_by_long_steps_that_recur(tmp_path):
+    """Every third step waits for data: the typical step is as long as before, and the run is not."""
+    waits = [number % 3 == 1 for number in range(18)]
+    step = "".join(chr(ord("a") + number) * (16 if wait else 4) for number, wait in enumerate(waits))
+    loader = "".join("############...." if wait else "...." for wait in waits)
+    gpu = "".join(".............###" if wait else ".###" for wait in waits)
+    starved = judged(tmp_path, f"step {step}\nloader {loader}\ngpu {gpu}")
+    fed = judged(tmp_path, repeated(18, gpu=".###"))
+    assert "on average over all steps" in (slowdown_violation(compare_runs(fed, starved), 0.05) or "")
+    assert slowdown_violation(compare_runs(starved, fed), 0.05) is None
+
+
 def test_one_step_does_not_pass_as_no_slower(tmp_path):
     """The whole of a recording is one step of it: that it takes twice as long may be noise, and may not."""
     one, other = ("op " + "##.." * n + "\nlaunch " + ".|.." * n + "\ngpu " + "..##" * n for n in (10, 20))

@@ -48,6 +48,38 @@ def test_a_run_against_itself_differs_in_nothing(tmp_path):
     assert not result.context
 
 
+def test_the_step_in_which_the_profiler_stops_is_left_out(tmp_path):
+    """The last of B's steps idles for three times its length; all others take 8 columns instead of A's 12."""
+    stops = "\n".join(
+        f"{line}{'i' * 32 if line.startswith('step') else '.' * 32}"
+        for line in repeated(9, workers="#.......", gpu="...####.").splitlines()
+    )
+    told = compare_runs(judged(tmp_path, STARVED), judged(tmp_path, stops))
+    assert told.difference == "faster"
+    assert (told.a_ns, told.b_ns) == (pytest.approx(1.2e6, rel=0.01), pytest.approx(0.8e6, rel=0.01))
+    assert told.speedup == told.a_ns / told.b_ns
+    assert sum(bar.delta_ns for bar in told.by_regime) == pytest.approx(told.b_ns - told.a_ns, abs=1e-3)
+    assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(told.b_ns, abs=1e-3)
+    assert by_regime(told)["input"].b_ns == pytest.approx(
+        by_regime(compare_runs(*[judged(tmp_path, FED)] * 2))["input"].b_ns
+    )
+    assert any(note.startswith("B: The last step takes 4.00 ms instead of 800 µs") for note in told.notes)
+
+
+def test_the_typical_step_holds_no_part_of_the_long_ones(tmp_path):
+    """Every third step of A saves; the typical step does not, and the mean is stated next to it."""
+    saves = [number % 3 == 1 for number in range(9)]
+    step = "".join(letter * (16 if saved else 4) for letter, saved in zip("abcdefghi", saves, strict=True))
+    save = "".join("....############" if saved else "...." for saved in saves)
+    gpu = "".join(".###............" if saved else ".###" for saved in saves)
+    drawing = f"step {step}\nsave {save}\ngpu {gpu}"
+    told = compare_runs(judged(tmp_path, drawing), judged(tmp_path, repeated(9, gpu=".###")))
+    assert told.speedup == 1
+    assert all(bar.delta_ns == pytest.approx(0, abs=1) for bar in told.by_regime)
+    assert told.mean_speedup == pytest.approx(848 / 400, rel=0.1)
+    assert (told.significant, told.by_means, told.difference) == (False, True, "faster")
+
+
 def test_a_device_that_is_faster_and_a_run_that_is_not(tmp_path):
     """A V100 waits for data as long as it computes; on an H200 the same loader is all there is."""
     v100 = judged(

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_bottleneck.comparison.significance import _by_normal, _ranks, difference, mann_whitney, mean_interval
+from tb_bottleneck.comparison.significance import (
+    _by_normal,
+    _ranks,
+    difference,
+    mann_whitney,
+    mean_interval,
+    undisturbed,
+)
 
 TIMES = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(np.array)
 
@@ -15,7 +22,7 @@ TIMES = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(np.array)
 def test_a_clear_difference_has_its_interval():
     found = difference(np.array([100, 101, 99, 100, 102, 98]), np.array([50, 51, 49, 50, 52, 50]))
     assert found.significant
-    assert found.speedup == pytest.approx(600 / 302)
+    assert found.speedup == pytest.approx(100 / 50)
     assert found.low < found.speedup < found.high
     assert found.noise < 0.03
 
@@ -41,12 +48,46 @@ def test_too_few_steps_for_a_test_are_told_apart_only_where_they_do_not_overlap(
     assert "too few for a test" in apart.test
 
 
-def test_ranks_that_differ_and_means_that_may_not_are_both_said():
-    """Most steps of B are shorter, and one as long as all others together: p alone reads as a difference."""
-    a, b = np.array([10, 11, 12, 13, 14, 15]), np.array([5, 6, 7, 8, 9, 5, 6, 7, 8, 60])
-    assert mann_whitney(a, b) < 0.05
-    assert not difference(a, b).significant
-    assert "which includes 1" in difference(a, b).test
+def test_one_disturbed_step_does_not_decide():
+    """Every step of B is shorter, but the profiler stops in the last one, which moves the mean to that of A."""
+    a, b = np.array([149.5, 149.8, 149.5, 154.3, 154.5]), np.array([122.5, 123.2, 118.6, 119.7, 202.6])
+    assert mann_whitney(a, b) > 0.05
+    found = difference(a, b)
+    assert (found.verdict, found.by_means) == ("faster", False)
+    assert found.speedup == pytest.approx(149.8 / 122.5)
+    assert "5 steps against 4, without 1 disturbed step" in found.test
+
+
+def test_a_disturbed_step_makes_no_difference_between_equal_runs():
+    a = np.array([100, 101, 99, 102, 98, 100, 103, 97, 100, 400])
+    assert difference(a, a[:-1]).verdict == "none"
+    assert undisturbed(a).tolist() == [True] * 9 + [False]
+
+
+def test_long_steps_that_recur_are_no_disturbance():
+    """In every fourth step, B waits for its loader: the median does not show that it takes twice as long."""
+    a = np.array([100, 101, 99, 100] * 5)
+    b = np.array([100, 101, 99, 500] * 5)
+    found = difference(a, b)
+    assert undisturbed(b).all()
+    assert found.speedup == pytest.approx(1, abs=0.02)
+    assert (found.significant, found.by_means, found.verdict) == (False, True, "slower")
+    assert found.mean_speedup == pytest.approx(0.5)
+
+
+def test_the_means_decide_if_the_typical_step_is_shorter_and_the_run_is_not():
+    a, b = np.array([120, 121, 119, 120] * 12), np.array([100, 101, 99, 300] * 12)
+    found = difference(a, b)
+    assert found.speedup > 1
+    assert found.verdict == "slower"
+
+
+def test_ranks_that_differ_and_medians_that_may_not_are_both_said():
+    a = np.array([10.0, 10, 10, 10, 10, 20, 20, 20, 20, 20])
+    b = np.array([9.0, 9, 9, 9, 19, 19, 19, 19.5, 19.5, 9])
+    found = difference(a, b)
+    assert found.verdict == "none"
+    assert "which includes 1" in found.test or "p = " in found.test
 
 
 def test_one_slow_step_among_equal_ones_is_no_difference():

@@ -321,7 +321,7 @@ export interface Comparison {
   readonly b: string;
   /** step | sample */
   readonly per: string;
-  /** A's time / B's time; 0 if nothing could be compared */
+  /** a_ns / b_ns; 0 if nothing could be compared */
   readonly speedup: number;
   /** half the width of the speedup's 95 % interval, as a share of it */
   readonly noise: number;
@@ -334,7 +334,7 @@ export interface Comparison {
   readonly causes?: CausesChanged;
   /** differences between the environments of A and B */
   readonly context: readonly ContextRow[];
-  /** time per step or sample */
+  /** median time per step or sample */
   readonly a_ns: number;
   readonly b_ns: number;
   /** true if the difference is larger than the noise */
@@ -355,6 +355,10 @@ export interface Comparison {
   readonly difference: string;
   /** absent if it is not known */
   readonly similarity?: Similarity;
+  /** A's mean time / B's mean time, of all steps */
+  readonly mean_speedup: number;
+  /** true if long steps recur, so that mean_speedup decides the difference */
+  readonly by_means: boolean;
 }
 
 /** The share of the work per step that both runs do. */

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.significance import Times
+from tb_bottleneck.comparison.significance import Times, ordinary, undisturbed
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.table import Bools, Ints
 
 Progress = Callable[[int, int], None]
 
@@ -37,16 +38,46 @@ class JudgedRun:
         return np.array(self.report.window.step_times_ns or [self.step_ns], np.float64)
 
     @property
+    def steady(self) -> Times:
+        """Step times in ns without isolated, disturbed steps."""
+        durations = self.durations
+        return durations[undisturbed(durations)]
+
+    @property
     def ns(self) -> dict[Regime, float]:
-        """Time per step by regime, in ns, mean over the ranks; sums to `step_ns`."""
-        return {
-            regime: float(np.mean([_row(report, regime).ns_per_step for report in self.reports])) for regime in REGIMES
-        }
+        """Time per step by regime, in ns, mean over the undisturbed steps and the ranks; sums to `step_ns`."""
+        return self._mean_account(undisturbed)
+
+    def _mean_account(self, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
+        """Returns the time per step by regime, in ns, mean over the `chosen` steps and the ranks."""
+        accounts = [self._account_of_rank(report, chosen) for report in self.reports]
+        return {regime: float(np.mean([account[regime] for account in accounts])) for regime in REGIMES}
+
+    def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
+        """Returns the time per step by regime of one rank. Without the rank's trace, all regimes are scaled."""
+        times = np.array(report.window.step_times_ns, np.float64)
+        complete = len(times) == report.window.steps > 0
+        scale = float(times[chosen(times)].mean() / times.mean()) if complete and times.any() else 1.0
+        return {regime: _row(report, regime).ns_per_step * scale for regime in REGIMES}
 
     @property
     def step_ns(self) -> float:
-        """Mean time per step, in ns."""
+        """Mean time per undisturbed step, in ns."""
         return sum(self.ns.values())
+
+    @property
+    def typical_ns(self) -> dict[Regime, float]:
+        """Time of the typical step by regime, in ns: of the steps that are not long, scaled to the median step."""
+        account = self._mean_account(ordinary)
+        scale = self.median_ns * self.step_ns / float(np.mean(self.steady)) / sum(account.values())
+        return {regime: ns * scale for regime, ns in account.items()}
+
+    @property
+    def median_ns(self) -> float:
+        """Median step time in ns. A report of a long run has the median, but not all step times."""
+        window = self.report.window
+        is_cut = len(window.step_times_ns) < window.steps and window.step_ns.median > 0
+        return window.step_ns.median if is_cut else float(np.median(self.durations))
 
     @property
     def findings(self) -> tuple[pb.Finding, ...]:
@@ -62,15 +93,50 @@ class JudgedRun:
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun(JudgedRun):
-    """A judged run with its recording, which is of the same rank as `report`."""
+    """A judged run with its recording, which is of the same rank as `report`.
+
+    `step_bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    """
 
     recording: Recording
     measures: Measures[Recording]
+    step_bounds: tuple[Ints, Ints] | None = field(default=None, kw_only=True)
+
+    @property
+    def bounds(self) -> tuple[Ints, Ints]:
+        """The begins and ends of the steps, in ns."""
+        edges = self.recording.steps.edges
+        return self.step_bounds or (edges[:-1], edges[1:])
 
     @property
     def durations(self) -> Times:
         """Step times in ns."""
-        return self.recording.steps.durations
+        begins, ends = self.bounds
+        return ends - begins
+
+    @property
+    def median_ns(self) -> float:
+        """Median step time in ns."""
+        return float(np.median(self.durations))
+
+    def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
+        """Returns the time per step by regime, in ns, mean over the `chosen` steps of one rank."""
+        if report is not self.report:
+            return super()._account_of_rank(report, chosen)
+        rows, (begins, ends) = chosen(self.durations), self.bounds
+        covered = self.recording.owned_spans.covered(begins[rows], ends[rows])
+        return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
+
+    def share_in(self, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
+        """Returns the time per step of each regime in the `chosen` steps / in all steps; 1 where there is none.
+
+        A replay predicts the mean of all steps; with these factors, the prediction is for the chosen ones.
+        """
+        if self.step_bounds is None and chosen(self.durations).all():
+            return dict.fromkeys(REGIMES, 1.0)
+        account, steps = self.recording.account.ns, len(self.recording.steps)
+        picked = self._account_of_rank(self.report, chosen)
+        return {regime: picked[regime] * steps / account[regime] if account[regime] else 1.0 for regime in REGIMES}
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def regression_point_of(
         at, slowdown = _best_split(accounts[begin:])
         at += begin
         result = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
-        if not result.significant or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
+        if not result.differs or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
             return None
         if slowdown > 1:
             parts = _mean(accounts[begin:at]), _mean(accounts[at:])

@@ -40,7 +40,10 @@ MAIN_REGIME_FROM = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SeriesGroup:
-    """The runs with one setting. `times` are the times of their steps in ns, per step or sample, run by run."""
+    """The runs with one setting.
+
+    `times` are the times of their undisturbed steps in ns, per step or sample, run by run.
+    """
 
     runs: tuple[ComparedRun, ...]
     value: str
@@ -109,7 +112,7 @@ def _grouped(runs: list[ComparedRun], setting: VaryingSetting) -> tuple[str, lis
 
 def _pooled(value: str, group: list[tuple[ComparedRun, int]]) -> SeriesGroup:
     """Returns a group in which every run counts equally, however many steps it has."""
-    times = tuple(np.asarray(run.durations / size, np.float64) for run, size in group)
+    times = tuple(np.asarray(run.steady / size, np.float64) for run, size in group)
     ns = {regime: float(np.mean([run.ns[regime] / size for run, size in group])) for regime in REGIMES}
     return SeriesGroup(tuple(run for run, _ in group), value, times, ns)
 
@@ -222,7 +225,7 @@ def _settings(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
 def _in_noise(a: SeriesGroup, b: SeriesGroup) -> bool:
     """Returns True if the steps show no difference. With a single step that is unknown, and the times are compared."""
     steps = a.every, b.every
-    return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).significant
+    return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).differs
 
 
 def _where(before: SeriesGroup, after: SeriesGroup) -> str:

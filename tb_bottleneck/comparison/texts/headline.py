@@ -45,25 +45,30 @@ def headline_of(
     device: str | None = None,
     unprofiled: Unprofiled = (None, None),
     ranks: tuple[int, int] | None = None,
+    means: Sequence[pb.RegimeDelta] = (),
 ) -> str:
     """Returns the headline: the difference, where it is, and what was expected if the devices differ.
 
     `unprofiled` are the times of both runs in ns without the profiler, if they were measured; `ranks` are the numbers
-    of ranks if they differ.
+    of ranks if they differ; `means` are the changes by regime on average over all steps.
     """
     sentence = _difference(comparison)
     if not may_be_same_work(comparison):
         measured = comparison.similarity
         what = "products with weights of the same shape" if measured.basis == WEIGHTS else "operators"
         return headline_text("unlike").safe_substitute(similarity=share_text(measured.share), what=what) + sentence
-    # A few long steps move the mean beyond its interval without a significant test of all steps. Name their regime.
+    # The steps overlap too much for a significant test, and their medians differ nevertheless. Name the regime.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
-        sentence += _where(comparison)
-    elif beyond:
+        sentence += _where(comparison.by_regime)
+    elif beyond and not comparison.by_means:
         sentence += _where_if_real(comparison)
     if comparison.significant and max(comparison.speedup, 1 / comparison.speedup) < 1 + RELEVANT_CHANGE:
         sentence += headline_text("small").safe_substitute()
+    if comparison.by_means:
+        mean = comparison.mean_speedup
+        name, ratio = ("means_faster", mean) if mean > 1 else ("means_slower", 1 / mean)
+        sentence += headline_text(name).safe_substitute(ratio=ratio_text(ratio)) + _where(means)
     sentence += _without_profiler(comparison, *unprofiled) + _job_throughput(comparison, ranks)
     return sentence + (_expected(comparison, device) if device is not None else "")
 
@@ -94,7 +99,7 @@ def _difference(comparison: pb.Comparison) -> str:
         test = comparison.test[:1].lower() + comparison.test[1:]
         return headline_text("untested").safe_substitute(values, test=test, ratio=_ratio(comparison.speedup))
     if not comparison.significant:
-        return headline_text("same").safe_substitute(values)
+        return headline_text("same_typical" if comparison.by_means else "same").safe_substitute(values)
     speedup = comparison.speedup
     name, ratio = ("faster", speedup) if speedup >= 1 else ("slower", 1 / speedup)
     return headline_text(name).safe_substitute(values, ratio=ratio_text(ratio))
@@ -107,14 +112,14 @@ def _ratio(speedup: float) -> str:
     return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
 
 
-def _where(comparison: pb.Comparison) -> str:
+def _where(changes: Sequence[pb.RegimeDelta]) -> str:
     """Returns a text that names the regimes with most of the difference, and the one that changed most in the opposite
     direction."""
-    whole = comparison.b_ns - comparison.a_ns
+    whole = sum(row.delta_ns for row in changes)
     if not whole:
         return ""
     sign = 1.0 if whole > 0 else -1.0
-    rows = sorted(comparison.by_regime, key=lambda row: -sign * row.delta_ns)
+    rows = sorted(changes, key=lambda row: -sign * row.delta_ns)
     if rows[0].delta_ns / whole < MAIN_CHANGE_FROM:
         return headline_text("spread").safe_substitute(_change(rows[0]))
     large = [row for row in rows if row.delta_ns / whole >= NAMED_CHANGE_FROM]
@@ -124,7 +129,7 @@ def _where(comparison: pb.Comparison) -> str:
     sentence = headline_text("mostly").safe_substitute(most=amount, what=what)
     if share <= 1 + OPPOSITE_CHANGE_FROM:
         return sentence
-    opposite = max(comparison.by_regime, key=lambda row: -sign * row.delta_ns)
+    opposite = max(changes, key=lambda row: -sign * row.delta_ns)
     return sentence + headline_text("opposite").safe_substitute(_change(opposite))
 
 

@@ -12,7 +12,7 @@ from tb_bottleneck.comparison.devices.expected_time import PREDICTION_ERROR, hos
 from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.significance import mean_interval
+from tb_bottleneck.comparison.significance import mean_interval, undisturbed
 from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text, speedup_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.what_if.changes.batch_size import change_batch_size
@@ -122,14 +122,15 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
 def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> None:
     """Adds the prediction of these changes."""
     predictor = ReplayPredictor(run.recording)
-    outcomes = {estimate: _outcome(predictor, changes, estimate) for estimate in Estimate}
+    shares = run.share_in(undisturbed)
+    outcomes = {estimate: _scaled(_outcome(predictor, changes, estimate), shares) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     samples_now = batch_size_of(run.recording)
     size = 1.0 if samples == 1 or isinstance(samples_now, Missing) else float(samples_now.samples)
     prediction.per = "step" if size == 1.0 and samples == 1 else "sample"
     prediction.step_ns = run.step_ns / size
     # The prediction is for the rank that was replayed; the recording's own times give its relation to the mean.
-    whole = sum(run.recording.account.ns.values()) / len(run.recording.steps)
+    whole = sum(ns * shares[regime] for regime, ns in run.recording.account.ns.items()) / len(run.recording.steps)
     scale = run.step_ns / whole / (size * samples)
     expected = outcomes[Estimate.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
@@ -192,10 +193,15 @@ def _outcome(
     return predictor.predict(lengths if touched else None, modify, bounds)
 
 
+def _scaled(outcome: PredictedStep, shares: dict[Regime, float]) -> PredictedStep:
+    """Returns the outcome with the times of the regimes multiplied by `shares`."""
+    return replace(outcome, ns={regime: ns * shares[regime] for regime, ns in outcome.ns.items()})
+
+
 def _noise(run: ComparedRun) -> float:
-    """Returns half the 95 % interval of the recording's mean step time, as a share of it."""
-    low, high = mean_interval(run.durations)
-    return (high - low) / 2 / max(float(np.mean(run.durations)), 1.0)
+    """Returns half the 95 % interval of the mean of the undisturbed step times, as a share of it."""
+    low, high = mean_interval(run.steady)
+    return (high - low) / 2 / max(float(np.mean(run.steady)), 1.0)
 
 
 def _add_fixes(prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float]) -> None:

@@ -48,6 +48,10 @@ UNKNOWN_SIMILARITY = (
 )
 
 
+Calls = dict[str, float]
+"""Calls per step by name, or by the sizes of the weights."""
+
+
 @dataclass(frozen=True)
 class Similarity:
     """The common share of the work, 0 to 1, and what it was measured by: "operators" or "weights"."""
@@ -73,12 +77,12 @@ def similarity(a: Recording, b: Recording) -> Similarity | Missing:
     also counted per pass, and the larger value is returned.
     """
     if not a.on_device and not b.on_device:
-        return Similarity(_best(a, b, *(_counted(run, _rows(run, _ON_CPU)) for run in (a, b))), OPERATORS)
+        return Similarity(_best(a, b, (_counted(a, _rows(a, _ON_CPU)), _counted(b, _rows(b, _ON_CPU)))), OPERATORS)
     if not (a.on_device and b.on_device):
         return _by_weights(a, b)
     updates = [optimizer_spans(run) for run in (a, b)]
     excluded = updates if all(len(spans) for spans in updates) else [EMPTY, EMPTY]
-    share = _best(a, b, *(_launching(run, spans) for run, spans in zip((a, b), excluded, strict=True)))
+    share = _best(a, b, (_launching(a, excluded[0]), _launching(b, excluded[1])))
     operators = Similarity(share, OPERATORS)
     if operators.same_work:
         return operators
@@ -93,7 +97,7 @@ def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
     weights, hidden = (_weights(a), _weights(b)), (_fused(a), _fused(b))
     if min(map(len, weights)) < (MIN_HIDDEN_WEIGHTS if any(hidden) else 1):
         return Missing(UNKNOWN_SIMILARITY)
-    share = _best(a, b, *weights, hidden=hidden)
+    share = _best(a, b, weights, hidden)
     if share >= SAME_WORK_FROM or share < OTHER_WORK_BELOW:
         return Similarity(share, WEIGHTS)
     return Missing(UNKNOWN_SIMILARITY)
@@ -106,21 +110,22 @@ def _same_products_without_shapes(a: Recording, b: Recording) -> bool:
     """
     if _weights(a) and _weights(b):
         return False
-    products = [_counted(run, _rows(run, tuple(_PRODUCTS))) for run in (a, b)]
+    products = _counted(a, _rows(a, tuple(_PRODUCTS))), _counted(b, _rows(b, tuple(_PRODUCTS)))
     enough = min(sum(calls.values()) for calls in products) >= MIN_PRODUCTS
-    return enough and _best(a, b, *products) >= SAME_WORK_FROM
+    return enough and _best(a, b, products) >= SAME_WORK_FROM
 
 
-def _best(a: Recording, b: Recording, *counts: dict[str, float], hidden: tuple[bool, bool] = (False, False)) -> float:
+def _best(a: Recording, b: Recording, calls: tuple[Calls, Calls], hidden: tuple[bool, bool] = (False, False)) -> float:
     """Returns the common share per step, or per pass if that is larger. `hidden`: the run hides some of its calls."""
     passes = passes_of(a), passes_of(b)
+    share = _common_share(*calls, hidden)
     if passes[0] == passes[1]:
-        return _common_share(counts[0], counts[1], hidden)
-    per_pass = [{name: n / size for name, n in calls.items()} for calls, size in zip(counts, passes, strict=True)]
-    return max(_common_share(counts[0], counts[1], hidden), _common_share(per_pass[0], per_pass[1], hidden))
+        return share
+    per_pass = [{name: n / size for name, n in each.items()} for each, size in zip(calls, passes, strict=True)]
+    return max(share, _common_share(per_pass[0], per_pass[1], hidden))
 
 
-def _common_share(a: dict[str, float], b: dict[str, float], hidden: tuple[bool, bool]) -> float:
+def _common_share(a: Calls, b: Calls, hidden: tuple[bool, bool]) -> float:
     """Returns the share of common calls: of the calls of either run, or of the run that hides some of its calls.
 
     If both hide some, the share is of the smaller one.
@@ -132,7 +137,7 @@ def _common_share(a: dict[str, float], b: dict[str, float], hidden: tuple[bool, 
     return both / total if total else 1.0
 
 
-def _launching(recording: Recording, without: Spans) -> dict[str, float]:
+def _launching(recording: Recording, without: Spans) -> Calls:
     """Returns the calls per step of operators that launch device work, by name, except those in the spans `without`."""
     trace = recording.trace
     called, operator = trace.calling_operators
@@ -143,7 +148,7 @@ def _launching(recording: Recording, without: Spans) -> dict[str, float]:
     return _counted(recording, rows[~without.contains(trace.events.start[rows])])
 
 
-def _weights(recording: Recording) -> dict[str, float]:
+def _weights(recording: Recording) -> Calls:
     """Returns the calls per step of products and convolutions, by the sizes of their weights; empty without shapes.
 
     Backward passes are left out: where a product computes the gradient of a weight, its inputs depend on the batch.
@@ -154,7 +159,7 @@ def _weights(recording: Recording) -> dict[str, float]:
     kinds, counts = np.unique(
         np.stack([trace.events.name[rows], trace.events.signature[rows]], axis=1), axis=0, return_counts=True
     )
-    calls: dict[str, float] = {}
+    calls: Calls = {}
     for (name, signature), count in zip(kinds.tolist(), counts.tolist(), strict=True):
         operands, which = operands_of(trace.signatures[signature]), _PRODUCTS[trace.names[name]]
         if operands is not None and which < len(operands.dims):
@@ -179,7 +184,7 @@ def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in names)]
 
 
-def _counted(recording: Recording, rows: Rows) -> dict[str, float]:
+def _counted(recording: Recording, rows: Rows) -> Calls:
     names, counts = np.unique(recording.trace.events.name[rows], return_counts=True)
     pairs = zip(names.tolist(), counts.tolist(), strict=True)
     return {recording.trace.names[name]: count / len(recording.steps) for name, count in pairs}

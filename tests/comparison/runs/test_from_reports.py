@@ -35,6 +35,19 @@ def test_a_report_compares_as_its_recording_does(tmp_path):
     assert "Only a report of one run is available" in result.notes[0]
 
 
+def test_a_disturbed_step_of_a_report_does_not_decide(tmp_path):
+    """The last step of the baseline idles for 32 columns; only its report is known."""
+    disturbed = "\n".join(
+        line + ("i" if line.startswith("step") else ".") * 32
+        for line in repeated(9, workers="#.....", gpu="..####").splitlines()
+    )
+    base = run_from_reports("base", kept(judged(tmp_path, disturbed)))
+    told = compare_runs(base, judged(tmp_path, FAST))
+    assert told.a_ns == pytest.approx(told.b_ns)
+    assert told.difference == "none"
+    assert sum(bar.a_ns for bar in told.by_regime) == pytest.approx(told.a_ns)
+
+
 def test_no_expected_time_and_no_context_from_a_report(tmp_path):
     result = compare_runs(run_from_reports("base", kept(judged(tmp_path, SLOW))), judged(tmp_path, FAST, device=H200))
     assert not result.HasField("expected")

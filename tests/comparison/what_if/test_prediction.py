@@ -40,6 +40,17 @@ def test_workers_take_the_loader_away(tmp_path):
     assert "the loader had 4 workers" in result.changes
 
 
+def test_a_disturbed_step_is_left_out_of_a_prediction(tmp_path):
+    """The profiler stops in the last step, which idles for 33 ms: that is no part of the step that is predicted."""
+    lines = STARVED.splitlines()
+    disturbed = "\n".join(line + ("i" if line.startswith("step") else ".") * 33 for line in lines)
+    whole, told = asked(tmp_path, device="NVIDIA H200"), asked(tmp_path, disturbed, device="NVIDIA H200")
+    assert told.step_ns == pytest.approx(whole.step_ns, rel=0.01)
+    assert told.after.speedup == pytest.approx(whole.after.speedup, rel=0.01)
+    assert sum(bar.b_ns for bar in told.by_regime) == pytest.approx(told.after.step_ns)
+    assert sum(bar.a_ns for bar in told.by_regime) == pytest.approx(told.step_ns)
+
+
 def test_one_worker_is_as_fast_as_it_makes_batches(tmp_path):
     result = asked(tmp_path, workers=1)
     assert result.after.step_ns == pytest.approx(6e6 * 1.1, rel=0.03)

@@ -5,10 +5,11 @@ import { title } from "../../shared/text/identifier";
 import type { Label } from "../../shared/text/vocabulary";
 
 /** The result as a badge. */
-export function outcome({ speedup, significant, comparable, a_steps, b_steps }: Comparison): Label {
+export function outcome({ speedup: typical, mean_speedup, by_means, significant, comparable, a_steps, b_steps }: Comparison): Label {
   if (!comparable) return { text: "Cannot be compared", icon: "question", tone: "careful" };
+  const speedup = by_means ? mean_speedup : typical;
   const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `Takes ${factor(1 / speedup)} as long`;
-  if (significant) return speedup >= 1 ? { text: ratio, icon: "check", tone: "good" } : { text: ratio, icon: "warning", tone: "bad" };
+  if (significant || by_means) return speedup >= 1 ? { text: ratio, icon: "check", tone: "good" } : { text: ratio, icon: "warning", tone: "bad" };
   if (Math.min(a_steps, b_steps) < 2) return { text: `${ratio}, noise unknown`, icon: "question", tone: "note" };
   return { text: "No difference beyond noise", icon: "dot", tone: "plain" };
 }

@@ -30,7 +30,7 @@ const EXPECTED: Expected = {
 function comparison(fields: Partial<Comparison> = {}): Comparison {
   return {
     schema: 1, a: "old", b: "new", per: "step", speedup: 100 / 70, noise: 0.02, headline: "B is faster.", by_regime: ROWS, context: [],
-    a_ns: 100e6, b_ns: 70e6, significant: true, test: "9 steps against 9.", notes: [], comparable: true, a_steps: 9, b_steps: 9, ...fields,
+    a_ns: 100e6, b_ns: 70e6, significant: true, difference: "faster", mean_speedup: 100 / 70, by_means: false, test: "9 steps against 9.", notes: [], comparable: true, a_steps: 9, b_steps: 9, ...fields,
   };
 }
 
@@ -66,6 +66,7 @@ test("the result is faster, slower, within noise, or unknown", () => {
   assert.deepEqual([outcome(comparison()).text, outcome(comparison()).tone], ["1.43× as fast", "good"]);
   assert.deepEqual([outcome(comparison({ speedup: 0.5 })).text, outcome(comparison({ speedup: 0.5 })).tone], ["Takes 2.00× as long", "bad"]);
   assert.equal(outcome(comparison({ significant: false })).text, "No difference beyond noise");
+  assert.equal(outcome(comparison({ significant: false, speedup: 1, by_means: true, mean_speedup: 0.5 })).text, "Takes 2.00× as long");
   assert.equal(outcome(comparison({ significant: false, b_steps: 1 })).text, "1.43× as fast, noise unknown");
   assert.equal(outcome(comparison({ comparable: false, speedup: 0 })).text, "Cannot be compared");
 });
