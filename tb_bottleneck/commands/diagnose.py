@@ -113,9 +113,11 @@ def _joined(recordings: list[tuple[str, str]], reports: "list[Report]") -> "tupl
     if len(reports) < 2:
         return reports, []
     from tb_bottleneck.report.cross_check import join
+    from tb_bottleneck.report.equal_ranks import with_equal_predictions
     from tb_bottleneck.report.jobs import jobs_of
 
-    joined = join(zip((os.path.dirname(path) for path, _ in recordings), reports, strict=True))
+    located = zip((os.path.dirname(path) for path, _ in recordings), reports, strict=True)
+    joined = with_equal_predictions(join(located))
     return joined, jobs_of(joined)
 
 

@@ -29,18 +29,39 @@ class RecordingRegistry:
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
         """Returns the recording's report, joined with existing reports of the other evidence source in the same
-        directory; or the progress of the analysis."""
+        directory and of equal ranks; or the progress of the analysis."""
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report
         from tb_bottleneck.report.cross_check import join  # imports the rules
+        from tb_bottleneck.report.equal_ranks import with_equal_predictions
 
+        equal = [self._own_report(other) for other in self._equal_ranks(recording)]
+        report = with_equal_predictions([report, *(other for other in equal if isinstance(other, Report))])[0]
         directory = _directory(recording)
         others = [self._own_report(other) for other in self._other_source(recording)]
         return join([(directory, report), *((directory, other) for other in others if isinstance(other, Report))])[0]
 
     def _own_report(self, recording: RecordingFile) -> Report | AnalysisState:
         return (self._telemetry if recording.is_telemetry else self._analyses).report(recording)
+
+    def _equal_ranks(self, recording: RecordingFile) -> list[RecordingFile]:
+        """Returns the analysed recordings of other ranks of the run with an equal account, the lowest ranks first."""
+        from tb_bottleneck.report.equal_ranks import MAX_COMPARED, have_equal_accounts
+
+        own = self.look(recording)[1]
+        if recording.is_telemetry or own is None or not own.account:
+            return []
+        equal: dict[int, RecordingFile] = {}
+        for other in self._wanted:
+            if other.run != recording.run or other.is_telemetry or other == recording:
+                continue
+            digest = self.look(other)[1]
+            if digest is None or digest.rank is None or digest.rank == own.rank:
+                continue
+            if have_equal_accounts(own.account, digest.account):
+                equal.setdefault(digest.rank, other)
+        return [other for _, other in sorted(equal.items())[:MAX_COMPARED]]
 
     def _other_source(self, recording: RecordingFile) -> list[RecordingFile]:
         """Returns the analysed recordings of the other evidence source in the same directory."""

@@ -47,7 +47,9 @@ def test_what_lies_between_the_products_moves_fewer_bytes(in_fp32):
     graph = drawn_graph(MIXED)
     fixed = SCENARIO.apply(graph, Estimate.EXPECTED)
     stream = graph.with_work(Work.STREAMING)
-    assert fixed.items.length[stream].sum() == AUTOCAST_BYTES[Estimate.EXPECTED] * graph.items.length[stream].sum()
+    remaining = fixed.items.length[stream].sum() / graph.items.length[stream].sum()
+    assert remaining == pytest.approx(AUTOCAST_BYTES[Estimate.EXPECTED])
+    assert remaining < 1
 
 
 def test_products_in_half_precision_stay(monkeypatch):

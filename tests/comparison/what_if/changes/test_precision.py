@@ -27,7 +27,7 @@ def run(tmp_path, device=A100, kernel="ampere_sgemm_128x64_tn"):
     return judge_run("run", [str(path)]).recording
 
 
-def test_fp32_products_gain_and_what_lies_between_them_half_as_much(tmp_path):
+def test_fp32_products_gain_much_and_what_lies_between_them_a_little(tmp_path):
     recording = run(tmp_path)
     found = change_precision(recording, "bf16").factors(Estimate.EXPECTED)
     product, stream = sorted(set(np.round(found, 6)))

@@ -1,0 +1,92 @@
+"""Gives ranks of one job with equal accounts equal predictions.
+
+Such ranks do the same work at the same time, so a fix gains the same on all of them. Replays of their recordings may
+still differ, where a recording shows another operation than the real one as the last to end before a wait. The median
+over the ranks does not follow a single such replay.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median, median_low
+
+from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+# The number of ranks with equal accounts that are compared, the lowest first: more would not change the median much.
+MAX_COMPARED = 8
+
+
+def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
+    """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account.
+
+    The plan is that of the rank with the median total gain, among those with fixes for causes that the report names.
+    """
+    results = list(reports)
+    for group in _groups(reports):
+        members = [reports[position] for position in group[:MAX_COMPARED]]
+        for position in group:
+            results[position] = _with_medians(reports[position], members)
+    return results
+
+
+def have_equal_accounts(a: Iterable[pb.AccountRow], b: Iterable[pb.AccountRow]) -> bool:
+    """Returns True if no regime's share differs by MIN_DIFFERENCE or more."""
+    shares_a, shares_b = ({row.regime: row.share for row in rows} for rows in (a, b))
+    return all(
+        abs(shares_a.get(regime, 0.0) - shares_b.get(regime, 0.0)) < MIN_DIFFERENCE
+        for regime in shares_a.keys() | shares_b.keys()
+    )
+
+
+def _groups(reports: Sequence[pb.Report]) -> list[list[int]]:
+    """Returns the positions of the ranks of one run with equal accounts, in order of rank; at least two per group."""
+    by_run: defaultdict[str, list[int]] = defaultdict(list)
+    for position, report in enumerate(reports):
+        is_rank = report.world_size > 1 and report.HasField("rank") and report.evidence_source != "telemetry"
+        if is_rank and report.HasField("verdict") and not report.replay.because:
+            by_run[report.run].append(position)
+    groups: list[list[int]] = []
+    for positions in by_run.values():
+        of_run: list[list[int]] = []
+        for position in sorted(positions, key=lambda position: reports[position].rank):
+            account = reports[position].account
+            same = (group for group in of_run if have_equal_accounts(reports[group[0]].account, account))
+            group = next(same, None)
+            if group is None:
+                of_run.append([position])
+            elif reports[group[-1]].rank != reports[position].rank:  # several recordings of one rank are no ranks
+                group.append(position)
+        groups += of_run
+    return [group for group in groups if len(group) > 1]
+
+
+def _with_medians(report: pb.Report, members: Sequence[pb.Report]) -> pb.Report:
+    result = pb.Report()
+    result.CopyFrom(report)
+    for finding in result.findings:
+        gains = [
+            other.speedup
+            for member in members
+            for other in member.findings
+            if other.cause == finding.cause and other.speedup.basis == "replay"
+        ]
+        if finding.speedup.basis != "replay" or len(gains) < 2:
+            continue
+        finding.speedup.expected = median(gain.expected for gain in gains)
+        finding.speedup.low = median(gain.low for gain in gains)
+        finding.speedup.high = median(gain.high for gain in gains)
+        finding.speedup.assumes += f"; {word('ranks_equal').substitute()}"
+    causes = {finding.cause for finding in report.findings}
+    plans = {
+        (_total(member), member.rank): member for member in members if {step.cause for step in member.plan} <= causes
+    }
+    if len(plans) > 1:
+        del result.plan[:]
+        result.plan.extend(plans[median_low(plans)].plan)
+    return result
+
+
+def _total(report: pb.Report) -> float:
+    """Returns the gain of the whole plan."""
+    return report.plan[-1].speedup_total if report.plan else 1.0

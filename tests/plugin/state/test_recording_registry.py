@@ -1,0 +1,56 @@
+"""The report of one rank: its predictions agree with those of analysed ranks with an equal account."""
+
+import pytest
+
+from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, Digest
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.sources.logdir import RecordingFile
+
+
+class Analyses:
+    """Reports that exist already; all other recordings wait for their analysis."""
+
+    def __init__(self, reports):
+        self._reports = reports
+
+    def want(self, recordings):
+        """Nothing is analysed."""
+
+    def look(self, recording):
+        report = self._reports.get(recording)
+        return (DONE, Digest.of(report)) if report is not None else (WAITING, None)
+
+    def report(self, recording):
+        return self._reports.get(recording, WAITING)
+
+
+def recording(number):
+    return RecordingFile(f"/logs/rank{number}.pt.trace.json", "moe", f"rank{number}.pt.trace.json", 7, 1)
+
+
+def rank(number, gain, communication=0.9):
+    report = pb.Report(run="moe", rank=number, world_size=4, evidence_source="trace")
+    report.account.add(regime="communication", share=communication)
+    report.account.add(regime="compute", share=1 - communication)
+    report.verdict.MergeFrom(pb.Verdict(regime="communication"))
+    report.findings.add(cause="exposed_all_to_all", speedup=pb.Speedup(expected=gain, basis="replay"))
+    return report
+
+
+def shown(reports, number):
+    """The gain that the registry shows for one rank."""
+    registry = RecordingRegistry(Analyses({recording(rank): report for rank, report in reports.items()}), Analyses({}))
+    registry.want(recording(rank) for rank in range(4))
+    return registry.report(recording(number)).findings[0].speedup.expected
+
+
+def test_all_equal_ranks_show_the_same_gain():
+    reports = {0: rank(0, 1.8), 1: rank(1, 1.0), 2: rank(2, 1.9)}
+    assert [shown(reports, number) for number in reports] == [pytest.approx(1.8)] * 3
+
+
+def test_ranks_that_are_not_analysed_yet_or_have_another_account_do_not_matter():
+    reports = {0: rank(0, 1.8), 1: rank(1, 1.0, communication=0.4)}
+    assert shown(reports, 0) == 1.8
+    assert shown(reports, 1) == 1.0
