@@ -22,6 +22,7 @@ from tb_bottleneck.measures.trace.loader import (
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+    workers_advised,
     workers_factor,
     workers_needed,
 )
@@ -48,7 +49,15 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
-        evidence = (loader_idle, usual_fetch, slowest_fetch, loader_iterator, workers_factor, cores_available)
+        evidence = (
+            loader_idle,
+            usual_fetch,
+            slowest_fetch,
+            loader_iterator,
+            workers_factor,
+            cores_available,
+            workers_advised,
+        )
         return (Cause("too_few_workers", share, evidence),)
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)

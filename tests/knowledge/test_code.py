@@ -116,7 +116,7 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
 def test_a_dataset_that_is_advised_can_be_loaded_from():
     """Returns the class of the advice, with the work of the loop as `prepare`."""
     code = regime_advice("input").causes["batches_in_the_loop"].code.template
-    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=4, persistent_workers=True, ", "")
+    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=..., persistent_workers=True, ", "")
     names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
     exec(lines.replace("pin_memory=True", "pin_memory=False"), names)
     assert [batch.tolist() for batch in names["loader"]] == [[1, 2], [3, 4]]

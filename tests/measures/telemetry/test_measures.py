@@ -1,5 +1,7 @@
 """Measures from telemetry: a number with its unit if the signal was recorded, or the name of the missing signal."""
 
+from dataclasses import replace
+
 import pytest
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
@@ -52,6 +54,23 @@ def test_workers_and_storage_are_looked_at_while_the_device_starves():
     assert value(input_pipeline.storage_pressure, calm, stretch("storage", 60.0)) == pytest.approx(0.6, abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("facts", "cores", "advised"),
+    [
+        ({"workers": 2}, 2.0, 2),
+        ({"workers": 2}, 3.0, 3),
+        ({"workers": 2}, 16.0, 4),
+        ({"workers": 0}, 2.0, 2),
+        ({"workers": 0}, 16.0, 4),
+        ({}, 16.0, 8),  # 4 are alive
+    ],
+)
+def test_no_more_workers_are_advised_than_there_are_cores(facts, cores, advised):
+    starved = stretch("starved")
+    made = replace(starved, readings={**starved.readings, "cpu_usable_cores": cores})
+    assert value(input_pipeline.workers_advised, made, facts=FACTS | facts) == advised
+
+
 def test_a_period_is_told_in_steps():
     found = step_phases.long_step_period(heard(stretch("paused")))
     assert isinstance(found, Measure)
@@ -84,8 +103,8 @@ ALL = [
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
     found = measure(heard(stretch("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
-    if measure in (step_phases.long_steps, device_utilisation.bound_source):
-        return  # no step, no interruption; who tells is known where nobody does
+    if measure in (step_phases.long_steps, device_utilisation.bound_source, input_pipeline.workers_advised):
+        return  # no step, no interruption; who tells is known where nobody does; what to try is no measurement
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
     assert found.because
 

@@ -79,6 +79,31 @@ def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
     assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because
 
 
+FEW_WORKERS = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    workers ######....######....######....######....
+    gpu     ......aabb......aabb......aabb......aabb
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "advised"),
+    [
+        ({}, "num_workers=3 * previous,"),
+        ({"cores": 16}, "num_workers=min(3 * previous, 16),"),
+        ({"cores": 16, "workers": 2}, "num_workers=6,"),
+        ({"cores": 4, "workers": 2}, "num_workers=4,"),
+        ({"cores": 2, "workers": 2}, "num_workers=2,"),
+    ],
+)
+def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, advised):
+    path = tmp_path / "few.pt.trace.json"
+    path.write_text(json.dumps(drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": context})))
+    finding = diagnose(str(path)).findings[0]
+    assert finding.cause == "too_few_workers"
+    assert advised in finding.fix.code
+
+
 OWN_LOADER = """
     step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
     op      .....###.......###.......###.......###..
