@@ -12,7 +12,7 @@ import pytest
 
 from tb_bottleneck import knowledge
 from tb_bottleneck.__main__ import argument_parser
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.plugin.workers.failures import FIXES
 from tb_bottleneck.regime import REGIMES
@@ -42,7 +42,8 @@ def _texts():
     for name, entry in load("advice/telemetry.toml")["cause"].items():
         yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
     for name, entry in load("advice/health.toml").items():
-        yield f"health.{name}", entry["fix"], entry["detail"]
+        for fix in health_advice(name).fixes:
+            yield f"health.{name}", fix, entry["detail"]
     for name, fix in FIXES.items():
         yield f"failures.{name}", fix, ""
 

@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.report.cache.sidecar import _has_own_advice
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -99,8 +100,10 @@ FEW_WORKERS = """
 def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, advised):
     path = tmp_path / "few.pt.trace.json"
     path.write_text(json.dumps(drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": context})))
-    finding = diagnose(str(path)).findings[0]
+    report = diagnose(str(path))
+    finding = report.findings[0]
     assert finding.cause == "too_few_workers"
+    assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
     assert advised in finding.fix.code
 
 
