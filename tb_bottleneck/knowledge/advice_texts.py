@@ -46,10 +46,16 @@ class RegimeAdvice:
 
 @dataclass(frozen=True)
 class HealthAdvice:
-    """The texts of a defect; `detail` is a template."""
+    """The texts of a defect; `detail` is a template. `fix_if` has the fixes for the kinds of the defect that differ."""
 
     detail: Template
     fix: str
+    fix_if: Mapping[str, str]
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """All fixes of the defect."""
+        return (self.fix, *self.fix_if.values())
 
 
 @cache
@@ -69,7 +75,7 @@ def health_advice(code: str) -> HealthAdvice:
     """Returns the texts of a defect."""
     entry = load("advice/health.toml")[code]
     _refuse_unsourced("health", code, entry)
-    return HealthAdvice(Template(entry["detail"]), entry["fix"])
+    return HealthAdvice(Template(entry["detail"]), entry["fix"], entry.get("fix_if", {}))
 
 
 def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:

@@ -9,7 +9,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
 from tb_bottleneck.measures.trace.window import host_rows
-from tb_bottleneck.quality.trace_defects import Defect, defects_of
+from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 
@@ -97,4 +97,9 @@ def overhead_defect(recording: Recording) -> Defect | None:
     overhead, without = profiler_overhead(recording), unprofiled_step(recording)
     if isinstance(overhead, Missing) or isinstance(without, Missing) or overhead.value <= OVERHEAD_SHARE:
         return None
-    return Defect("profiler_overhead", False, {"share": overhead.value, "pause": without.value})
+    facts: dict[str, float | str] = {
+        "share": overhead.value,
+        "pause": without.value,
+        "kind": profiler_setup(recording.trace),
+    }
+    return Defect("profiler_overhead", False, facts)

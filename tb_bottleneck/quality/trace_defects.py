@@ -84,7 +84,18 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
         yield Defect("few_steps", False, {"steps": len(steps)})
     overhead = _estimated_overhead(trace, steps) / (steps.end - steps.begin)
     if overhead > PROFILER_COST_SHARE:
-        yield Defect("profiler_inflated", False, {"share": overhead})
+        yield Defect("profiler_inflated", False, {"share": overhead, "kind": profiler_setup(trace)})
+
+
+def profiler_setup(trace: Trace) -> str:
+    """Return who recorded the trace, or what the profiler recorded beyond its minimum: what could be turned off.
+
+    This is `monitor`, `stacks`, `no_stacks` (memory or shapes only) or `cheapest`.
+    """
+    header = trace.header
+    if "capture_reason" in header.context:
+        return "monitor"
+    return "stacks" if header.stacks_recorded else "no_stacks" if header.more_recorded else "cheapest"
 
 
 def work_ran_on_cpu(trace: Trace) -> bool:

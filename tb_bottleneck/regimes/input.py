@@ -10,7 +10,7 @@ rule for outliers) take a third of it: more workers would wait for the same stor
 """
 
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
 from tb_bottleneck.measures.trace.loader import (
@@ -23,6 +23,7 @@ from tb_bottleneck.measures.trace.loader import (
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+    workers_advised,
     workers_factor,
     workers_needed,
 )
@@ -42,6 +43,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.INPUT)
+    evidence: tuple[MeasureFunction[Recording], ...]
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
     made = measures.value(batch_operator_share, otherwise=0.0) >= MADE_IN_THE_LOOP
@@ -54,7 +56,15 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
-        evidence = (loader_idle, usual_fetch, slowest_fetch, loader_iterator, workers_factor, cores_available)
+        evidence = (
+            loader_idle,
+            usual_fetch,
+            slowest_fetch,
+            loader_iterator,
+            workers_factor,
+            cores_available,
+            workers_advised,
+        )
         return (Cause("too_few_workers", share, evidence),)
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)

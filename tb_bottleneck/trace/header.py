@@ -43,6 +43,9 @@ class Header:
     world_size: int | None
     backend: str
     stacks_recorded: bool
+    more_recorded: bool
+    """True if the profiler also recorded memory or shapes."""
+
     context: dict[str, Any]
     versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
 
@@ -68,6 +71,7 @@ def read_header(raw: dict[str, Any]) -> Header:
         world_size=_whole(job.get("world_size")),
         backend=_text(job.get("backend"), 40),
         stacks_recorded=raw.get("with_stack") == 1,
+        more_recorded=raw.get("profile_memory") == 1 or raw.get("record_shapes") == 1,
         context=_context(raw.get("tb_bottleneck")),
         versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},
     )

@@ -185,6 +185,37 @@ def test_an_idle_device_is_not_throttled_and_a_normal_power_cap_is_no_problem():
     assert judged(capped).verdict.severity == "none"
 
 
+RESTARTED = {"workers": 4, "persistent_workers": False, "worker_start": "spawn"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "epoch", "cause"),
+    [
+        (RESTARTED, 12, "restarted_workers"),
+        (RESTARTED | {"persistent_workers": True}, 12, "too_few_workers"),
+        (RESTARTED, 4, "too_few_workers"),  # one long wait in each round of four workers
+        ({}, 12, "too_few_workers"),
+    ],
+    ids=["each epoch starts workers", "they persist", "bursts", "not recorded"],
+)
+def test_workers_that_each_epoch_starts_anew_need_no_further_workers(facts, epoch, cause):
+    """With spawn, the first batch of an epoch waits for its workers' imports: more workers make that longer."""
+    report = judged(SimulatedPhase(epoch=epoch, first_load=250.0 * epoch / 4), facts=FACTS | facts)
+    assert report.verdict.regime == "input"
+    assert report.findings[0].cause == cause
+    if cause == "restarted_workers":
+        assert "num_workers=4, persistent_workers=True" in report.findings[0].fix.code
+        assert report.findings[0].cost_share == pytest.approx(share_of(report, "input"), abs=0.05)
+        assert "by spawn, in each epoch anew" in [row.text for row in report.findings[0].evidence]
+
+
+def test_two_workers_on_two_busy_cores_are_not_told_to_be_four():
+    readings = {"cpu_usable_cores": 2.0, "cpu_busy_cores": 2.0, "worker_count": 2.0, "worker_cores": 1.0}
+    made = replace(simulated_phase("few_workers"), readings=readings)
+    report = judged(made, facts=FACTS | {"workers": 2, "cores": 2})
+    assert report.findings[0].cause == "too_few_cores"
+
+
 def test_a_link_is_judged_under_load_only():
     slow_while_idle = SimulatedPhase(device=5.0, load=300.0, readings={"pcie_generation": 1.0})
     assert "degraded_link" not in [finding.cause for finding in judged(slow_while_idle).findings]

@@ -37,6 +37,8 @@ class SimulatedPhase:
     retries: float = 0.0
     pause_every: int = 0
     pause: float = 0.0
+    epoch: int = 0  # steps
+    first_load: float = 0.0  # what the first batch of an epoch takes longer to load
     readings: dict[str, float] = field(default_factory=dict)
     """Readings that differ from those of a healthy machine."""
 
@@ -129,6 +131,8 @@ def _steps(run: _Run, it: SimulatedPhase) -> None:
         load, copy, python, dispatch = (
             max(value * run.rng.normal(1.0, 0.05), 0.0) for value in (it.load, it.copy, it.python, it.dispatch)
         )
+        if it.epoch and run.number % it.epoch == 0:
+            load += it.first_load
         work = (it.device or 0.0) * run.rng.normal(1.0, 0.02)
         span = max(work + it.inside, dispatch if it.inside else 0.0)
         host = load + copy + python + dispatch

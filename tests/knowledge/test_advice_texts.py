@@ -35,6 +35,13 @@ def test_evidence_names_measures_that_exist(regime):
         assert {line.measure for line in cause.evidence} <= known
 
 
+@pytest.mark.parametrize("regime", Regime)
+def test_advice_asks_for_no_stacks(regime):
+    """Recordings with stacks were told to record them: only a measure that lacks them says so."""
+    for name, cause in regime_advice(regime).causes.items():
+        assert "with_stack" not in cause.summary + cause.code.template + cause.confirm, name
+
+
 @pytest.mark.parametrize("code", list(load("advice/health.toml")))
 def test_a_defect_has_a_description_and_a_fix(code):
     words = health_advice(code)

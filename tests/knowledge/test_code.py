@@ -12,7 +12,7 @@ import pytest
 
 from tb_bottleneck import knowledge
 from tb_bottleneck.__main__ import argument_parser
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.plugin.workers.failures import FIXES
 from tb_bottleneck.regime import Regime
@@ -42,7 +42,8 @@ def _texts():
     for name, entry in load("advice/telemetry.toml")["cause"].items():
         yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
     for name, entry in load("advice/health.toml").items():
-        yield f"health.{name}", entry["fix"], entry["detail"]
+        for fix in health_advice(name).fixes:
+            yield f"health.{name}", fix, entry["detail"]
     for name, fix in FIXES.items():
         yield f"failures.{name}", fix, ""
 
@@ -116,7 +117,7 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
 def test_a_dataset_that_is_advised_can_be_loaded_from():
     """Returns the class of the advice, with the work of the loop as `prepare`."""
     code = regime_advice("input").causes["batches_in_the_loop"].code.template
-    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=4, persistent_workers=True, ", "")
+    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=..., persistent_workers=True, ", "")
     names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
     exec(lines.replace("pin_memory=True", "pin_memory=False"), names)
     assert [batch.tolist() for batch in names["loader"]] == [[1, 2], [3, 4]]

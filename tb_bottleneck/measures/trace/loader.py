@@ -28,6 +28,8 @@ MIN_SLOW, MIN_FETCHES = 2, 6
 # distances that vary by more than this, relative to their mean, have another reason.
 IRREGULAR = 0.5
 MAX_FRAMES_LISTED = 3
+# No loader has more; the context of a trace is untrusted.
+MAX_WORKERS = 1_000_000
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
@@ -76,6 +78,23 @@ def workers_factor(recording: Recording) -> Measure | Missing:
     step = recording.account.window / len(recording.steps)
     factor = math.ceil(step / max(_step_without(recording, idle.value), 1.0))
     return Measure(float(max(min(factor, _cores(recording) or factor), 2)), "count", "", idle.count)
+
+
+def workers_advised(recording: Recording) -> Measure | Missing:
+    """The value of num_workers to try next (text): workers_factor times the present one, at most the cores of the job.
+
+    If the present number was not recorded, the text is an expression of it.
+    """
+    factor, now = workers_factor(recording), recording.trace.header.context.get("workers")
+    if isinstance(factor, Missing):
+        return factor
+    cores = _cores(recording)
+    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
+        wanted = int(factor.value) * now
+        return text_measure(str(wanted if cores is None else min(wanted, cores)))
+    return text_measure(
+        f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
+    )
 
 
 def cores_available(recording: Recording) -> Measure | Missing:

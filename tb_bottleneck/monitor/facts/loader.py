@@ -4,6 +4,7 @@ An evaluation loop without `no_grad` iterates over its loader just as the traini
 iterators are trained on.
 """
 
+import multiprocessing
 import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -57,17 +58,23 @@ def _keep(entries: dict[int, Any], key: int, value: Any) -> None:
 
 def loader_facts(loader: Any) -> dict[str, object]:
     """Returns the configuration of a torch DataLoader."""
-    context = loader.multiprocessing_context
     facts = {
         "workers": int(loader.num_workers),
         "pin_memory": bool(loader.pin_memory),
         "prefetch_factor": loader.prefetch_factor,
         "persistent_workers": bool(loader.persistent_workers),
         "batch_size": loader.batch_size if loader.batch_size is not None else _batch_size(loader),
-        "worker_start": None if context is None else str(context.get_start_method()),
+        "worker_start": _start_method(loader) if loader.num_workers else None,
         "dataset_filesystem": _filesystem(loader.dataset),
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def _start_method(loader: Any) -> str:
+    """Returns the start method of its workers: its own, the program's, or the platform's default, which comes first."""
+    context = loader.multiprocessing_context
+    chosen = multiprocessing.get_start_method(allow_none=True) if context is None else context.get_start_method()
+    return str(chosen or multiprocessing.get_all_start_methods()[0])
 
 
 def _batch_size(loader: Any) -> int | None:

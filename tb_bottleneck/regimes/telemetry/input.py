@@ -5,9 +5,12 @@ Formula: min(loader wait, idle time) / the time of the steps, window by window.
 Threshold: as for traces; abstains if the loader's wait or the device's idle time was not recorded.
 Source: regimes/input.py. Workers below 60 % of a core each while threads wait for storage: slow storage (our reading of
 PSI, Linux documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could
-run. A quota counts from a tenth of its periods on, or of the core time that it allows: traceml's warning level for an
-overhead.
+run; nor if there is one for each usable core and 90 % of them are busy. Each epoch starts its workers anew: half of the
+wait or more is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth of its
+periods on, or of the core time that it allows: traceml's warning level for an overhead.
 """
+
+import math
 
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
@@ -17,6 +20,8 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_usable,
     device_idle,
     disk_busy,
+    epoch_length,
+    epoch_start_wait,
     idle_in_loader,
     live_workers,
     loader_wait_time,
@@ -24,6 +29,10 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     storage_pressure,
     utilisation_deviation,
     worker_busy,
+    worker_start,
+    worker_count_to_try,
+    workers_now,
+    workers_restart,
 )
 from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
 from tb_bottleneck.regime import Regime
@@ -34,6 +43,7 @@ from tb_bottleneck.regimes.telemetry.host import QUOTA_LIMITS
 LAZY_WORKER = 0.60
 STORAGE_HOLDS = 0.20
 SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
+MOST_OF_WAIT = 0.5
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -52,21 +62,26 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     wait = (idle_in_loader, loader_wait_time, utilisation_deviation)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait))
+    at_starts = measures.value(epoch_start_wait, 0.0)
+    if measures.value(workers_restart, 0.0) and at_starts >= MOST_OF_WAIT:
+        evidence = (epoch_start_wait, epoch_length, worker_start, workers_now, *wait)
+        return Cause("restarted_workers", share * at_starts, evidence)
     workers = measures.value(live_workers, otherwise=-1.0)  # -1 if not recorded
     waits_for_storage = measures.value(storage_pressure, 0.0) >= STORAGE_HOLDS
     # Without workers the process itself makes the batches, and computing them takes a whole core.
     busy = worker_busy if workers >= 0.5 else own_cores_while_loading
     if waits_for_storage and measures.value(busy, 0.0) < LAZY_WORKER:
         makers = (worker_busy, live_workers) if workers >= 0.5 else (own_cores_while_loading,)
-        return Cause("slow_storage", share, (storage_pressure, disk_busy, *makers, *wait))
+        return Cause("slow_storage", share, (storage_pressure, disk_busy, *makers, *wait, worker_count_to_try))
     if workers < 0:
-        return Cause("slow_loader", share, (*wait, live_workers))
+        return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
     if workers < 0.5:
-        return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy))
-    saturated = measures.value(worker_busy, 0.0) >= SATURATED_WORKER
+        return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, worker_count_to_try))
+    one_for_each_core = workers >= measures.value(cores_usable, math.inf)
+    saturated = one_for_each_core or measures.value(worker_busy, 0.0) >= SATURATED_WORKER
     if saturated and measures.value(cores_busy, 0.0) >= SATURATED_CORES:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait))
-    return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait))
+    return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, worker_count_to_try))
 
 
 RULE = Rule(Regime.INPUT, judge, FIRES_AT)

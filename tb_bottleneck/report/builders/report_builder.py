@@ -136,7 +136,8 @@ def _reason(code: str, facts: Mapping[str, float | str]) -> pb.HealthReason:
     """Fills the figures of a defect into its text."""
     advice = health_advice(code)
     values = {name: _fact_text(name, value) for name, value in facts.items()}
-    return pb.HealthReason(code=code, detail=advice.detail.safe_substitute(values), fix=advice.fix)
+    fix = advice.fix_if.get(values.get("kind", ""), advice.fix)
+    return pb.HealthReason(code=code, detail=advice.detail.safe_substitute(values), fix=fix)
 
 
 def _fact_text(name: str, value: float | str) -> str:

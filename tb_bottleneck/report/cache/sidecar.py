@@ -87,6 +87,10 @@ def _bytes_of(path: str) -> bytes:
         return file.read(MAX_REPORT_BYTES)
 
 
+# A number with its unit, or the expression of measures/trace/loader.py: workers_advised.
+_FIGURE = r"[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\)"
+
+
 def _is_valid(report: pb.Report) -> bool:
     """Returns True if tb_bottleneck could have written this report. May also raise KeyError or ValueError if not."""
     shares = [row.share for row in report.account] + [row.share for row in report.regimes] + [report.verdict.share]
@@ -97,7 +101,7 @@ def _is_valid(report: pb.Report) -> bool:
         and [row.regime for row in report.account] in _ACCOUNTS[report.HasField("verdict") :]
         and all(0 <= share <= 1 for share in shares)
         and all(regime in _JUDGED for regime in regimes)
-        and all(reason.fix == health_advice(reason.code).fix for reason in report.health.reasons)
+        and all(reason.fix in health_advice(reason.code).fixes for reason in report.health.reasons)
         and all(_has_own_advice(finding) for finding in report.findings)
         and not _CONTROL.search(as_json(report).replace("\\\\", ""))
     )
@@ -109,7 +113,7 @@ def _has_own_advice(finding: pb.Finding) -> bool:
         return False
     advice = regime_advice(finding.regime).causes[finding.cause]
     # A placeholder remains if its figure is not known.
-    code = _PLACEHOLDER.sub(r"(?:[0-9.,]{1,30}(?: %)?|\\$\1)", re.escape(advice.code.template))
+    code = _PLACEHOLDER.sub(rf"(?:{_FIGURE}|\\$\1)", re.escape(advice.code.template))
     return (finding.title, finding.fix.summary, finding.fix.confirm) == (
         advice.title,
         advice.summary,

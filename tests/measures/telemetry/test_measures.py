@@ -1,5 +1,7 @@
 """Measures from telemetry: a number with its unit if the signal was recorded, or the name of the missing signal."""
 
+from dataclasses import replace
+
 import pytest
 from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase, simulate, simulated_phase
 
@@ -54,6 +56,23 @@ def test_workers_and_storage_are_measured_while_the_device_waits_for_data():
     )
 
 
+@pytest.mark.parametrize(
+    ("facts", "cores", "advised"),
+    [
+        ({"workers": 2}, 2.0, 2),
+        ({"workers": 2}, 3.0, 3),
+        ({"workers": 2}, 16.0, 4),
+        ({"workers": 0}, 2.0, 2),
+        ({"workers": 0}, 16.0, 4),
+        ({}, 16.0, 8),  # 4 are alive
+    ],
+)
+def test_no_more_workers_are_advised_than_there_are_cores(facts, cores, advised):
+    few_workers = simulated_phase("few_workers")
+    phase = replace(few_workers, readings={**few_workers.readings, "cpu_usable_cores": cores})
+    assert value(input_pipeline.worker_count_to_try, phase, facts=FACTS | facts) == advised
+
+
 def test_a_period_is_given_in_steps():
     found = step_phases.long_step_period(recording_of(simulated_phase("paused")))
     assert isinstance(found, Measure)
@@ -86,8 +105,8 @@ ALL = [
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
     found = measure(recording_of(simulated_phase("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
-    if measure in (step_phases.long_steps, device_utilisation.bound_source):
-        return  # without steps there are no interruptions, and the source is a text
+    if measure in (step_phases.long_steps, device_utilisation.bound_source, input_pipeline.worker_count_to_try):
+        return  # without steps there are no interruptions, the source is a text, and advice is not a measurement
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
     assert found.because
 

@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.report.cache.sidecar import _has_own_advice
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -77,6 +78,33 @@ def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
     assert loader_reads(measured(files)).value == pytest.approx(0.8, abs=0.02)
     assert loader_reads(measured(files.but(reading=0.0))).value == 0
     assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because
+
+
+FEW_WORKERS = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    workers ######....######....######....######....
+    gpu     ......aabb......aabb......aabb......aabb
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "advised"),
+    [
+        ({}, "num_workers=3 * previous,"),
+        ({"cores": 16}, "num_workers=min(3 * previous, 16),"),
+        ({"cores": 16, "workers": 2}, "num_workers=6,"),
+        ({"cores": 4, "workers": 2}, "num_workers=4,"),
+        ({"cores": 2, "workers": 2}, "num_workers=2,"),
+    ],
+)
+def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, advised):
+    path = tmp_path / "few.pt.trace.json"
+    path.write_text(json.dumps(drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": context})))
+    report = diagnose(str(path))
+    finding = report.findings[0]
+    assert finding.cause == "too_few_workers"
+    assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
+    assert advised in finding.fix.code
 
 
 OWN_LOADER = """

@@ -1,9 +1,12 @@
 """The overhead of the profiler per step, if the step time without the profiler was recorded with the trace."""
 
+import json
+
 import pytest
-from helpers.draw import drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
@@ -20,6 +23,10 @@ LAUNCH_BOUND = """
 """
 
 
+ROWS = {"step": "", "op": "######....", "launch": ".....||...", "gpu": "......aabb"}
+LONGER = "\n".join(f"{name} {row * 6 or ''.join(letter * 10 for letter in 'abcdef')}" for name, row in ROWS.items())
+
+
 def recorded(**context):
     trace = drawn_trace(LAUNCH_BOUND, 1, tb_bottleneck={"context": context})
     return Recording(trace, find_steps(trace))
@@ -32,6 +39,30 @@ def test_the_overhead_is_what_a_step_takes_longer():
     defect = overhead_defect(recording)
     assert (defect.code, defect.fatal, defect.facts["pause"]) == ("profiler_overhead", False, 7_000)
     assert "profiler_inflated" not in [found.code for found in degradations_of(recording)]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "fix"),
+    [
+        ({"with_stack": 1}, {}, "with_stack=False, profile_memory=False"),
+        ({"record_shapes": 1}, {}, "profile(..., profile_memory=False, record_shapes=False)"),
+        ({}, {}, "# nothing to change: the profiler recorded no stacks"),
+        (
+            {"with_stack": 1, "record_shapes": 1},
+            {"capture_reason": "warm-up is over"},
+            "# nothing to change: the monitor",
+        ),
+    ],
+    ids=["stacks", "shapes", "nothing more", "recorded by the monitor"],
+)
+def test_only_recorded_options_are_to_be_turned_off(tmp_path, options, reason, fix):
+    """The advice for recordings without stacks, and for those of the monitor, was to turn stacks off."""
+    context = {"unprofiled_step_ns": 7_000} | reason
+    path = tmp_path / "r.pt.trace.json"
+    path.write_text(json.dumps(drawn(LONGER, 1, tb_bottleneck={"context": context}, **options)))
+    (defect,) = (reason for reason in diagnose(str(path)).health.reasons if reason.code == "profiler_overhead")
+    assert fix in defect.fix
+    assert ("with_stack" in defect.fix) == (options.get("with_stack") == 1 and not reason)
 
 
 @pytest.mark.parametrize("result", [None, 0, -7e3, 1e9, 1000, float("inf"), "long", True, [7e3], {"ns": 7e3}])

@@ -1,5 +1,6 @@
 """Facts about the training's loader: settings and counts, and not those of other loaders."""
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,16 @@ def test_a_loader() -> None:
     loaders = LoaderFacts()
     loaders.add_iterator(loader, 1)
     assert loaders.fetched_ahead == 12
+
+
+def test_workers_are_started_as_the_program_says_or_as_the_platform_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was recorded only for loaders with a context of their own."""
+    loader = DataLoader(Numbers(), num_workers=1)
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: None)
+    assert loader_facts(loader)["worker_start"] == multiprocessing.get_all_start_methods()[0]
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "spawn")
+    assert loader_facts(loader)["worker_start"] == "spawn"
+    assert "worker_start" not in loader_facts(DataLoader(Numbers()))
 
 
 def test_a_loader_with_a_batch_sampler() -> None:
