@@ -29,8 +29,8 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     storage_pressure,
     utilisation_deviation,
     worker_busy,
-    worker_start,
     worker_count_to_try,
+    worker_start,
     workers_now,
     workers_restart,
 )
