@@ -11,7 +11,7 @@ from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortf
 from tb_bottleneck.comparison.runs.common_basis import on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
-from tb_bottleneck.comparison.significance import difference, ordinary, undisturbed
+from tb_bottleneck.comparison.significance import difference, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
@@ -205,11 +205,15 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     if devices is None:
         return None
     prediction = expected_time(a.recording, devices)
-    # The prediction is for the rank that was replayed; the times of a run are of its typical step, mean over the ranks.
-    shares, typical_ns = a.share_in(ordinary), sum(a.typical_ns.values())
+    # The prediction is for the rank that was replayed, and for the mean of its steps, long ones that recur included. It
+    # is compared with B's mean; the result is stated as a share of B's typical step.
+    shares = a.share_in(undisturbed)
     recorded_ns = sum(ns * shares[regime] for regime, ns in a.recording.account.ns.items()) / len(a.recording.steps)
-    scale = typical_ns / recorded_ns / unit.a
-    after = {regime: ns * shares[regime] * scale for regime, ns in prediction.step.ns.items()}
+    scale = a.step_ns / recorded_ns / unit.a
+    means = {regime: ns * shares[regime] * scale for regime, ns in prediction.step.ns.items()}
+    measured = _per_unit(b.ns, unit.b)
+    typical_share = comparison.b_ns / sum(measured.values())
+    after = {regime: ns * typical_share for regime, ns in means.items()}
     expected, total = comparison.expected, sum(after.values())
     expected.speedup, expected.b_ns = comparison.a_ns / total, total
     recorded = prediction.step.step_ns
@@ -222,9 +226,8 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
         ratio = row.a_ns / after[regime] if after[regime] > 0 else 1.0
         because = prediction.because[regime]
         expected.by_regime.add(regime=row.regime, ratio=ratio, because=because, expected_ns=after[regime])
-    measured = {Regime(row.regime): row.b_ns for row in comparison.by_regime}
     samples = (unit.a, unit.b) if unit.per == "sample" else None
-    shortfall = shortfall_between((a, b), devices, (after, measured), unit.per, samples)
+    shortfall = shortfall_between((a, b), devices, (means, measured), unit.per, samples)
     expected.shortfall.extend(shortfall_parts(shortfall))
     expected.remainder.extend(expected.shortfall)
     return devices.b.name
