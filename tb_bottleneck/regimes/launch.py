@@ -16,7 +16,7 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
-from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
+from tb_bottleneck.measures.trace.compilation import compiled_kernels, compiled_regions, graph_breaks, graph_launches
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
@@ -62,6 +62,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         # Not bounded: fewer and larger operators do their own work faster, too.
         loop = tuple(replace(cause, bounded=False) for cause in _loop(measures))
         rest = share - sum(cause.cost_share for cause in loop)
+        if isinstance(measures(compiled_regions), Measure):
+            evidence = (compiled_regions, operators, profiler_overhead)
+            return (*loop, Cause("operators_outside_graphs", rest, evidence, bounded=False))
         return (*loop, Cause("small_operators", rest, (operators, profiler_overhead), bounded=False))
     evidence = (kernels, kernel_time, time_per_launch, operators, graph_breaks, profiler_overhead)
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED

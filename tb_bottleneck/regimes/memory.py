@@ -9,8 +9,10 @@ Source: a device regime limits the run if it owns more than half of the window; 
 that stream.
 """
 
+from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.compilation import compiled_regions
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -43,8 +45,12 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     """Return the causes. Compiling fuses the model's pointwise work; a fused optimizer fuses the optimizer's."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
+    evidence = (pointwise_share, pointwise_kernels, memory_reached)
+    unfused = Cause("unfused_pointwise", model, evidence, bounded=False)
+    if not measures.on_device and isinstance(measures(compiled_regions), Measure):
+        unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, *evidence), bounded=False)
     return (
-        Cause("unfused_pointwise", model, (pointwise_share, pointwise_kernels, memory_reached), bounded=False),
+        unfused,
         Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),
     )
 

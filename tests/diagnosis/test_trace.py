@@ -159,6 +159,26 @@ def test_more_threads_than_cores_are_named_from_the_runs_context(report):
     assert (well["verdict"]["regime"], well["verdict"]["severity"]) == ("compute", "none")
 
 
+@pytest.mark.parametrize("name", ["Torch-Compiled Region: {}/0", "## Call CompiledFxGraph {} ##", "aten::linear"])
+def test_a_compiled_model_with_graph_breaks_is_not_told_to_compile(report, name):
+    """Six steps on the CPU of 100 operators of 2 us every 10 us, between two compiled regions."""
+    row, events = {"ph": "X", "pid": 1, "tid": 1}, []
+    for step in range(6):
+        begin = 2000 * step
+        events.append(row | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": begin, "dur": 2000})
+        for region in range(2):
+            block = {"cat": "cpu_op", "name": name.format(region), "ts": begin + 1600 * region, "dur": 300}
+            events.append(row | block)
+        operator = {"cat": "cpu_op", "name": "aten::view", "dur": 2}
+        events += [row | operator | {"ts": begin + 400 + 10 * number} for number in range(100)]
+    finding = report({"deviceProperties": [], "traceEvents": events})["findings"][0]
+    is_compiled = not name.startswith("aten")
+    assert finding["cause"] == ("operators_outside_graphs" if is_compiled else "small_operators")
+    assert ("fullgraph=True" in finding["fix"]["code"]) == is_compiled
+    if is_compiled:
+        assert (finding["evidence"][0]["label"], finding["evidence"][0]["value"]) == ("Compiled regions per step", 2)
+
+
 def test_no_rule_breaks_on_a_run_that_is_mostly_python(report):
     raw = cpu_run()
     raw["traceEvents"] = [row for row in raw["traceEvents"] if row["ts"] % 10_000 < 2_000 or row["dur"] > 5000]

@@ -132,6 +132,9 @@ NAMED = [
 ON_THE_CPU = [
     ("launch", {}, ["small_operators"]),
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.9}, ["optimizer_for_loop", "small_operators"]),
+    ("launch", {"compiled_regions": 2.0}, ["operators_outside_graphs"]),
+    ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
+    ("memory", {"pointwise_share": 0.5, "compiled_regions": 2.0}, ["pointwise_outside_graphs"]),
     ("compute", {"threads_per_core": 2.0}, ["oversubscribed_threads"]),
     ("compute", {"threads_per_core": 1.0}, []),
     ("communication", {"backend": "gloo"}, ["exposed_collectives"]),

@@ -49,6 +49,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "unbatched_calls": batched_calls.SCENARIO,
     "optimizer_for_loop": optimizer.SCENARIO,
     "unfused_pointwise": fusion.SCENARIO,
+    "pointwise_outside_graphs": fusion.SCENARIO,
     "fp32_matmul": precision.SCENARIO,
     "fp32_without_tf32": precision.SCENARIO,
     "misaligned_shapes": alignment.SCENARIO,
