@@ -22,7 +22,7 @@ ALLOWED = {
     "roofline": {"trace", "knowledge"},
     "attribution": {"trace", "telemetry", "knowledge", "roofline"},
     "measures": {"trace", "telemetry", "knowledge", "roofline", "attribution"},
-    "quality": {"trace", "telemetry", "knowledge", "attribution", "measures"},
+    "quality": {"trace", "telemetry", "knowledge", "roofline", "attribution", "measures"},
     "regimes": {"measures"},
     "replay": {"trace", "knowledge", "roofline", "attribution", "measures"},
     "report": {

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.attribution.first_time_operators import first_time_spans
 from tb_bottleneck.attribution.host_operators import HostOperators, host_operators_of
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
@@ -162,6 +163,7 @@ class HostTimeline:
                 named[Activity.INITIALIZE],
                 _spans(own.take((own.role == Role.INITIALIZE) & is_blocking)),
                 _spans(own.take(self._loads_code[is_own])),
+                self._first_time,
             ),
             Activity.COMPUTE: self.host_operators.spans(makes_batch=False),
             Activity.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
@@ -188,6 +190,11 @@ class HostTimeline:
         _, first = np.unique(ops.name[in_order], return_index=True)
         loads[ops.call[in_order[first]]] = True
         return np.asarray(loads & (calls.role == Role.LAUNCH) & (calls.end - calls.start > LOADING_LAUNCH_NS), np.bool_)
+
+    @cached_property
+    def _first_time(self) -> Spans:
+        """Time of operators that compile or load something in one call."""
+        return first_time_spans(self._trace, self.launching_threads, self._is_mark)
 
     @cached_property
     def _is_mark(self) -> Bools:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
+from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
@@ -16,6 +19,11 @@ from tb_bottleneck.trace.trace import Trace
 # With fewer operations there is nothing to judge: a single layer already launches more.
 MIN_DEVICE_OPS = 8
 MIN_OPERATORS = 8
+# Fewer operations are enough if kernels that fill the device keep it busy: a launch takes the host microseconds, so
+# nothing but the kernels can limit a run of kernels that take milliseconds. Two show that they follow each other.
+LARGE_KERNEL_NS = 1_000_000
+MIN_LARGE_KERNELS = 2
+BUSY_SHARE = 0.90
 # With at most this many operators per launch, the work ran on the device: public recordings of devices have 2 to 27.
 # With more of them, a few launches do not show where the operators ran.
 OPERATORS_PER_LAUNCH = 100
@@ -58,10 +66,24 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     launched = launched or (trace.events.kind == Kind.COUNTER_RANGE).any()
     if not ops and (launched or _device_only_operators(trace) or _device_not_recorded(trace, operators)):
         return Defect("kernels_not_recorded", True, {"launches": launches})
-    too_few = ops < MIN_DEVICE_OPS if ops else operators < MIN_OPERATORS
+    too_few = ops < MIN_DEVICE_OPS and not _large_kernels(trace, steps) if ops else operators < MIN_OPERATORS
     if steps is None or steps.end <= steps.begin or too_few:
         return Defect("insufficient_data", True, {"device_ops": ops, "operators": operators})
     return None
+
+
+def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
+    """Return True if kernels that take milliseconds and fill the device keep it busy all the time."""
+    if steps is None:
+        return False
+    ops = trace.device_ops
+    large = ops.take(
+        np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING))
+        & (ops.end - ops.start >= LARGE_KERNEL_NS)
+        & ~underfilled(ops, trace.multiprocessors)
+    )
+    busy = clip(union(large.start, large.end), steps.begin, steps.end).total()
+    return len(large) >= MIN_LARGE_KERNELS and busy > BUSY_SHARE * (steps.end - steps.begin)
 
 
 def damage_of(trace: Trace) -> Iterator[Defect]:

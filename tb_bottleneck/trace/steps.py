@@ -23,6 +23,10 @@ _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _BACKWARD = re.compile(r"evaluate_function|[a-z0-9]Backward\d*$")
 MIN_INFERRED_STEPS = 3
 MIN_STEPS_TO_LOSE_ONE = 3
+# The last mark stays open until the profiler stops. If less than this share of a usual step's operators and calls is in
+# it, no step ran. torch-tb-profiler drops a last step with less than 80 % of the kernels of the one before
+# (tb_plugin/torch_tb_profiler/profiler/event_parser.py); half keeps steps of gradient accumulation without an update.
+STUB_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,7 @@ class Steps:
 
 def find_steps(trace: Trace) -> Steps | None:
     """Returns the steps of a recording, or None if it is empty."""
-    marks = _rows_named(trace, _PROFILER_STEP)
+    marks = _without_stub(trace, _rows_named(trace, _PROFILER_STEP))
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
         return _with_device_ends(trace, "profiler_step", np.append(starts, ends.max()))
@@ -74,6 +78,16 @@ def find_steps(trace: Trace) -> Steps | None:
 def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(pattern.search(name)))]
+
+
+def _without_stub(trace: Trace, marks: Rows) -> Rows:
+    """Leaves out the last mark if next to none of a step's work was issued in it."""
+    if len(marks) < 2:
+        return marks
+    issues = trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]
+    edges = np.append(trace.events.start[marks], trace.events.end[marks].max())
+    work = np.diff(np.searchsorted(issues, edges))
+    return marks[:-1] if work[-1] < STUB_SHARE * np.median(work[:-1]) else marks
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.draw import drawn
 
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.quality.trace_defects import defects_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -103,3 +104,33 @@ def test_a_step_of_no_length_has_no_shares():
     """A recording whose only step took 0 us gave a window of 0 ns, and every share was a division by zero."""
     trace = load(str(Path(__file__).parents[1] / "traces" / "step_of_no_length.json"))
     assert fatal_defect(trace, find_steps(trace)).code == "insufficient_data"
+
+
+FEW_LARGE = """
+    op      #.................................
+    launch  |||||.............................
+    gpu     ..aaaaaaaabbbbbbbbccccccccddddddee
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawing", "unit_us", "code"),
+    [
+        (FEW_LARGE, 1000, None),
+        (FEW_LARGE, 50, "insufficient_data"),  # kernels of 0.4 ms
+        (FEW_LARGE.replace("bbbbbbbb", "bb......"), 1000, "insufficient_data"),  # the device is idle for a fifth
+        (FEW_LARGE.replace("gpu  ", "small"), 1000, "insufficient_data"),  # kernels of one block
+        ("op #.....\nlaunch |.....\ngpu ..aaaa", 1000, "insufficient_data"),  # one kernel
+    ],
+)
+def test_few_kernels_are_enough_if_they_are_large_and_keep_the_device_busy(tmp_path, drawing, unit_us, code):
+    trace = trace_of(tmp_path, drawn(drawing, unit_us)["traceEvents"])
+    defect = fatal_defect(trace, find_steps(trace))
+    assert (defect.code if defect else None) == code
+
+
+def test_few_large_kernels_get_their_verdict(tmp_path):
+    path = tmp_path / "large.pt.trace.json"
+    path.write_text(json.dumps(drawn(FEW_LARGE, 5000)))
+    report = diagnose(str(path))
+    assert (report.verdict.regime, report.verdict.confidence) == ("compute", "low")

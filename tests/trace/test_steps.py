@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.trace.steps import find_steps
@@ -51,6 +52,47 @@ def test_the_first_of_many_steps_is_left_out_because_the_profiler_drained_the_de
         )
     )
     assert (steps.edges / 1e6).tolist() == [12, 20, 28]
+
+
+STUB = """
+    step    aaaaabbbbbcccccdddddeeeeef{last}
+    op      #.#.#.#.#.#.#.#.#.#.#.#.#.{ops}
+    launch  .|.|..|.|..|.|..|.|..|.|..{ops}
+    gpu     ..ab...cd...ef...gh...ij..{gpu}
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawing", "length"),
+    [
+        (STUB.format(last="....", ops="....", gpu="...."), 4),  # 1 ms without work at the end
+        (STUB.format(last="ffff", ops="....", gpu="...."), 4),  # the loop is over; the profiler stops later
+        (
+            """
+    step    aaaaabbbbbcccccdddddeeeee
+    op      #.#.#.#.#.#.#.#.#.#.#.#..
+    launch  .|.|..|.|..|.|..|.|..|...
+    gpu     ..ab...cd...ef...gh...i..
+""",
+            4,
+        ),  # a step with somewhat less work is a step
+    ],
+)
+def test_the_mark_that_is_open_when_the_profiler_stops_is_no_step(drawing, length):
+    """Of five steps of 5 ms, the first is left out; a sixth mark without work would make a step of 4.2 ms."""
+    steps = find_steps(drawn_trace(drawing, unit_us=1000))
+    assert len(steps) == length
+    assert np.allclose(steps.durations[1:], 5e6)
+
+
+def test_one_step_and_a_stub_are_one_step():
+    drawing = """
+        step    aaaaaaaaaab
+        op      #.#.#.#.#..
+        launch  .|.|.......
+        gpu     ..ab.......
+    """
+    assert len(find_steps(drawn_trace(drawing, unit_us=1000))) == 1
 
 
 def loop(tmp_path, iterations: int, backward: bool, warmup: int = 0):
