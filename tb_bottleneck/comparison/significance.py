@@ -28,11 +28,15 @@ MAX_COUNTED_STEPS = 64  # steps of both samples together; for more, splits are n
 MAX_DRAWN_STEPS = 1000  # steps; for more, 4,000 draws only use memory
 CONFIDENCE_PERCENTILES = (2.5, 97.5)
 MIN_COMPARED_STEPS = 2  # per sample: one step does not show how much steps differ
-# A disturbed step is longer than the median by three standard deviations of the others, which are estimated by the
-# median absolute deviation: the identifier of Hampel (1974) with the usual threshold. It is also a tenth longer: among
-# nearly equal steps, a smaller deviation changes no result.
-HAMPEL_THRESHOLD = 3.0
+# A disturbed step is longer than the median by 3.5 standard deviations of the others, which are estimated by the median
+# absolute deviation: the outlier test that Iglewicz and Hoaglin (1993, "How to Detect and Handle Outliers") recommend.
+# It is also a tenth longer: among nearly equal steps, a smaller deviation changes no result.
+OUTLIER_THRESHOLD = 3.5
 STANDARD_DEVIATIONS_PER_MAD = 1.4826  # of a normal distribution
+# In small samples, the median absolute deviation is too small by these factors, from 4 times on; for more than 9 times
+# the factor is n / (n - 0.8) (Croux and Rousseeuw 1992, "Time-Efficient Algorithms for Two Highly Robust Estimators").
+SMALL_SAMPLE_FACTORS = {4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
+SMALL_SAMPLE_OFFSET = 0.8
 DISTURBED_FROM = 0.1
 # Disturbed steps are isolated: at most one in ten, or a single one. If there are more, they recur.
 MAX_DISTURBED_SHARE = 0.1
@@ -123,8 +127,10 @@ def ordinary(times: Times) -> Bools:
     if len(times) < MIN_STEPS_TO_DISTURB:
         return np.ones(len(times), np.bool_)
     median = float(np.median(times))
-    deviation = STANDARD_DEVIATIONS_PER_MAD * float(np.median(np.abs(times - median)))
-    return np.asarray(times <= median + max(HAMPEL_THRESHOLD * deviation, DISTURBED_FROM * median), np.bool_)
+    count = len(times)
+    factor = SMALL_SAMPLE_FACTORS.get(count, count / (count - SMALL_SAMPLE_OFFSET))
+    deviation = STANDARD_DEVIATIONS_PER_MAD * factor * float(np.median(np.abs(times - median)))
+    return np.asarray(times <= median + max(OUTLIER_THRESHOLD * deviation, DISTURBED_FROM * median), np.bool_)
 
 
 def _means_differ(a: Times, b: Times, speedup: float) -> bool:
