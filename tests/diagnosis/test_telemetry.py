@@ -221,6 +221,35 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
     assert report.verdict.regime == ("compute" if cause else "unexplained")
 
 
+NOT_TIMED = ("loader_wait", "transfer", "forward")
+
+
+@pytest.mark.parametrize(("cores", "known"), [(1.0, False), (15.5, True)], ids=["one core", "all cores"])
+def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores, known):
+    """Runs that lost half of their time were told that the CPU works, and that no problem costs more than a tenth."""
+    made = Stretch(device=None, dispatch=200.0, readings={"process_cores": cores})
+    report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *NOT_TIMED))
+    assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
+    assert ("no problem" in report.verdict.headline) == ("is busy" in report.verdict.headline) == known
+    assert report.verdict.title == ("At work" if known else "Unexplained")
+    assert ("It is not known what would save time" in render(report)) != known
+    verdict = status_of(report, "interruption")
+    assert verdict.status == "abstains"
+    assert "not recorded: loader_wait, forward" in verdict.because
+
+
+@pytest.mark.parametrize("without", [(), NOT_TIMED], ids=["timed", "not timed"])
+@pytest.mark.parametrize(("every", "pause"), [(2, 400.0), (3, 500.0), (20, 2000.0)])
+def test_checkpoints_of_a_cpu_run_are_interruptions_even_every_second_step(every, pause, without):
+    """Half of the steps are long, so the median step is a long one: the interruptions were called clear."""
+    made = Stretch(device=None, dispatch=200.0, pause_every=every, pause=pause)
+    report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *without))
+    assert report.verdict.regime == "interruption"
+    assert [finding.cause for finding in report.findings] == ["periodic_pauses"]
+    assert share_of(report, "interruption") == pytest.approx(pause / every / (202 + pause / every), abs=0.04)
+    assert f"every {every} steps" in [row.text for row in report.findings[0].evidence]
+
+
 CROWDED = {"cpu_pressure": 0.8, "run_queue": 70.0}
 BLIND_ON_CPU = (*HEALTHY, "gpu_utilisation", "device_busy")
 

@@ -41,7 +41,7 @@ def idle_inside_phases(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the device is idle inside the step for an unknown reason (share of the judged time)."""
     accounts = recording.accounts
     inside = np.where(np.isnan(accounts.idle), np.nan, accounts.ambiguous)
-    return recording.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
+    return recording.mean(inside, "share", recording.idle_missing)
 
 
 def time_outside_phases(recording: TelemetryRecording) -> Measure | Missing:
@@ -82,7 +82,7 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def long_steps(recording: TelemetryRecording) -> Measure | Missing:
-    """Steps more than three times as long as their neighbours (count)."""
+    """Steps that are much longer than the others, and not because they do more work (count)."""
     return Measure(float(len(recording.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
 
 
