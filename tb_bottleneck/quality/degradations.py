@@ -82,5 +82,9 @@ def overhead_defect(recording: Recording) -> Defect | None:
     overhead, without = profiler_overhead(recording), unprofiled_step(recording)
     if isinstance(overhead, Missing) or isinstance(without, Missing) or overhead.value <= OVERHEAD_SHARE:
         return None
-    facts = {"share": overhead.value, "pause": without.value, "kind": profiler_setup(recording.trace)}
+    facts: dict[str, float | str] = {
+        "share": overhead.value,
+        "pause": without.value,
+        "kind": profiler_setup(recording.trace),
+    }
     return Defect("profiler_overhead", False, facts)

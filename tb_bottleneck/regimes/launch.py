@@ -60,8 +60,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         loop = tuple(replace(cause, bounded=False) for cause in _loop(measures))
         rest = share - sum(cause.cost_share for cause in loop)
         if isinstance(measures(compiled_regions), Measure):
-            evidence = (compiled_regions, operators, profiler_overhead)
-            return (*loop, Cause("operators_outside_graphs", rest, evidence, bounded=False))
+            outside = (compiled_regions, operators, profiler_overhead)
+            return (*loop, Cause("operators_outside_graphs", rest, outside, bounded=False))
         return (*loop, Cause("small_operators", rest, (operators, profiler_overhead), bounded=False))
     evidence = (kernels, kernel_time, time_per_launch, operators, graph_breaks, profiler_overhead)
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED

@@ -162,6 +162,25 @@ def test_an_idle_device_is_not_throttled_and_a_normal_power_cap_is_no_illness():
     assert judged(capped).verdict.severity == "none"
 
 
+SLOT_3 = {"pcie_generation": 3.0, "pcie_generation_max": 3.0, "pcie_width": 8.0, "pcie_width_max": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("gpu_max", "cause", "speed"),
+    [
+        (4.0, "slow_slot", "generation 3 x8, the limit of this slot; the device supports generation 4"),
+        (3.0, "exposed_copies", "generation 3 x8, the highest of this device in this slot"),
+    ],
+)
+def test_a_link_at_the_limit_of_its_slot_is_not_told_that_it_could_be_what_it_is(gpu_max, cause, speed):
+    """A card of generation 4 in a slot of generation 3 was told that its link could be generation 3 x8."""
+    readings = SLOT_3 | {"pcie_generation_gpu_max": gpu_max, "pcie_received": 6e9}
+    report = judged(replace(stretch("copies"), readings=readings))
+    assert "degraded_link" not in [finding.cause for finding in report.findings]
+    assert cause in [finding.cause for finding in report.findings]
+    assert speed in [row.text for finding in report.findings for row in finding.evidence]
+
+
 RESTARTED = {"workers": 4, "persistent_workers": False, "worker_start": "spawn"}
 
 
