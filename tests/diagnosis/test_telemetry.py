@@ -240,6 +240,20 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
     assert report.verdict.regime == ("compute" if cause else "unexplained")
 
 
+@pytest.mark.parametrize(
+    ("without", "timed"),
+    [((), "forward, backward, optimizer"), (("forward",), "backward, optimizer; not timed: forward")],
+)
+def test_phases_that_were_not_timed_are_not_among_those_that_were(without, timed):
+    """Host time of backward and optimizer was called that of forward, too, and Python outside torch torch's."""
+    report = judged(stretch("waits"), without=without)
+    assert report.findings[0].cause == "waits_or_launches"
+    rows = {row.label: row.text for row in report.findings[0].evidence}
+    assert rows["Timed phases of the step"] == timed
+    assert not any("forward" in label for label in rows)
+    assert "while torch runs" not in report.verdict.headline
+
+
 NOT_TIMED = ("loader_wait", "transfer", "forward")
 
 

@@ -23,6 +23,15 @@ def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(len(PHASES)), "count", "step", source=EVIDENCE_SOURCE)
 
 
+def timed_phases(recording: TelemetryRecording) -> Measure | Missing:
+    """The phases of the step that were timed, and those that were not (text)."""
+    timed = [name for name in PHASES if isinstance(recording.per_step(name, "ns"), Measure)]
+    if not timed:
+        return Missing("the phases of the step were not recorded")
+    others = [name for name in PHASES if name not in timed]
+    return text_measure(", ".join(timed) + (f"; not timed: {', '.join(others)}" if others else ""))
+
+
 def phase_time(recording: TelemetryRecording) -> Measure | Missing:
     """Host time in forward, backward and optimizer per step (ns)."""
     parts = [recording.per_step(name, "ns") for name in PHASES]
