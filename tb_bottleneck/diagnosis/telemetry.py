@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import work_known
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
@@ -24,7 +26,6 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
-_TEXTS = TelemetryTexts()
 _log = logging.getLogger(__name__)
 
 
@@ -121,14 +122,14 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
     origin = telemetry_origin(recording)
     defects = list(telemetry_defects(recording, reader.dropped))
     if any(defect.fatal for defect in defects):
-        return build_report(identity, _TEXTS, origin, defects)
+        return build_report(identity, TelemetryTexts(), origin, defects)
     phases = phases_of(recording)
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
     return build_report(
         identity,
-        _TEXTS,
+        TelemetryTexts(work_known=not isinstance(work_known(recording), Missing)),
         origin,
         defects,
         window=telemetry_window(recording),

@@ -19,6 +19,24 @@ def lane_rates() -> Mapping[int, float]:
     return {entry["generation"]: float(entry["lane"]) for entry in load("pcie.toml")["link"]}
 
 
+def link_text(speed: tuple[int, int], maximum: tuple[int, int] | None, device_maximum: int | None) -> str:
+    """Returns the link in words: generation and lanes, and whether the slot or the device allows more.
+
+    Args:
+        speed: generation and lanes in use under load.
+        maximum: the highest ones of this device in this slot.
+        device_maximum: the highest generation of the device in any slot.
+    """
+    now = f"generation {speed[0]} x{speed[1]}"
+    if maximum is None:
+        return now
+    if speed < maximum or speed[1] < maximum[1]:
+        return f"{now}, could be generation {maximum[0]} x{maximum[1]}"
+    if device_maximum is not None and device_maximum > maximum[0]:
+        return f"{now}, the limit of this slot; the device supports generation {device_maximum}"
+    return f"{now}, the highest of this device in this slot"
+
+
 @cache
 def pinned_rates() -> Mapping[int, float]:
     """Returns the rate of copies from pinned memory over PINNED_LANES lanes, in GB/s, by generation."""

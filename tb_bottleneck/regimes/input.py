@@ -50,13 +50,13 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if made:
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     if _waits_for_storage(measures):
-        evidence = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator)
-        return (Cause("slow_storage", share, evidence),)
+        reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator)
+        return (Cause("slow_storage", share, reading),)
     if kind == "_SingleProcessDataLoaderIter":
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
-        evidence = (
+        waits = (
             loader_idle,
             usual_fetch,
             slowest_fetch,
@@ -65,7 +65,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
             cores_available,
             workers_advised,
         )
-        return (Cause("too_few_workers", share, evidence),)
+        return (Cause("too_few_workers", share, waits),)
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)

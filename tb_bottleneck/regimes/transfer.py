@@ -21,6 +21,7 @@ from tb_bottleneck.measures.trace.copies import (
     pageable_bandwidth,
     pageable_copies,
     pinned_bandwidth,
+    recorded_link,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -50,7 +51,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     else:
         causes = [Cause("blocking_copies", share, (host_copies, copies_to_device, pinned_bandwidth, link_bandwidth))]
     if _slow_link(measures):
-        causes.insert(0, Cause("degraded_link", share, (pinned_bandwidth, link_bandwidth, host_copies)))
+        causes.insert(0, Cause("degraded_link", share, (pinned_bandwidth, link_bandwidth, recorded_link, host_copies)))
     return tuple(causes)
 
 

@@ -185,6 +185,25 @@ def test_an_idle_device_is_not_throttled_and_a_normal_power_cap_is_no_problem():
     assert judged(capped).verdict.severity == "none"
 
 
+SLOT_3 = {"pcie_generation": 3.0, "pcie_generation_max": 3.0, "pcie_width": 8.0, "pcie_width_max": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("gpu_max", "cause", "speed"),
+    [
+        (4.0, "slow_slot", "generation 3 x8, the limit of this slot; the device supports generation 4"),
+        (3.0, "exposed_copies", "generation 3 x8, the highest of this device in this slot"),
+    ],
+)
+def test_a_link_at_the_limit_of_its_slot_is_not_told_that_it_could_be_what_it_is(gpu_max, cause, speed):
+    """A card of generation 4 in a slot of generation 3 was told that its link could be generation 3 x8."""
+    readings = SLOT_3 | {"pcie_generation_gpu_max": gpu_max, "pcie_received": 6e9}
+    report = judged(replace(simulated_phase("copies"), readings=readings))
+    assert "degraded_link" not in [finding.cause for finding in report.findings]
+    assert cause in [finding.cause for finding in report.findings]
+    assert speed in [row.text for finding in report.findings for row in finding.evidence]
+
+
 RESTARTED = {"workers": 4, "persistent_workers": False, "worker_start": "spawn"}
 
 
@@ -242,6 +261,49 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
     assert report.device.kind == "cpu"
     assert [finding.cause for finding in report.findings] == ([cause] if cause else [])
     assert report.verdict.regime == ("compute" if cause else "unexplained")
+
+
+@pytest.mark.parametrize(
+    ("without", "timed"),
+    [((), "forward, backward, optimizer"), (("forward",), "backward, optimizer; not timed: forward")],
+)
+def test_phases_that_were_not_timed_are_not_among_those_that_were(without, timed):
+    """Host time of backward and optimizer was called that of forward, too, and Python outside torch torch's."""
+    report = judged(simulated_phase("waits"), without=without)
+    assert report.findings[0].cause == "waits_or_launches"
+    rows = {row.label: row.text for row in report.findings[0].evidence}
+    assert rows["Timed phases of the step"] == timed
+    assert not any("forward" in label for label in rows)
+    assert "while torch runs" not in report.verdict.headline
+
+
+NOT_TIMED = ("loader_wait", "transfer", "forward")
+
+
+@pytest.mark.parametrize(("cores", "known"), [(1.0, False), (15.5, True)], ids=["one core", "all cores"])
+def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores, known):
+    """Runs that lost half of their time were told that the CPU works, and that no problem costs more than a tenth."""
+    made = SimulatedPhase(device=None, dispatch=200.0, readings={"process_cores": cores})
+    report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *NOT_TIMED))
+    assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
+    assert ("no problem" in report.verdict.headline) == ("is busy" in report.verdict.headline) == known
+    assert report.verdict.title == ("At work" if known else "Unexplained")
+    assert ("It is not known what would save time" in render(report)) != known
+    verdict = status_of(report, "interruption")
+    assert verdict.status == "abstains"
+    assert "not recorded: loader_wait, forward" in verdict.because
+
+
+@pytest.mark.parametrize("without", [(), NOT_TIMED], ids=["timed", "not timed"])
+@pytest.mark.parametrize(("every", "pause"), [(2, 400.0), (3, 500.0), (20, 2000.0)])
+def test_checkpoints_of_a_cpu_run_are_interruptions_even_every_second_step(every, pause, without):
+    """Half of the steps are long, so the median step is a long one: the interruptions were called clear."""
+    made = SimulatedPhase(device=None, dispatch=200.0, pause_every=every, pause=pause)
+    report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *without))
+    assert report.verdict.regime == "interruption"
+    assert [finding.cause for finding in report.findings] == ["periodic_pauses"]
+    assert share_of(report, "interruption") == pytest.approx(pause / every / (202 + pause / every), abs=0.04)
+    assert f"every {every} steps" in [row.text for row in report.findings[0].evidence]
 
 
 CROWDED = {"cpu_pressure": 0.8, "run_queue": 70.0}

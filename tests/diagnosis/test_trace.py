@@ -159,6 +159,24 @@ def test_more_threads_than_cores_are_named_from_the_runs_context(report):
     assert (well["verdict"]["regime"], well["verdict"]["severity"]) == ("compute", "none")
 
 
+@pytest.mark.parametrize(("longer", "confidence"), [(1, "high"), (4, "medium")])
+def test_uneven_steps_that_a_rule_cannot_explain_exclude_high_confidence(report, longer, confidence):
+    """A run with a validation every fourth step was told with high confidence that nothing would save time."""
+    events, at = [], 0
+    for step in range(9):
+        operators = 10 * (longer if step % 4 == 3 else 1)
+        span = {"ph": "X", "pid": 1, "tid": 1, "ts": at}
+        events.append(span | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "dur": 1000 * operators})
+        for number in range(operators):
+            row = {"cat": "cpu_op", "name": "aten::mkldnn_convolution", "ts": at + 1000 * number, "dur": 1000}
+            events.append(span | row)
+        at += 1000 * operators
+    found = report({"deviceProperties": [], "traceEvents": events})
+    assert found["verdict"]["severity"] == "none"
+    assert "abstains" in {row["status"] for row in found["regimes"]}
+    assert found["verdict"]["confidence"] == confidence
+
+
 @pytest.mark.parametrize("name", ["Torch-Compiled Region: {}/0", "## Call CompiledFxGraph {} ##", "aten::linear"])
 def test_a_compiled_model_with_graph_breaks_is_not_told_to_compile(report, name):
     """Six steps on the CPU of 100 operators of 2 us every 10 us, between two compiled regions."""

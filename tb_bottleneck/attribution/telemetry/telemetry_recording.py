@@ -8,7 +8,7 @@ import numpy as np
 from tb_bottleneck.attribution.account import Account, account_of
 from tb_bottleneck.attribution.telemetry.device_bound import DeviceBounds, bounds_of
 from tb_bottleneck.attribution.telemetry.window_accounts import Accounts, accounts_of
-from tb_bottleneck.attribution.telemetry.window_signals import Excess, Signals, excess_of, signals_of
+from tb_bottleneck.attribution.telemetry.window_signals import PHASES, Excess, Signals, excess_of, signals_of
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.telemetry.bounded_columns import Floats
@@ -60,6 +60,14 @@ class TelemetryRecording:
         """True if the run has an accelerator; otherwise, the CPU is the device."""
         has_span = bool((~np.isnan(self.signals.span)).any())
         return self.windows.device is not None or has_span or self.facts.get("device_kind") in ("cuda", "rocm")
+
+    @property
+    def idle_missing(self) -> str:
+        """The reason why the device's idle time is not known."""
+        if self.on_device:
+            return "neither gpu_utilisation nor device_busy was recorded"
+        missing = [name for name in ("loader_wait", *PHASES) if isinstance(self.per_step(name, "ns"), Missing)]
+        return f"not recorded: {', '.join(missing)}" if missing else "no step was timed"
 
     @property
     def steps(self) -> range:

@@ -54,6 +54,8 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
     busy = busy_of(signals) if on_device else _busy_cpu(signals)
     idle = 1.0 - busy
     left = np.nan_to_num(idle)
+    if not on_device:  # an interruption is known even if the rest of the step was not timed
+        left = np.where(np.isnan(idle), np.minimum(signals.interrupted, 1.0), left)
     shares: dict[Regime, Floats] = {}
 
     def give(regime: Regime, at_most: Floats) -> None:

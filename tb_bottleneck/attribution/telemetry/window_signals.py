@@ -4,13 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.telemetry.bounded_columns import Floats, Times
+from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.windows import Windows
 
 # A step that is this many times as long as its neighbours is irregular: a checkpoint, an evaluation, a collection.
 OFF_CADENCE = 3.0
 # Fewer steps than this give no median to compare outliers with.
 MIN_STEPS_OF_MEDIAN = 5
+
+# Every k-th step is interrupted if such steps take at least this many times as long as the others, with the same work:
+# their phases, or the device's span, are longer by SAME_WORK at most. A median hides them if k is 2.
+RECURRING = 2.0
+SAME_WORK = 1.25
+# The share of their distances that has to be the usual one. Steps that are long by chance, half of them, reach 0.5.
+STEADY_DISTANCES = 0.8
 
 PHASES = ("forward", "backward", "optimizer")
 
@@ -91,8 +98,9 @@ class Excess:
 def excess_of(windows: Windows) -> Excess:
     """Returns steps that are more than OFF_CADENCE times as long as their window's median, without loader time.
 
-    Device work in such a step is not an interruption. If the CPU is the device, the phases are that work: a long phase
-    means that the process was prevented from running.
+    Every k-th step also counts if it is RECURRING times as long as the others and does the same work. Device work in
+    such a step is not an interruption. If the CPU is the device, the phases are that work: a long phase
+    means that the process was kept from running.
     """
     number, longest, mean = windows.highest("wall")
     _, waited, waited_mean = windows.highest("loader_wait")
@@ -100,10 +108,29 @@ def excess_of(windows: Windows) -> Excess:
     busy = sum((np.nan_to_num(windows.highest(name)[1]) for name in worked), np.zeros(len(longest)))
     rest = longest - np.nan_to_num(waited)
     usual = _usual(np.maximum(mean - np.nan_to_num(waited_mean), 0.0), windows)
-    off = rest > OFF_CADENCE * usual
+    recurs, others = _recurring(number, rest, busy)
+    usual = np.where(recurs, others, usual)
+    off = recurs | (rest > OFF_CADENCE * usual)
     beyond = np.where(off, np.minimum(rest - usual, np.maximum(rest - busy, 0.0)), 0.0)
     by_window = np.bincount(windows.window_of_steps, beyond, len(windows)).astype(float)
     return Excess(by_window, number[off & (beyond > 0)], beyond[off & (beyond > 0)])
+
+
+def _recurring(number: Times, rest: Floats, busy: Floats) -> tuple[Bools, float]:
+    """Returns a mask of the long steps if every k-th step is long, and the usual time of the others."""
+    none = np.zeros(len(rest), bool), 0.0
+    if len(rest) < 2 * MIN_STEPS_OF_MEDIAN:
+        return none
+    low, high = np.percentile(rest, [10, 90])
+    long = rest > np.sqrt(max(low, 0.0) * max(high, 0.0))
+    distance = np.diff(number[long])
+    if long.sum() < MIN_STEPS_OF_MEDIAN or (~long).sum() < MIN_STEPS_OF_MEDIAN or np.median(distance) < 2:
+        return none
+    others, work = float(np.median(rest[~long])), float(np.median(busy[~long]))
+    is_longer = float(np.median(rest[long])) >= RECURRING * others
+    same_work = 0 < float(np.median(busy[long])) <= SAME_WORK * work
+    steady = float((distance == np.median(distance)).mean()) >= STEADY_DISTANCES
+    return (long, others) if is_longer and same_work and steady else none
 
 
 def _usual(values: Floats, windows: Windows) -> Floats:

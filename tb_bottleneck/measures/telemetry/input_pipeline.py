@@ -38,7 +38,7 @@ def idle_in_loader(recording: TelemetryRecording) -> Measure | Missing:
 
 def device_idle(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the device is idle (share of the judged time)."""
-    return recording.mean(recording.accounts.idle, "share", "neither gpu_utilisation nor device_busy was recorded")
+    return recording.mean(recording.accounts.idle, "share", recording.idle_missing)
 
 
 def live_workers(recording: TelemetryRecording) -> Measure | Missing:

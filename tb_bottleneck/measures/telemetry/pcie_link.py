@@ -4,6 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.device_bound import link_bandwidth
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.knowledge.pcie import lane_rates, link_text
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
 LOADED_FOR_LINK = 0.20
@@ -27,13 +28,31 @@ def link_speed(recording: TelemetryRecording) -> Measure | Missing:
     if isinstance(best, Missing):
         return best
     generation, lanes, max_generation, max_lanes = best[2]
-    return text_measure(f"generation {generation} x{lanes}, maximum generation {max_generation} x{max_lanes}")
+    return text_measure(link_text((generation, lanes), (max_generation, max_lanes), _device_generation(recording)))
+
+
+def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
+    """The link's rate at the highest generation of this slot (share of its rate at the device's highest generation)."""
+    best, device = _best(recording), _device_generation(recording)
+    if isinstance(best, Missing) or device is None:
+        return best if isinstance(best, Missing) else Missing(recording.why_missing("pcie_generation_gpu_max"))
+    rates = lane_rates()
+    in_slot, most = rates.get(best[2][2]), rates.get(device)
+    if in_slot is None or most is None:
+        return Missing("the rate of this generation of the link is not known")
+    return Measure(min(in_slot / most, 1.0), "share", "", best[1], EVIDENCE_SOURCE)
 
 
 def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
     """Mean traffic over the link in both directions (bytes per second)."""
     sent, received = (recording.windows.mean(name, of_device=True) for name in ("pcie_sent", "pcie_received"))
     return recording.mean(sent + received, "bytes_per_s", recording.why_missing("pcie_received"))
+
+
+def _device_generation(recording: TelemetryRecording) -> int | None:
+    """Return the highest generation of the device in any slot, or None if it was not recorded."""
+    values = recording.windows.readings("pcie_generation_gpu_max", of_device=True)[1]
+    return round(float(values.max())) if len(values) else None
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:

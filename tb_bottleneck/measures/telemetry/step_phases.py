@@ -23,6 +23,15 @@ def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(len(PHASES)), "count", "step", source=EVIDENCE_SOURCE)
 
 
+def timed_phases(recording: TelemetryRecording) -> Measure | Missing:
+    """The phases of the step that were timed, and those that were not (text)."""
+    timed = [name for name in PHASES if isinstance(recording.per_step(name, "ns"), Measure)]
+    if not timed:
+        return Missing("the phases of the step were not recorded")
+    others = [name for name in PHASES if name not in timed]
+    return text_measure(", ".join(timed) + (f"; not timed: {', '.join(others)}" if others else ""))
+
+
 def phase_time(recording: TelemetryRecording) -> Measure | Missing:
     """Host time in forward, backward and optimizer per step (ns)."""
     parts = [recording.per_step(name, "ns") for name in PHASES]
@@ -41,7 +50,7 @@ def idle_inside_phases(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the device is idle inside the step for an unknown reason (share of the judged time)."""
     accounts = recording.accounts
     inside = np.where(np.isnan(accounts.idle), np.nan, accounts.ambiguous)
-    return recording.mean(inside, "share", "neither gpu_utilisation nor device_busy was recorded")
+    return recording.mean(inside, "share", recording.idle_missing)
 
 
 def time_outside_phases(recording: TelemetryRecording) -> Measure | Missing:
@@ -82,7 +91,7 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def long_steps(recording: TelemetryRecording) -> Measure | Missing:
-    """Steps more than three times as long as their neighbours (count)."""
+    """Steps that are much longer than the others, and not because they do more work (count)."""
     return Measure(float(len(recording.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
 
 

@@ -1,12 +1,14 @@
 """Measures of copies between host and device: their size, the kind of host memory, and how well they use the link."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.gpus import GIGA, gpu_named
-from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates, link_text
+from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.device_peaks import calibration
@@ -20,6 +22,8 @@ LARGE_COPY_BYTES = 1 << 20
 # The fastest copies show the link's rate: others share the link with other devices or with copies the other way.
 BEST_PERCENTILE = 90
 MIN_COPIES = 3
+# PCI-SIG defines links of at most 32 lanes; the context of a trace is untrusted.
+MAX_LANES = 32
 
 
 def host_copies(recording: Recording) -> Measure | Missing:
@@ -78,15 +82,38 @@ def pageable_bandwidth(recording: Recording) -> Measure | Missing:
 def link_bandwidth(recording: Recording) -> Measure | Missing:
     """Bytes per second that copies from pinned memory should reach: measured on this machine, or from the data sheet.
 
-    No trace records the generation and width that the link runs at, so the data sheet's rate is that of the best slot.
+    The data sheet's rate is that of the device's best slot, or of the slot that the monitor recorded.
     """
-    rate = slot_rate(recording)
+    rate = _recorded_slot_rate(recording) or slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)
     if rate is not None and 0 < measured <= rate:
         return Measure(measured, "bytes_per_s", "", source="context")
     if rate is None:
         return Missing("the link of this device is not known")
     return Measure(rate * USABLE_LINK_SHARE, "bytes_per_s")
+
+
+def recorded_link(recording: Recording) -> Measure | Missing:
+    """Generation and lanes of the link under load, and whether more is possible (text)."""
+    generation, lanes = (_link_fact(recording, name) for name in ("link_generation", "link_width"))
+    if generation is None or lanes is None:
+        return Missing("the link's generation and width were not recorded; the monitor records them")
+    highest = _link_fact(recording, "link_generation_max"), _link_fact(recording, "link_width_max")
+    maximum = None if highest[0] is None or highest[1] is None else (highest[0], highest[1])
+    of_device = _link_fact(recording, "link_generation_gpu_max")
+    return replace(text_measure(link_text((generation, lanes), maximum, of_device)), source="context")
+
+
+def _recorded_slot_rate(recording: Recording) -> float | None:
+    """Return the raw bytes per second of the device's slot, or None if the monitor did not record its maxima."""
+    lane = lane_rates().get(_link_fact(recording, "link_generation_max") or 0)
+    lanes = _link_fact(recording, "link_width_max")
+    return None if lane is None or lanes is None else lane * lanes * GIGA
+
+
+def _link_fact(recording: Recording, name: str) -> int | None:
+    value = recording.trace.header.context.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LANES else None
 
 
 def slot_rate(recording: Recording) -> float | None:

@@ -10,7 +10,11 @@ LOADED_UTILISATION = 0.20
 """Smallest GPU utilisation for a valid reading: an idle link slows down to save power."""
 
 _UNDER_LOAD = {"pcie_generation": "link_generation", "pcie_width": "link_width"}
-_MAXIMA = {"pcie_generation_max": "link_generation_max", "pcie_width_max": "link_width_max"}
+_MAXIMA = {
+    "pcie_generation_max": "link_generation_max",
+    "pcie_generation_gpu_max": "link_generation_gpu_max",
+    "pcie_width_max": "link_width_max",
+}
 
 
 class PcieLinkFacts:
@@ -34,6 +38,8 @@ class PcieLinkFacts:
 
     def facts(self) -> Mapping[str, object]:
         """Returns `link_generation` and `link_width`, and with `_max` the limits of GPU and slot, as whole numbers.
+
+        `link_generation_gpu_max` is the limit of the GPU alone.
 
         Each is the highest reading. Empty if the process uses several GPUs: their links may differ.
         """

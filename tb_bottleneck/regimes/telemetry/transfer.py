@@ -3,7 +3,8 @@
 Signal: host time in calls that move tensors, limited to the idle time of the device and to the time that the link's
 traffic can take; the link's generation and lanes while the device is loaded.
 Formula: min(time in copies, idle time, time of the traffic) / the time of the steps.
-Threshold: as for traces; the link is a cause if it is 10 % or more below the highest speed of this GPU in this slot.
+Threshold: as for traces; the link is a cause if it is 10 % or more below the highest speed of this GPU in this slot,
+and the slot if copies cost time and the GPU supports a generation that is faster by as much.
 Source: regimes/transfer.py; NVML's documentation of MaxPcieLinkGeneration: an idle link slows down by itself, so only
 loaded readings count. The speed of a link changes by a factor of two at least, so 10 % is only a margin for rounding.
 """
@@ -12,7 +13,7 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
-from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_speed, link_traffic, transfer_time
+from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_speed, link_traffic, slot_limit, transfer_time
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.transfer import FIRES_AT
@@ -32,6 +33,10 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         signal = measures(needed)
         if isinstance(signal, Missing) and not causes:
             return Judgement(ABSTAINS, share, missing=signal.because)
+    limit = measures.value(slot_limit, 1.0)
+    if not degraded and share >= FIRES_AT and limit <= 1.0 - DEGRADED:
+        lost = share * (1.0 - limit)
+        causes.append(Cause("slow_slot", lost, (link_speed, transfer_time, link_traffic)))
     if share >= FIRES_AT:
         causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed)))
     return Judgement(FIRES if causes else CLEAR, share, share, tuple(causes))

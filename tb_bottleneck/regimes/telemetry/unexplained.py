@@ -16,7 +16,7 @@ from tb_bottleneck.measures.telemetry.device_utilisation import (
     utilisation,
 )
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle, utilisation_deviation
-from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time
+from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phases
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.unexplained import FIRES_AT
@@ -36,7 +36,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     other_idle = idle.value - _explained_idle(measures) if isinstance(idle, Measure) else 0.0
     inside = min(measures.value(idle_inside_phases, 0.0), share)
     if inside >= MIN_CAUSE_SHARE:
-        phases = (idle_inside_phases, host_waits, phase_time, utilisation)
+        phases = (idle_inside_phases, host_waits, phase_time, timed_phases, utilisation)
         causes.append(Cause("waits_or_launches", inside, phases, bounded=False))
     elif other_idle >= MIN_CAUSE_SHARE:
         readings = (device_idle, utilisation, utilisation_deviation)

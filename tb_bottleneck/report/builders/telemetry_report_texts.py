@@ -1,6 +1,7 @@
 """The texts of reports about telemetry."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import Template
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
@@ -16,19 +17,25 @@ _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 _MINUTE, _HOUR = 60, 3600
 
 
+@dataclass(frozen=True)
 class TelemetryTexts:
-    """Implements SourceTexts for telemetry."""
+    """Implements SourceTexts for telemetry. `work_known` is False if nothing shows whether the device works."""
 
-    rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
+    work_known: bool = True
+
+    @property
+    def rule_failed(self) -> str:
+        """The sentence about a rule that raised an error."""
+        return "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime, or a better one if the label would mislead.
 
-        A device that works without disturbance is not called unexplained. A device that works but is slowed down, by
-        heat or by other threads, is not called sound.
+        A device that is known to work without disturbance is not called unexplained. A device that works but is slowed
+        down, by heat or by other threads, is not called sound.
         """
         words = telemetry_advice().phase
-        if (regime, severity) == (Regime.UNEXPLAINED, "none"):
+        if (regime, severity) == (Regime.UNEXPLAINED, "none") and self.work_known:
             return words["at_work"].template
         if regime is Regime.COMPUTE and severity != "none":
             return words["held"].safe_substitute(title=regime.label)
@@ -37,6 +44,8 @@ class TelemetryTexts:
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
         advice, regime = telemetry_advice(), conclusion.regime
+        if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and not self.work_known:
+            return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
         by_cost = sorted(verdict.judgement.causes, key=lambda cause: -cause.cost_share)
         causes = by_cost if conclusion.severity != "none" else []

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import phases
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
@@ -69,6 +70,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
 def _severity(report: pb.Report) -> str:
     verdict = report.verdict
     if verdict.severity == "none":
+        if verdict.title == Regime.UNEXPLAINED.label:
+            return "It is not known what would save time"
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
         return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
     return {

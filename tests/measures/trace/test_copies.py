@@ -20,6 +20,7 @@ from tb_bottleneck.measures.trace.copies import (
     pageable_bandwidth,
     pageable_copies,
     pinned_bandwidth,
+    recorded_link,
 )
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -58,6 +59,31 @@ def test_the_link_is_the_devices_best_slot_unless_it_was_measured():
     header = calibrated(h2d_pinned_bytes_per_s=22e9)
     assert link_bandwidth(measured(PINNED, **header)).value == 22e9
     assert isinstance(link_bandwidth(measured(PINNED, Recording(DIALECTS[0]))), Missing)  # the device has no name
+
+
+RECORDED = {"link_generation": 3, "link_width": 8, "link_generation_max": 3, "link_width_max": 8}
+
+
+def linked(**facts):
+    return {"tb_bottleneck": {"context": RECORDED | facts}}
+
+
+def test_the_recorded_link_is_cited_and_its_slot_is_what_copies_can_reach():
+    """A slow link was told that no recording contains its generation and width, which the monitor records."""
+    slow = PROBLEMS["a slow link"].make(1)
+    recording = measured(slow, **linked(link_generation=1, link_generation_max=4, link_width_max=16))
+    assert recorded_link(recording).text == "generation 1 x8, could be generation 4 x16"
+    assert link_bandwidth(measured(PINNED, **linked())).value == pytest.approx(0.985e9 * 8 * 0.8, rel=0.01)
+    limited = recorded_link(measured(PINNED, **linked(link_generation_gpu_max=4)))
+    assert limited.text == "generation 3 x8, the limit of this slot; the device supports generation 4"
+    assert isinstance(recorded_link(measured(PINNED)), Missing)
+
+
+@pytest.mark.parametrize("value", [-1, 0, 10**9, "3", 3.5, None, True, []])
+def test_a_link_that_cannot_be_is_not_cited(value):
+    recording = measured(PINNED, **linked(link_generation=value, link_width_max=value))
+    assert isinstance(recorded_link(recording), Missing)
+    assert link_bandwidth(recording).value == pytest.approx(1.969e9 * 16 * 0.8)
 
 
 @pytest.mark.parametrize("value", [-1, 0, 1e30, "22e9", None, True, [], {"a": 1}])

@@ -14,7 +14,13 @@ from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 GPU = "GPU-11111111-1111-1111-1111-111111111111"
-WIDE = {"link_generation": 5, "link_width": 16, "link_generation_max": 5, "link_width_max": 16}
+WIDE = {
+    "link_generation": 5,
+    "link_width": 16,
+    "link_generation_max": 5,
+    "link_generation_gpu_max": 5,
+    "link_width_max": 16,
+}
 
 
 def link_facts(*moments: dict[str, float]) -> dict[str, Any]:
