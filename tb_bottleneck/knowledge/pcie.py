@@ -31,7 +31,7 @@ def link_text(speed: tuple[int, int], maximum: tuple[int, int] | None, device_ma
     if maximum is None:
         return now
     if speed < maximum or speed[1] < maximum[1]:
-        return f"{now}, could be generation {maximum[0]} x{maximum[1]}"
+        return f"{now}, maximum generation {maximum[0]} x{maximum[1]}"
     if device_maximum is not None and device_maximum > maximum[0]:
         return f"{now}, the limit of this slot; the device supports generation {device_maximum}"
     return f"{now}, the highest of this device in this slot"

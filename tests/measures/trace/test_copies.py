@@ -72,7 +72,7 @@ def test_the_recorded_link_is_cited_and_its_slot_is_what_copies_can_reach():
     """A slow link was told that no recording contains its generation and width, which the monitor records."""
     slow = PROBLEMS["a slow link"].make(1)
     recording = measured(slow, **linked(link_generation=1, link_generation_max=4, link_width_max=16))
-    assert recorded_link(recording).text == "generation 1 x8, could be generation 4 x16"
+    assert recorded_link(recording).text == "generation 1 x8, maximum generation 4 x16"
     assert link_bandwidth(measured(PINNED, **linked())).value == pytest.approx(0.985e9 * 8 * 0.8, rel=0.01)
     limited = recorded_link(measured(PINNED, **linked(link_generation_gpu_max=4)))
     assert limited.text == "generation 3 x8, the limit of this slot; the device supports generation 4"
