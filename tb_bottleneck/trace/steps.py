@@ -23,8 +23,8 @@ _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _BACKWARD = re.compile(r"evaluate_function|[a-z0-9]Backward\d*$")
 MIN_INFERRED_STEPS = 3
 MIN_STEPS_TO_LOSE_ONE = 3
-# The last mark stays open until the profiler stops. If less than this share of a usual step's operators and calls is in
-# it, no step ran. torch-tb-profiler drops a last step with less than 80 % of the kernels of the one before
+# The last mark stays open until the profiler stops. If it has less than this share of a usual step's time and work, no
+# step ran in it. torch-tb-profiler drops a last step with less than 80 % of the kernels of the one before
 # (tb_plugin/torch_tb_profiler/profiler/event_parser.py); half keeps steps of gradient accumulation without an update.
 STUB_SHARE = 0.5
 
@@ -81,13 +81,21 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
 
 
 def _without_stub(trace: Trace, marks: Rows) -> Rows:
-    """Leaves out the last mark if next to none of a step's work was issued in it."""
+    """Leaves out the last mark if nothing was issued in it, or if it is short and little was issued.
+
+    Little work alone is no sign: the other steps may contain an evaluation.
+    """
     if len(marks) < 2:
         return marks
     issues = trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]
+    if len(trace.device_ops) and len(trace.calls):
+        issues = np.sort(trace.device_ops.issued(trace.calls))  # one call may replay all work of a step
     edges = np.append(trace.events.start[marks], trace.events.end[marks].max())
     work = np.diff(np.searchsorted(issues, edges))
-    return marks[:-1] if work[-1] < STUB_SHARE * np.median(work[:-1]) else marks
+    little = work[-1] < STUB_SHARE * np.median(work[:-1])
+    length = trace.events.duration[marks]
+    short = length[-1] < STUB_SHARE * np.median(length[:-1])
+    return marks[:-1] if little and (short or work[-1] == 0) else marks
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:

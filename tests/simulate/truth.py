@@ -80,18 +80,20 @@ def window_of(run: Run, basis: str) -> tuple[int, int]:
 
     `profiler_step`: steps are the profiler's marks. `inferred`: steps are between the ends of the optimizer's rows. The
     first of three or more steps is excluded, because the profiler's start emptied the launch queue before it. `whole`:
-    from the first to the last device operation.
+    from the first to the last device operation, and the fetch of a batch before that.
     """
     ops = device_ops(run)
     if basis == "whole":
-        return min(op.begin for op in ops), max(op.end for op in ops)
+        first = min(op.begin for op in ops)
+        fetches = [row.begin for row in run.rows if row.name.startswith("enumerate(Data") and row.begin < first]
+        return max(fetches, default=first), max(op.end for op in ops)
     if basis == "profiler_step":
         marks = sorted((row.begin, row.end) for row in run.rows if row.name.startswith("ProfilerStep"))
         edges = [begin for begin, _ in marks] + [marks[-1][1]]
     else:
         edges = sorted(row.end for row in run.rows if row.name.startswith("Optimizer.step"))
-    first = 1 if len(edges) - 1 >= STEPS_TO_LOSE_ONE else 0
-    ends = [max([edges[i], *(op.end for op in ops if edges[0] <= op.issued < edges[i])]) for i in (first, -1)]
+    lost = 1 if len(edges) - 1 >= STEPS_TO_LOSE_ONE else 0
+    ends = [max([edges[i], *(op.end for op in ops if edges[0] <= op.issued < edges[i])]) for i in (lost, -1)]
     return ends[0], ends[1]
 
 

@@ -85,6 +85,16 @@ def test_the_mark_that_is_open_when_the_profiler_stops_is_no_step(drawing, lengt
     assert np.allclose(steps.durations[1:], 5e6)
 
 
+def test_a_step_with_fewer_calls_that_is_as_long_is_a_step():
+    drawing = """
+        step    aaaaabbbbbcccccddddd
+        op      #.#.##.#.##.#.##....
+        launch  .|.|..|.|..|.|..|...
+        gpu     ..ab...cd...ef...gg.
+    """
+    assert len(find_steps(drawn_trace(drawing, unit_us=1000))) == 3
+
+
 def test_one_step_and_a_stub_are_one_step():
     drawing = """
         step    aaaaaaaaaab
