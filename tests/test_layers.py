@@ -1,6 +1,7 @@
-"""Imports point one way: each layer imports only the layers listed here, and no two modules import each other."""
+"""Imports point one way in Python and TypeScript: each layer imports only the layers below it, without a cycle."""
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -154,3 +155,49 @@ def assert_no_cycle(graph: dict[str, set[str]]) -> None:
         free = {name for name, targets in rest.items() if not targets or name not in imported_by_rest}
         assert free, f"a cycle among {sorted(rest)}"
         rest = {name: targets - free for name, targets in rest.items() if name not in free}
+
+
+# --- The front end ---
+
+FRONTEND = PACKAGE.parent / "frontend" / "src"
+BETWEEN_FEATURES = {("compare", "series")}
+"""Imports between features: the Compare view shows either two recordings or a series."""
+SCRIPTS = sorted(path for path in FRONTEND.rglob("*.ts*") if not path.name.endswith(".d.ts"))
+_IMPORT = re.compile(r'(?:from |import |import\()"(\.[^"]+)"')
+
+
+@cache
+def imported_scripts(path: Path) -> tuple[Path, ...]:
+    """Returns the files of static, type-only and dynamic imports; style sheets are left out."""
+    bases = [(path.parent / name).resolve() for name in _IMPORT.findall(path.read_text(encoding="utf-8"))]
+    found = []
+    for base in bases:
+        candidates = [base.with_name(base.name + end) for end in (".ts", ".tsx")]
+        file = next((file for file in candidates if file.exists()), None)
+        assert file is not None or base.suffix == ".css", f"{path} imports {base}"
+        found += [file] if file is not None else []
+    return tuple(found)
+
+
+def part_of(path: Path) -> tuple[str, ...]:
+    """Returns ("app",), ("shared",) or ("features", name)."""
+    parts = path.relative_to(FRONTEND).parts
+    return parts[:2] if parts[0] == "features" else parts[:1]
+
+
+def test_the_front_end_imports_point_one_way():
+    """app imports features and shared, features import shared, shared imports neither."""
+    assert len(SCRIPTS) > 80
+    between = set()
+    for path in SCRIPTS:
+        for target in imported_scripts(path):
+            source, goal = part_of(path), part_of(target)
+            if source == goal or source == ("app",) or goal == ("shared",):
+                continue
+            assert source[0] == goal[0] == "features", f"{path} imports {target}"
+            between.add((source[1], goal[1]))
+    assert between == BETWEEN_FEATURES
+
+
+def test_the_scripts_have_no_cycle():
+    assert_no_cycle({str(path): {str(target) for target in imported_scripts(path)} for path in SCRIPTS})
