@@ -61,8 +61,13 @@ def test_a_step_that_launches_nothing_has_no_device_span(tmp_path):
     """Without the device operations of one step, the times are compared as they are, and the note says so."""
     idle = {name: "." * len(row) for name, row in ROWS.items()} | {"op": ROWS["op"]}
     drawing = "\n".join(
-        f"{line}{other.partition(' ')[2].replace('a', 'z')}"
-        for line, other in zip(repeated(3, **ROWS).splitlines(), repeated(1, **idle).splitlines(), strict=True)
+        f"{before}{empty.partition(' ')[2].replace('a', 'z')}{after.partition(' ')[2].replace('a', 'y')}"
+        for before, empty, after in zip(
+            repeated(3, **ROWS).splitlines(),
+            repeated(1, **idle).splitlines(),
+            repeated(1, **ROWS).splitlines(),
+            strict=True,
+        )
     )
     run = judged(tmp_path, drawing, unit_us=1000)
     assert device_spans_of(run.recording) is None
