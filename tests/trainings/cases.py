@@ -46,6 +46,7 @@ class Case:
     work: int = 1  # samples per step of the fixed half / of the slow one
     ranks: int = 1
     steps: int = 24  # timed steps
+    stacks: bool = True  # the recording has Python stacks
 
     @property
     def training(self) -> str:
@@ -137,7 +138,7 @@ _ALL = (
     Case("lightning/checkpoint", "interruption", CHECKPOINT, line=False),
     Case("lightning/validation", "interruption", EVALUATION, line=False),
     _healthy("lightning/logged_loss"),
-    Case("compiled/changing_shapes", "interruption host launch", r"compil|shape", steps=8),
+    Case("compiled/changing_shapes", "interruption host launch", r"compil|shape", steps=8, stacks=False),
     Case("compiled/graph_breaks", "launch host", r"break|graph|compil"),
     Case("chain/left_eager", "memory", r"fus|compile|pointwise|elementwise"),
     Case("ddp/straggler", "communication", r"straggl|rank|imbalanc|uneven", wall=True, free=True, ranks=2),

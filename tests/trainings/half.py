@@ -45,7 +45,7 @@ def record(case: Case, train: Train, fixed: bool, rank: int, folder: Path) -> di
     whole = sum(RECORDING.values())
     handler = tensorboard_trace_handler(str(folder), worker_name=f"rank{rank}", use_gzip=True)
     with profile(
-        schedule=schedule(**RECORDING, repeat=1), on_trace_ready=handler, record_shapes=True, with_stack=True
+        schedule=schedule(**RECORDING, repeat=1), on_trace_ready=handler, record_shapes=True, with_stack=case.stacks
     ) as prof:
 
         def on_step() -> None:
