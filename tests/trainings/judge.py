@@ -16,16 +16,25 @@ HALVES = ("slow", "fixed")
 
 
 def judge(recordings: Path, results: Path) -> None:
-    """Diagnoses all recordings in a folder, and writes one entry per case, and the analyser's commit, to `results`."""
-    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json", "--no-cache"]
+    """Diagnoses the recordings in a folder. Writes the answers to `results`, the times to `times.json` next to it."""
+    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json"]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    cases = {}
-    for name, case in CASES.items():
-        if (recordings / name / "times.json").exists():
-            times = json.loads((recordings / name / "times.json").read_text(encoding="utf-8"))
-            cases[name] = {**answer(case, told), "times": times}
-    results.write_text(json.dumps({"analyser": commit, "cases": cases}, indent=1) + "\n", encoding="utf-8")
+    log = ["git", "log", "-1", "--format=%h", "--", "tb_bottleneck"]
+    commit = subprocess.run(log, capture_output=True, text=True, check=True).stdout.strip()
+    files = {name: recordings / name / "times.json" for name in CASES}
+    recorded = {name: file for name, file in files.items() if file.exists()}
+    answers = {name: answer(CASES[name], told) for name in recorded}
+    _write(results, {"analyser": commit, "cases": answers})
+    times = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in recorded.items()}
+    device = next(report["device"]["name"] for report in told["reports"])
+    _write(results.with_name("times.json"), {"device": device, "cases": times})
+
+
+def _write(file: Path, content: Json) -> None:
+    """Writes JSON with one line per case; times have a precision of a microsecond."""
+    rounded = json.loads(json.dumps(content), parse_float=lambda digits: round(float(digits), 3))
+    cases = ",\n".join(f"{json.dumps(name)}: {json.dumps(case)}" for name, case in rounded.pop("cases").items())
+    file.write_text(f'{json.dumps(rounded)[:-1]}, "cases": {{\n{cases}\n}}}}\n', encoding="utf-8")
 
 
 def answer(case: Case, told: Json) -> Json:
