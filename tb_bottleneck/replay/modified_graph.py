@@ -93,7 +93,7 @@ class RecordedGraph:
     @cached_property
     def quickest_share(self) -> float:
         """CPU runs: time of undisturbed operators / time of the recorded operators."""
-        return undisturbed_share(self.recording.trace, self.recording.host.main_thread)
+        return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property
     def gap_length(self) -> Ints:
