@@ -40,7 +40,8 @@ def test_own_time_is_where_no_nested_row_runs(rows, random):
     some = np.array([random.random() < 0.5 for _ in rows], np.bool_)
     owner = np.full(2100, -1)
     for begin, end, row in zip(*nest(starts, ends).self_spans(some), strict=True):
-        assert begin < end and (owner[begin:end] == -1).all()
+        assert begin < end
+        assert (owner[begin:end] == -1).all()
         owner[begin:end] = row
     assert owner.tolist() == np.where(np.isin(innermost, np.flatnonzero(some)), innermost, -1).tolist()
 
