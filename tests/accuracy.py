@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from helpers.pages import progress, publish  # noqa: E402
+from second_simulator.score import section as second_simulator  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
@@ -168,6 +169,8 @@ def page(runs: int) -> Iterator[str]:
     yield "### Misses"
     yield ""
     yield from list(misses(cases)) or ["None."]
+    yield ""
+    yield from second_simulator()
     yield ""
     yield "## Labelled public recordings"
     yield ""
