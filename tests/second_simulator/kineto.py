@@ -7,17 +7,17 @@ from typing import Any
 
 from second_simulator.machine import MAIN, Machine, Row
 
-BASE_US = 4_488_486_579_000.0
+BASE_NS = 1_419_247_332_000_000  # Times are whole nanoseconds, as Kineto's: microseconds would be rounded twice.
 ON_DEVICE = {"kernel", "gpu_memcpy", "gpu_user_annotation"}
 
 
 def _event(row: Row) -> dict[str, Any]:
-    start, end = round(BASE_US + row.start, 3), round(BASE_US + row.end, 3)
+    start, end = round(row.start * 1e3), round(row.end * 1e3)
     args, pid = {key: value for key, value in row.args.items() if key != "step"}, MAIN
     if row.category in ON_DEVICE:
         pid, args = 0, args | {"device": 0, "context": 1, "stream": row.tid}
-    event = {"ph": "X", "cat": row.category, "name": row.name, "pid": pid, "tid": row.tid, "ts": start}
-    return event | {"dur": round(end - start, 3), "args": args}
+    event = {"ph": "X", "cat": row.category, "name": row.name, "pid": pid, "tid": row.tid, "args": args}
+    return event | {"ts": (BASE_NS + start) / 1e3, "dur": (end - start) / 1e3}
 
 
 def _flow(event: dict[str, Any]) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def write(path: Path, m: Machine, ranks: int = 1) -> None:
     events += [_flow(event) for event in events if "correlation" in event["args"]]
     for pid, label in ((MAIN, "CPU"), (0, "GPU 0")):
         for name, value in (("process_name", {"name": "python3"}), ("process_labels", {"labels": label})):
-            events.append({"ph": "M", "name": name, "ts": BASE_US, "pid": pid, "tid": 0, "args": value})
+            events.append({"ph": "M", "name": name, "ts": BASE_NS / 1e3, "pid": pid, "tid": 0, "args": value})
     for pid, tid in sorted({(event["pid"], event["tid"]) for event in events}):
         name = {"name": f"thread {tid} (python3)" if pid else f"stream {tid} "}
-        events.append({"ph": "M", "name": "thread_name", "ts": BASE_US, "pid": pid, "tid": tid, "args": name})
+        events.append({"ph": "M", "name": "thread_name", "ts": BASE_NS / 1e3, "pid": pid, "tid": tid, "args": name})
     start, end = min(row.start for row in m.rows), max(row.end for row in m.rows)
     span = {"cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler"}
-    events.append({"ph": "X", **span, "ts": BASE_US + start, "dur": round(end - start, 3), "args": {"Op count": 0}})
+    events.append({"ph": "X", **span, "ts": BASE_NS / 1e3 + start, "dur": end - start, "args": {"Op count": 0}})
     device = {"id": 0, "name": m.device.name, "computeMajor": m.device.capability[0], "numSms": m.device.sms,
               "computeMinor": 0, "maxThreadsPerMultiprocessor": 2048, "totalGlobalMem": 40 << 30}  # fmt: skip
     trace: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": [device], "with_stack": int(m.stack)}

@@ -101,6 +101,17 @@ def test_a_removed_component_shortens_the_run_by_its_wait() -> None:
     assert run.time - without.time == pytest.approx(waited, rel=0.02)
 
 
+def test_events_of_a_file_that_touch_do_not_overlap(tmp_path: Path) -> None:
+    run = simulate(list(PROGRAMS).index("sorts_on_cpu"))
+    write(tmp_path / "run.json.gz", run.machine)
+    with gzip.open(tmp_path / "run.json.gz", "rt") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    sorts = [event for event in events if event["name"] == "aten::sort"]
+    ends = {round(event["ts"] * 1e3) + round(event["dur"] * 1e3) for event in sorts}
+    starts = {round(event["ts"] * 1e3) for event in events if event["name"].startswith("ProfilerStep")}
+    assert len(ends & starts) == run.steps - 1
+
+
 @pytest.mark.parametrize("seed", [0, list(PROGRAMS).index("late_rank")])
 def test_a_file_holds_every_event(seed: int, tmp_path: Path) -> None:
     run = simulate(seed)
