@@ -18,6 +18,9 @@ from tb_bottleneck.schema.bottleneck_pb2 import Report
 SCORED = 200
 """Seeds that the page shows, from 0 on. They were drawn before the first score."""
 
+BEYOND = 1.1
+"""A fix cannot gain more than removing the loss. A low bound this many times as high is a wrong prediction."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -94,13 +97,25 @@ def _by_kind(runs: list[Judgement]) -> Iterator[str]:
 
 
 def _figures(runs: list[Judgement]) -> Iterator[str]:
-    quiet = [run for run in runs if run.largest_loss < NEAR and run.answer != "gpu_unused"]
+    quiet = [run for run in runs if run.largest_loss < NEAR and run.truth.accepted != {"gpu_unused"}]
     silent = sum(run.answer in DEVICE_WORK for run in quiet)
     yield f"Without a loss of {NEAR:.0%}, the verdict is the device's work in {silent} of {len(quiet)} runs."
     named = [run for run in runs if run.right and run.answer in run.truth.recoverable and run.answer not in DEVICE_WORK]
     errors = [abs(run.report.verdict.share - run.truth.recoverable[run.answer]) for run in named]
     yield f"Where a loss is named rightly, its share differs from what removing it gains by {median(errors) * 100:.1f}"
     yield f"points in the median of {len(named)} runs, and by {max(errors) * 100:.1f} points at most."
+    gains = [gain for run in runs for gain in _gains(run)]
+    above = sum(low > BEYOND * removed for low, removed in gains)
+    yield f"Of {len(gains)} simulated gains, {above} have a low bound that is over {BEYOND - 1:.0%} above what removing"
+    yield "the whole loss gains."
+
+
+def _gains(run: Judgement) -> Iterator[tuple[float, float]]:
+    """Yields the low bound of each simulated gain of fixing a loss, and the gain of removing that loss."""
+    for finding in run.report.findings:
+        share = run.truth.recoverable.get(finding.regime)
+        if share is not None and finding.regime not in DEVICE_WORK and finding.speedup.basis == "replay":
+            yield finding.speedup.low, 1 / (1 - share)
 
 
 def _miss(run: Judgement) -> str:
