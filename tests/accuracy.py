@@ -1,8 +1,9 @@
 """Measures how often the diagnosis is right: `python tests/accuracy.py [--runs N] [--write]`.
 
 First come simulated trainings: random ones, ones with a planted problem, and hard negatives, which are healthy but look
-similar. Their truth is known by construction (simulate/truth.py). If the environment variable TB_BOTTLENECK_TRACES
-names a folder of labelled recordings, these are judged too. The table goes to stdout, and with --write to
+similar. Their truth is known by construction (simulate/truth.py). Then come the runs of a second simulator
+(second_simulator/score.py). If the environment variable TB_BOTTLENECK_TRACES names a folder of labelled recordings,
+these are judged too. The table goes to stdout, and with --write to
 tests/ACCURACY.md; progress goes to stderr. Everything is drawn from seeds: the same code gives the same table.
 """
 
