@@ -72,7 +72,7 @@ def test_untrusted_names_are_text_in_every_view(look):
     for name, drawn_once in (
         ("Diagnosis", "section.account"),
         ("Timeline", VIEWS["timeline"]),
-        ("What ran", VIEWS["tables"]),
+        ("Operators", VIEWS["tables"]),
     ):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(drawn_once).first).to_be_visible(timeout=PATIENCE)
@@ -94,7 +94,7 @@ def test_what_stands_over_the_views_stays_where_it_is(look, width):
     """The diagnosis was narrower than the other views, and the header above them moved with each change."""
     seen = look("diagnosis", viewport={"width": width, "height": 900})
     before = seen.frame.locator(".share summary").bounding_box()
-    seen.frame.get_by_role("tab", name="What ran").click()
+    seen.frame.get_by_role("tab", name="Operators").click()
     expect(seen.frame.locator(VIEWS["tables"]).first).to_be_visible(timeout=PATIENCE)
     assert seen.frame.locator(".share summary").bounding_box() == before
 
@@ -112,7 +112,7 @@ def test_a_row_says_what_it_is_about_when_its_figures_are_scrolled_to(look):
 
 def test_every_request_of_every_view_stays_on_the_origin(look, staged_board):
     seen = look("diagnosis", fresh=True)
-    for name, view in (("Timeline", "timeline"), ("What ran", "tables"), ("Roofline", "roofline")):
+    for name, view in (("Timeline", "timeline"), ("Operators", "tables"), ("Roofline", "roofline")):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(VIEWS[view]).first).to_be_visible(timeout=PATIENCE)
     ours = [url for url in seen.requests if "tb_bottleneck" in url]
@@ -123,7 +123,7 @@ def test_every_request_of_every_view_stays_on_the_origin(look, staged_board):
 def test_a_view_whose_server_is_gone_says_so_and_comes_back(look):
     seen = look("diagnosis")
     seen.page.route("**/tables?*", lambda route: route.abort())
-    seen.frame.get_by_role("tab", name="What ran").click()
+    seen.frame.get_by_role("tab", name="Operators").click()
     expect(seen.frame.get_by_role("button", name="Try again")).to_be_visible(timeout=PATIENCE)
     seen.page.unroute("**/tables?*")
     seen.frame.get_by_role("button", name="Try again").click()
@@ -135,7 +135,7 @@ def test_an_answer_that_was_overtaken_is_dropped(look):
     seen = look("diagnosis")
     held = []
     seen.page.route("**/tables?*", lambda route: held.append(route) if not held else route.continue_())
-    seen.frame.get_by_role("tab", name="What ran").click()
+    seen.frame.get_by_role("tab", name="Operators").click()
     seen.page.wait_for_timeout(500)
     seen.frame.locator("nav.runs [role=option]", has_text="rank0").click()
     expect(seen.frame.locator(".headline .path")).to_contain_text("rank0", timeout=PATIENCE)

@@ -1,6 +1,7 @@
 // The page: the recordings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useState } from "preact/hooks";
 import { RunList } from "../features/run_list/run_list";
+import { neighbour } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
 import { timeOfDay } from "../shared/text/format";
 import { Icon } from "../shared/widgets/icon";
@@ -8,7 +9,9 @@ import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } 
 import { useFocusRestore } from "./focus_restore";
 import { RecordingPage } from "./recording";
 import { chosenEntry, hasVanished, type State } from "./state";
+import { Shortcuts } from "./shortcuts";
 import type { Store } from "./store";
+import type { Shown } from "./view_registry";
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);
@@ -40,10 +43,23 @@ export function App({ store, session }: { store: Store; session: Session }) {
           <main>
             <ChosenRecording state={state} session={session} />
           </main>
+          <Shortcuts
+            shown={shownOf(state, session)}
+            move={(rows) => {
+              const key = neighbour(list.runs, state.filter, state.chosen, rows);
+              if (key !== undefined) session.choose(key);
+            }}
+          />
         </div>
       )}
     </>
   );
+}
+
+/** The chosen recording with its report; undefined as long as there is none. */
+function shownOf(state: State, session: Session): Shown | undefined {
+  const entry = chosenEntry(state);
+  return state.report && entry && { report: state.report, entry, session, state };
 }
 
 function EmptyList({ state: { list } }: { state: State }) {

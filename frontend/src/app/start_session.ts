@@ -14,6 +14,8 @@ export const stateFromUrl = (start: State): State => withAddress(start, host.inU
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
     const problem = await requestAll(store, client, signal);
+    // The list chose the first recording. Its history entry names it, so that Back returns to it.
+    if (host.inUrl("run") === undefined) host.putInUrl("run", store.state.chosen ?? "", "same");
     if (!signal.aborted) {
       store.dispatch(problem === undefined ? { type: "polled" } : { type: "failed", at: Date.now(), message: problem });
     }
@@ -34,7 +36,7 @@ export function startSession(store: Store, client: Client): Session {
   /** The same for what the user does, which the address records. */
   const act = (...actions: readonly Action[]) => {
     apply(...actions);
-    writeAddress(store.state, host.putInUrl);
+    writeAddress(store.state, host.inUrl, host.putInUrl);
   };
 
   host.onUrlChange(() => apply({ type: "address", apply: (state) => withAddress(state, host.inUrl) }));

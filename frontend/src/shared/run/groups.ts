@@ -1,6 +1,7 @@
 // The list of recordings, filtered and grouped by run directory.
 import type { RunEntry } from "../report";
 import { fileStem, runName, sourceName } from "../text/names";
+import { keyOf, type Key } from "./keys";
 
 export interface Group {
   readonly run: string;
@@ -19,6 +20,13 @@ export function groups(runs: readonly RunEntry[], filter: string): readonly Grou
     else byRun.set(entry.run, [entry]);
   }
   return [...byRun].map(([run, entries]) => ({ run, entries }));
+}
+
+/** The recording that is `rows` further down the filtered list than `from`; the first one if `from` is not in the list. */
+export function neighbour(runs: readonly RunEntry[], filter: string, from: Key | undefined, rows: 1 | -1): Key | undefined {
+  const keys = groups(runs, filter).flatMap(({ entries }) => entries.map(keyOf));
+  const at = from === undefined ? -1 : keys.indexOf(from);
+  return at < 0 ? keys[0] : keys[Math.min(Math.max(at + rows, 0), keys.length - 1)];
 }
 
 /** Returns true if the recording is a trace. Comparisons read traces only. */
