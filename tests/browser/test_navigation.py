@@ -1,8 +1,19 @@
 """Places in the browser's history, keyboard shortcuts, and tabs without content."""
 
+import json
+
+from helpers.draw import drawn
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, VIEWS, violations
+from tests.browser.stage import NAME
+
+ONE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    op      ....##........##........##....
+    gpu     ....aabbcc....aabbcc....aabbcc
+"""
 
 
 def selected(seen):
@@ -30,16 +41,30 @@ def test_back_returns_through_the_places_and_leaves_tensorboard_only_from_the_fi
     expect(selected(seen)).to_have_text("Operators")
 
 
-def test_the_first_recording_is_a_place_too(staged_board, visit):
+def test_several_recordings_open_with_an_overview_to_which_back_returns(staged_board, visit):
     seen = visit(staged_board, fresh=True)
-    chosen = seen.frame.locator("nav.runs [aria-selected=true]")
-    expect(chosen).to_have_count(1, timeout=PATIENCE)
-    seen.page.wait_for_function("location.hash.includes('.run=')")
-    first = chosen.get_attribute("aria-label")
-    seen.frame.locator("nav.runs [role=option][aria-selected=false]").first.click()
-    expect(chosen).not_to_have_attribute("aria-label", first, timeout=PATIENCE)
+    overview = seen.frame.locator("article.overview")
+    expect(overview).to_be_visible(timeout=PATIENCE)
+    seen.page.wait_for_function("location.hash.includes('.all=')")
+    assert violations(seen, False) == []
+    overview.get_by_role("searchbox").fill("critical checkpoint")
+    rows = overview.locator("tbody tr")
+    expect(rows).to_have_count(1, timeout=PATIENCE)
+    rows.get_by_role("button").click()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("checkpoints", timeout=PATIENCE)
     seen.page.go_back()
-    expect(chosen).to_have_attribute("aria-label", first, timeout=PATIENCE)
+    expect(rows).to_have_count(1, timeout=PATIENCE)
+    expect(overview.get_by_role("searchbox")).to_have_value("critical checkpoint")
+    seen.frame.get_by_role("button", name="Overview of all recordings").click()
+    overview.get_by_role("checkbox", name="Group by folder").check()
+    expect(overview.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
+
+
+def test_one_recording_opens_with_its_report(board, visit, tmp_path):
+    (tmp_path / NAME).write_text(json.dumps(drawn(ONE, 1000)))
+    seen = visit(board("--logdir", str(tmp_path)))
+    expect(seen.frame.locator(".headline h1")).to_be_visible(timeout=PATIENCE)
+    assert seen.frame.get_by_role("button", name="Overview of all recordings").count() == 0
 
 
 def test_a_zoom_is_no_place_of_its_own(look):

@@ -17,17 +17,18 @@ interface Props {
   readonly list: List;
   readonly chosen: Key | undefined;
   readonly filter: string;
+  readonly overview: (() => void) | undefined; // shows all recordings at a glance; undefined for a single one
   readonly choose: (key: Key) => void;
   readonly compare: (key: Key) => void; // compares the chosen recording with this one
   readonly setFilter: (text: string) => void;
 }
 
 export function RunList(props: Props) {
-  const { list, chosen } = props;
+  const { list, chosen, overview } = props;
   const entry = list.runs.find((each) => keyOf(each) === chosen);
   return (
     <Collapsible current={entry} status={<Status list={list} />}>
-      {(close) => <Contents {...props} choose={(key) => (props.choose(key), close())} compare={(key) => (props.compare(key), close())} />}
+      {(close) => <Contents {...props} choose={(key) => (props.choose(key), close())} compare={(key) => (props.compare(key), close())} overview={overview && (() => (overview(), close()))} />}
     </Collapsible>
   );
 }
@@ -42,11 +43,16 @@ function Status({ list }: { list: List }) {
   );
 }
 
-function Contents({ list, chosen, filter, choose, compare, setFilter }: Props) {
+function Contents({ list, chosen, filter, overview, choose, compare, setFilter }: Props) {
   const filterable = list.runs.length >= MIN_ROWS_FOR_FILTER;
   const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
   return (
     <>
+      {overview && (
+        <button type="button" class="overview-button" aria-current={chosen === undefined} onClick={overview}>
+          Overview of all recordings
+        </button>
+      )}
       {filterable && (
         <input
           type="search"

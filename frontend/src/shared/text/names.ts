@@ -41,12 +41,30 @@ export function runName(run: string): string {
 const MAX_RUN_NAME = 40; // characters
 const MONITOR_DIRECTORY = /(\/tb_bottleneck)\/\d{8}-\d{6}[^/]*$/; // its time is shown with the recording
 
+/** The name of a run without the folder that the monitor adds to it. */
+export const withoutMonitorFolder = (run: string): string => runName(run).replace(/\/tb_bottleneck(\/\d{8}-\d{6}[^/]*)?$/, "");
+
 /** A long run name without its first folders: runs usually differ at the end of their names. */
 export function shortRun(run: string): string {
   const folders = runName(run).replace(MONITOR_DIRECTORY, "$1").split("/");
   let first = 0;
   while (first < folders.length - 1 && folders.slice(first).join("/").length > MAX_RUN_NAME) first++;
   return `${first > 0 ? "…/" : ""}${folders.slice(first).join("/")}`;
+}
+
+/** The folders that all these names begin with, with the last slash; "" if they share none. The last part of a name stays. */
+export function commonFolders(names: readonly string[]): string {
+  const [first = "", ...others] = names.map((name) => name.split("/").slice(0, -1));
+  let shared = 0;
+  while (shared < first.length && others.every((folders) => folders[shared] === first[shared])) shared++;
+  return first.length === 0 || shared === 0 ? "" : `${(first as readonly string[]).slice(0, shared).join("/")}/`;
+}
+
+/** A text of at most `most` characters: names that begin alike mostly differ in the middle or at the end, so both ends stay. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = Math.floor((most - 1) / 3);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
 }
 
 /** Splits a headline into its first sentence and the rest. */
