@@ -8,6 +8,33 @@ export function kernelName(name: string): string {
   return name.replace(PREFIXES, "") || name;
 }
 
+const MIN_SHARED = 20; // characters that names have in common before they are cut there
+
+/**
+ * Short names for a list, by full name. Many kernels begin alike and differ far behind: what a name shares with its
+ * neighbours in the alphabet is cut in the middle, so that the part in which it differs can be seen.
+ */
+export function distinctNames(fullNames: readonly string[]): ReadonlyMap<string, string> {
+  const ordered = [...new Set(fullNames)].sort();
+  return new Map(
+    ordered.map((full, index) => {
+      const name = kernelName(full);
+      const shared = Math.max(sharedLength(full, ordered[index - 1] ?? ""), sharedLength(full, ordered[index + 1] ?? ""));
+      const cut = shared - (full.length - name.length); // in the short name
+      if (cut < MIN_SHARED) return [full, name];
+      const word = Math.max(...["<", "(", ",", " ", ":"].map((mark) => name.lastIndexOf(mark, cut - 1))) + 1; // where the differing word begins
+      const head = name.slice(0, name.search(/[<(]|$/));
+      return [full, word > head.length + 2 ? `${head}…${name.slice(word)}` : name];
+    }),
+  );
+}
+
+function sharedLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
+}
+
 /** The file name of a recording without its ending. All event files are called "telemetry". */
 export function fileStem(source: string): string {
   if (source.startsWith("events.out.tfevents.")) return "telemetry";
