@@ -2,7 +2,7 @@
 import type { RunEntry } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
-import { runName, shortened, sourceParts, withoutMonitorFolder } from "../../shared/text/names";
+import { runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
 import { severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
@@ -17,11 +17,9 @@ const gainOf = ({ gain }: RunEntry): number | undefined => gain?.expected;
 
 /** The name of a recording without the folders that all recordings share, as a link to it. */
 export function RecordingLink({ entry, prefix, choose }: { entry: RunEntry; prefix: string; choose: (key: Key) => void }) {
-  const run = withoutMonitorFolder(entry.run);
-  const name = `${run.startsWith(prefix) ? run.slice(prefix.length) : run} › ${sourceParts(entry.source).name}`;
   return (
-    <button type="button" class="link" title={`${run}/${entry.source}`} onClick={() => choose(keyOf(entry))}>
-      <bdi>{shortened(name, MAX_NAME)}</bdi>
+    <button type="button" class="link" title={`${entry.run}/${entry.source}`} onClick={() => choose(keyOf(entry))}>
+      <bdi>{`${shortRun(entry.run, prefix)} › ${sourceParts(entry.source).name}`}</bdi>
     </button>
   );
 }

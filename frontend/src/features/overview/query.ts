@@ -1,8 +1,6 @@
 // What the overview shows, and its spelling in the address: "words=slow loader&severity=critical&sort=-gain". Pure.
 import type { RunEntry } from "../../shared/report";
-import type { Key } from "../../shared/run/keys";
-import { keyOf } from "../../shared/run/keys";
-import { runName, sourceName } from "../../shared/text/names";
+import { withWords } from "../../shared/run/groups";
 import type { Order } from "../../shared/widgets/sorting";
 import { changeOf, type Visit } from "./last_visit";
 
@@ -44,22 +42,14 @@ export function parseQuery(text: string): Query {
 /** The severity of a recording, or NO_VERDICT. */
 export const severityOf = ({ verdict }: RunEntry): string => verdict?.severity ?? NO_VERDICT;
 
-/** The recordings that the query asks for. Every word must occur in the name, the verdict, the action or the state. */
+/** The recordings that the query asks for. */
 export function matching(runs: readonly RunEntry[], query: Query, visit: Visit | undefined): readonly RunEntry[] {
-  const words = query.words.toLowerCase().split(/\s+/).filter(Boolean);
-  return runs.filter(
+  return withWords(runs, query.words).filter(
     (entry) =>
       (query.severity === "" || query.severity === severityOf(entry)) &&
       (query.regime === "" || query.regime === entry.verdict?.regime) &&
-      (query.since === "" || query.since === changeOf(entry, visit)) &&
-      words.every((word) => textOf(entry).includes(word)),
+      (query.since === "" || query.since === changeOf(entry, visit)),
   );
-}
-
-function textOf(entry: RunEntry): string {
-  const { verdict } = entry;
-  const parts = [runName(entry.run), sourceName(entry.source), entry.source, entry.device, entry.action, entry.state, entry.health, entry.evidence_source];
-  return [...parts, verdict?.title ?? "", verdict?.severity ?? "", verdict?.regime ?? ""].join(" ").toLowerCase();
 }
 
 /** Severities with the number of their recordings, most severe first; those without a recording are left out. */
@@ -77,7 +67,6 @@ export function recoverable({ gain }: RunEntry): number | undefined {
 export interface Folder {
   readonly name: string;
   readonly entries: readonly RunEntry[];
-  readonly keys: readonly Key[];
 }
 
 /** The recordings by the folder of their run; a recording of the logdir itself is in the folder ".". */
@@ -89,5 +78,5 @@ export function foldersOf(runs: readonly RunEntry[]): readonly Folder[] {
     if (entries) entries.push(entry);
     else byFolder.set(name, [entry]);
   }
-  return [...byFolder].map(([name, entries]) => ({ name, entries, keys: entries.map(keyOf) }));
+  return [...byFolder].map(([name, entries]) => ({ name, entries }));
 }

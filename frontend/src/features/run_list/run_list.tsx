@@ -4,7 +4,7 @@ import type { RunEntry, RunList as List } from "../../shared/report";
 import { groups } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, shortShare } from "../../shared/text/format";
-import { runName, shortRun, sourceName } from "../../shared/text/names";
+import { commonFolders, runName, shortRun, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
 import { Collapsible } from "./collapsible";
@@ -85,6 +85,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
   const [focused, setFocused] = useState<Key>();
   const [viewport, setViewport] = useState({ from: 0, height: 800 });
   const all = useMemo(() => rowsOf(shown), [shown]);
+  const prefix = useMemo(() => commonFolders(shown.map(({ run }) => runName(run))), [shown]);
   // Exactly one row is active: the last focused one, else the chosen one, else the first.
   const active = [focused, chosen].find((key) => key !== undefined && all.keys.includes(key)) ?? all.keys[0];
 
@@ -134,7 +135,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
         {visibleRows(all, viewport.from, viewport.height).map((row) =>
           row.is === "header" ? (
             <div key={`run ${row.run}`} class="group-name" role="presentation" title={row.run} style={{ top: `${row.top}px` }}>
-              <bdi>{shortRun(row.run)}</bdi>
+              <bdi>{shortRun(row.run, prefix)}</bdi>
             </div>
           ) : (
             <div

@@ -66,17 +66,12 @@ export function runName(run: string): string {
 }
 
 const MAX_RUN_NAME = 40; // characters
-const MONITOR_DIRECTORY = /(\/tb_bottleneck)\/\d{8}-\d{6}[^/]*$/; // its time is shown with the recording
+const MONITOR_FOLDER = /\/tb_bottleneck(\/\d{8}-\d{6}[^/]*)?$/; // the source of the recording and its time are shown beside
 
-/** The name of a run without the folder that the monitor adds to it. */
-export const withoutMonitorFolder = (run: string): string => runName(run).replace(/\/tb_bottleneck(\/\d{8}-\d{6}[^/]*)?$/, "");
-
-/** A long run name without its first folders: runs usually differ at the end of their names. */
-export function shortRun(run: string): string {
-  const folders = runName(run).replace(MONITOR_DIRECTORY, "$1").split("/");
-  let first = 0;
-  while (first < folders.length - 1 && folders.slice(first).join("/").length > MAX_RUN_NAME) first++;
-  return `${first > 0 ? "…/" : ""}${folders.slice(first).join("/")}`;
+/** The name of a run in a list: without the folders that all runs share and the monitor's own, and not too long. */
+export function shortRun(run: string, shared: string): string {
+  const name = runName(run);
+  return shortened((name.startsWith(shared) ? name.slice(shared.length) : name).replace(MONITOR_FOLDER, ""), MAX_RUN_NAME);
 }
 
 /** The folders that all these names begin with, with the last slash; "" if they share none. The last part of a name stays. */
