@@ -1,8 +1,9 @@
 """Measures how often the diagnosis is right: `python tests/accuracy.py [--runs N] [--write]`.
 
 First come simulated trainings: random ones, ones with a planted problem, and hard negatives, which are healthy but look
-similar. Their truth is known by construction (simulate/truth.py). If the environment variable TB_BOTTLENECK_TRACES
-names a folder of labelled recordings, these are judged too. The table goes to stdout, and with --write to
+similar. Their truth is known by construction (simulate/truth.py). Then come the runs of a second simulator
+(second_simulator/score.py). If the environment variable TB_BOTTLENECK_TRACES names a folder of labelled recordings,
+these are judged too. The table goes to stdout, and with --write to
 tests/ACCURACY.md; progress goes to stderr. Everything is drawn from seeds: the same code gives the same table.
 """
 
@@ -19,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from helpers.pages import progress, publish  # noqa: E402
+from second_simulator.score import section as second_simulator  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
@@ -168,6 +170,8 @@ def page(runs: int) -> Iterator[str]:
     yield "### Misses"
     yield ""
     yield from list(misses(cases)) or ["None."]
+    yield ""
+    yield from second_simulator()
     yield ""
     yield "## Labelled public recordings"
     yield ""

@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.account import Account, account_of
 from tb_bottleneck.attribution.cpu_attribution import cpu_claims
+from tb_bottleneck.attribution.cpu_operators import ThreadOperators, operators_of
 from tb_bottleneck.attribution.device_attribution import device_claims
 from tb_bottleneck.attribution.device_busy import busy_by_regime
 from tb_bottleneck.attribution.host_activity import HostTimeline
@@ -36,6 +37,11 @@ class Recording:
     def host(self) -> HostTimeline:
         """The activities of the host threads."""
         return HostTimeline(self.trace)
+
+    @cached_property
+    def main_operators(self) -> ThreadOperators:
+        """The operators of the main thread: the work of a run on the CPU."""
+        return operators_of(self.trace, self.host.main_thread)
 
     @cached_property
     def kernel_bounds(self) -> KernelBounds:
@@ -69,7 +75,9 @@ class Recording:
         """The time of the window, split by owner."""
         if self.on_device:
             return owned_spans_of(self.trace, device_claims(self.busy, self.gaps, self.host))
-        return owned_spans_of(self.trace, cpu_claims(self.trace, self.steps, self.host))
+        thread = self.host.main_thread
+        activities = {} if thread is None else self.host.activities(thread)
+        return owned_spans_of(self.trace, cpu_claims(self.trace, self.steps, activities, self.main_operators))
 
     @cached_property
     def account(self) -> Account:

@@ -93,7 +93,7 @@ class RecordedGraph:
     @cached_property
     def quickest_share(self) -> float:
         """CPU runs: time of undisturbed operators / time of the recorded operators."""
-        return undisturbed_share(self.recording.trace, self.recording.host.main_thread)
+        return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property
     def gap_length(self) -> Ints:
@@ -121,13 +121,15 @@ class RecordedGraph:
 class ModifiedGraph:
     """A recorded graph with modified items.
 
-    The window is never shorter than `floor` ns. A step works on `batch` times as many samples as recorded.
+    The window is never shorter than `floor` ns. A step works on `batch` times as many samples as recorded. Loader
+    workers need at least `pace` ns for the samples of the recorded window.
     """
 
     base: RecordedGraph
     items: Items
     floor: float = 0.0
     batch: float = 1.0
+    pace: float = 0.0
 
     def with_items(
         self,
@@ -167,6 +169,10 @@ class ModifiedGraph:
         """Returns the same graph with a window of at least `floor` ns."""
         return replace(self, floor=max(self.floor, floor))
 
+    def with_pace(self, pace: float) -> "ModifiedGraph":
+        """Returns the same graph with loader workers that need `pace` ns for the recorded window's samples."""
+        return replace(self, pace=pace)
+
     def with_batch(self, factor: float) -> "ModifiedGraph":
         """Returns the same graph with `factor` times as many samples per step."""
         return replace(self, batch=self.batch * factor)
@@ -175,7 +181,7 @@ class ModifiedGraph:
         """Returns the time in ns for the work of the recorded window, never less than the device needs for it."""
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
-        return max(self._simulated, self.floor, busy) / self.batch
+        return max(max(self._simulated, self.floor, busy) / self.batch, self.pace)
 
     @cached_property
     def _simulated(self) -> int:

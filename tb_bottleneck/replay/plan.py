@@ -15,6 +15,7 @@ from tb_bottleneck.replay.check import Check
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.scenarios.loader import at_workers_pace
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
@@ -84,7 +85,7 @@ def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
         return Prediction(base.check, {}, (), None)
     graph = unmodified_graph(base)
     host_scale = host_scale_of(graph)
-    start = _start(graph, host_scale)
+    start = _start(at_workers_pace(graph), host_scale)
     windows = start.windows()
     scenarios = {SCENARIO_OF[cause].name: SCENARIO_OF[cause] for cause in simulated}
     fixed = {name: start.with_fix(scenario) for name, scenario in scenarios.items()}

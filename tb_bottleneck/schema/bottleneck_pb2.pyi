@@ -325,7 +325,7 @@ class RunList(_message.Message):
     def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunEntry(_message.Message):
-    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live")
+    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain")
     ID_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -340,6 +340,9 @@ class RunEntry(_message.Message):
     WITNESS_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_SOURCE_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
     id: str
     run: str
     source: str
@@ -354,7 +357,10 @@ class RunEntry(_message.Message):
     witness: str
     evidence_source: str
     live: bool
-    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ...) -> None: ...
+    device: str
+    action: str
+    gain: Speedup
+    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
 
 class ReportAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "report")

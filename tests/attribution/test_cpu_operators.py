@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.attribution.cpu_operators import undisturbed_share
+from tb_bottleneck.attribution.cpu_operators import operators_of, undisturbed_share
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 
@@ -81,10 +81,10 @@ SQUARE = [[512, 512], [512, 512]]
 def test_disturbance_of_operators_is_measured_against_the_fastest_of_their_kind(tmp_path):
     trace = load(str(trained_with_logging(tmp_path, (20, 30, 10, 20), LOGS, SQUARE)))
     thread = int(trace.events.thread[0])
-    assert undisturbed_share(trace, thread) == pytest.approx(10 / 20, rel=0.05)
-    assert undisturbed_share(trace, None) == 1.0
+    assert undisturbed_share(trace, operators_of(trace, thread)) == pytest.approx(10 / 20, rel=0.05)
+    assert undisturbed_share(trace, operators_of(trace, None)) == 1.0
     without = load(str(trained_with_logging(tmp_path, (20, 30, 10, 20), LOGS, None)))
-    assert undisturbed_share(without, thread) == 1.0
+    assert undisturbed_share(without, operators_of(without, thread)) == 1.0
 
 
 def test_at_best_the_fix_of_an_interruption_gives_undisturbed_work(tmp_path):

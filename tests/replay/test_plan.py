@@ -36,6 +36,16 @@ def test_the_best_fix_comes_first_and_times_shrink():
     assert second.step_ns == pytest.approx(2_000_000 / second.total.expected)
 
 
+def test_workers_that_are_behind_take_the_gain_of_every_other_fix():
+    """The save takes six of twenty columns, but without it the process would wait six columns longer for its batch."""
+    prediction = predict(drawn_recording(TWICE_ILL.replace("loader ", "workers")), ["checkpointing", "too_few_workers"])
+    assert prediction.gains["checkpointing"].expected == pytest.approx(1, abs=0.01)
+    assert prediction.gains["too_few_workers"].expected > 1.5
+    assert [step.cause for step in prediction.plan] == ["too_few_workers", "checkpointing"]
+    limit = "twice the workers need ten columns for a batch"
+    assert prediction.plan[1].total.expected == pytest.approx(40 / 20, rel=0.02), limit
+
+
 def test_gains_of_single_fixes_do_not_depend_on_the_order():
     one, other = (
         predict(drawn_recording(TWICE_ILL), causes).gains

@@ -300,6 +300,12 @@ export interface RunEntry {
   readonly evidence_source: string;
   /** telemetry that is still being written */
   readonly live: boolean;
+  /** name, or kind if the name is not known; empty before it is done */
+  readonly device: string;
+  /** the first fix of the plan, else the first cause, as text; empty if there is none */
+  readonly action: string;
+  /** of the whole plan, or of the first finding without one; absent if nothing is predicted */
+  readonly gain?: Speedup;
 }
 
 /** GET report?id=... */

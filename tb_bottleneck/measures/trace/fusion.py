@@ -10,7 +10,6 @@ from tb_bottleneck.measures.trace.window import device_work, host_calls, host_ro
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 
@@ -102,14 +101,13 @@ def _pointwise_kernels(recording: Recording, in_optimizer: bool) -> DeviceOps:
 
 def _pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
     """Return the pointwise operators of the main thread (the optimizer's, or all others) and their own time in ns."""
-    trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[(events.thread[rows] == recording.host.main_thread) & in_host_steps(recording, events.start[rows])]
-    own = nest(events.start[rows], events.end[rows]).self_times()
-    pointwise = name_matches(
+    trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
+    rows, own = operators.rows, operators.own
+    chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])
+    chosen &= name_matches(
         trace.names, events.name[rows], lambda name: first_match(operator_patterns(), name) == "pointwise"
     )
-    chosen = pointwise & (_optimizer_steps(recording).contains(events.start[rows]) == in_optimizer)
+    chosen &= _optimizer_steps(recording).contains(events.start[rows]) == in_optimizer
     return rows[chosen], own[chosen]
 
 

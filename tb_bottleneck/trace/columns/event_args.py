@@ -62,7 +62,9 @@ class Signatures(dict[bytes, int]):
         if self._bytes > MAX_SIGNATURE_BYTES:
             self.lost += 1
             return 0
-        self[joined] = row = self.row_of.setdefault((new or old, types, concrete), len(self.row_of))
+        # The last events of a file are read by another decoder, which writes no space after a comma.
+        dims, types, concrete = (text.replace(b", ", b",") for text in (new or old, types, concrete))
+        self[joined] = row = self.row_of.setdefault((dims, types, concrete), len(self.row_of))
         return row
 
 

@@ -60,3 +60,8 @@ def test_multiprocessors_are_blocks_by_blocks_per_multiprocessor():
 def test_an_index_beyond_32_bits_is_no_device(device):
     event = Event(ph="X", args=Args(device=device))
     assert argument_columns([event], np.array([Kind.KERNEL]))["device"].tolist() == [0]
+
+
+def test_spaces_after_commas_make_no_difference():
+    known = Signatures()
+    assert rows(known, shaped(dims=b"[[2, 3]]"), shaped(dims=b"[[2,3]]")) == [1, 1]

@@ -4,12 +4,11 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.loader_throughput import workers_are_behind
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.loader import BATCH_HANDOVER_NS
+from tb_bottleneck.replay.scenarios.loader import BATCH_HANDOVER_NS, workers_are_behind
 from tb_bottleneck.units import share_text
 
 # The training process gets slower next to its workers, which share its cores and memory: of the public ResNet-50
