@@ -26,6 +26,7 @@ from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
+from tests.trainings.table import section  # noqa: E402
 
 REGIMES = (*RECOVERABLE, *BOUNDS)
 
@@ -180,6 +181,8 @@ def page(runs: int) -> Iterator[str]:
         yield from labelled(Path(folder))
     else:
         yield "Not judged this time: TB_BOTTLENECK_TRACES names no folder."
+    yield ""
+    yield from section()
 
 
 def _ratio(part: int, whole: int) -> str:
