@@ -6,7 +6,8 @@ Threshold: fires at 5 % of the window; abstains below it if no DataLoader was re
 appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
 cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
-rule for outliers) take a third of it: more workers would wait for the same storage.
+rule for outliers) take a third of it: more workers would wait for the same storage. Too few workers are the cause only
+from 6 fetches on: fewer may be the start of the workers, or one late batch.
 """
 
 from tb_bottleneck.measure import Measure, Missing
@@ -14,7 +15,10 @@ from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
 from tb_bottleneck.measures.trace.loader import (
+    MIN_FETCHES,
     cores_available,
+    fetches_recorded,
+    first_batch_wait,
     loader_fetch,
     loader_idle,
     loader_iterator,
@@ -56,19 +60,21 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
-        waits = (
-            loader_idle,
-            usual_fetch,
-            slowest_fetch,
-            loader_iterator,
-            workers_factor,
-            cores_available,
-            workers_advised,
-        )
-        return (Cause("too_few_workers", share, waits),)
+        return (_of_workers(measures, share),)
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
+
+
+def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:
+    """Return why the workers are late. Few fetches do not show whether they keep up."""
+    fetches = measures(fetches_recorded)
+    if isinstance(fetches, Measure) and fetches.value < MIN_FETCHES:
+        first = isinstance(measures(first_batch_wait), Measure)
+        seen = (loader_idle, slowest_fetch, fetches_recorded, loader_iterator)
+        return Cause("first_batch" if first else "few_fetches", share, seen, bounded=not first)
+    rates = (usual_fetch, slowest_fetch, loader_iterator, workers_factor, cores_available, workers_advised)
+    return Cause("too_few_workers", share, (loader_idle, *rates))
 
 
 def _waits_for_storage(measures: Measures[Recording]) -> bool:

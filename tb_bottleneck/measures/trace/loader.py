@@ -127,6 +127,29 @@ def usual_fetch(recording: Recording) -> Measure | Missing:
     return with_example(float(np.median(events.duration[rows])), "ns", "fetch", events.start[rows], events.end[rows])
 
 
+def fetches_recorded(recording: Recording) -> Measure | Missing:
+    """The number of fetches in the whole recording; from MIN_FETCHES on they show whether workers keep up."""
+    rows, events = fetches(recording), recording.trace.events
+    return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
+
+
+def first_batch_wait(recording: Recording) -> Measure | Missing:
+    """The time of the longest fetch, if it ends before the first device operation: workers start meanwhile.
+
+    Missing for marked steps: a profiler with a schedule starts within the training.
+    """
+    events, rows, ops = recording.trace.events, fetches(recording), recording.trace.all_device_ops
+    if not len(rows):
+        return NO_LOADER
+    if not len(ops) or recording.steps.basis == "profiler_step":
+        return Missing("the recording does not show the start of the training")
+    longest = rows[np.argmax(events.duration[rows])]
+    begin, end = int(events.start[longest]), int(events.end[longest])
+    if end > ops.start.min():
+        return Missing("the longest fetch is not the first work of the recording")
+    return Measure(float(end - begin), "ns", "fetch", len(rows), begin=begin, end=end)
+
+
 def slowest_fetch(recording: Recording) -> Measure | Missing:
     """The time of the longest fetch."""
     events, rows = recording.trace.events, _whole_fetches(recording)
