@@ -92,7 +92,7 @@ def build_report(
     )
     if window is None:
         return report
-    report.window.CopyFrom(_window(window))
+    report.window.CopyFrom(_window(window, account))
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report
@@ -148,7 +148,7 @@ def _fact_text(name: str, value: float | str) -> str:
     return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
 
 
-def _window(window: Window) -> pb.Window:
+def _window(window: Window, account: Account | None) -> pb.Window:
     message = pb.Window(
         steps=window.steps,
         basis=window.basis,
@@ -158,7 +158,8 @@ def _window(window: Window) -> pb.Window:
     )
     if window.spread is not None:
         p10, median, p90 = window.spread
-        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90))
+        mean = account.window / max(window.steps, 1) if account is not None else median
+        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90, mean=mean))
     return message
 
 

@@ -97,12 +97,18 @@ def _about(report: pb.Report) -> Iterator[str]:
         yield f"Device: {name}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
-        spread = f" (p10 {duration_text(step.p10)}, p90 {duration_text(step.p90)})" if window.steps > 1 else ""
+        spread = _spread(step) if window.steps > 1 else ""
         if window.basis == "whole":
             yield f"Window: {duration_text(window.end_ns - window.begin_ns)}, {_BASIS['whole']}"
             return
-        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.median)}{spread}"
+        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
         yield f"Window: {steps}, {_BASIS.get(window.basis, window.basis)}"
+
+
+def _spread(step: pb.Spread) -> str:
+    """Returns how the steps differ. The mean stands before it: shares and gains refer to the mean."""
+    p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
+    return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
 
 def _health(report: pb.Report) -> Iterator[str]:

@@ -30,8 +30,8 @@ function about({ run, source, verdict, window, device }: Report): string {
 
 function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
   if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(stepBasis)})`;
-  return `${count(many)} steps (${basis(stepBasis)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
+  if (many === 1) return `1 step of ${duration(step_ns.mean)} (${basis(stepBasis)})`;
+  return `${count(many)} steps (${basis(stepBasis)}), mean ${duration(step_ns.mean)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {
