@@ -132,6 +132,8 @@ NAMED = [
     ("memory", {"pointwise_share": 0.3, "optimizer_pointwise": 0.25}, ["unfused_pointwise", "optimizer_passes"]),
     ("underfilled", {}, ["small_batch"]),
     ("unexplained", {}, []),
+    ("unexplained", {"unexplained_excess": 0.4}, ["uneven_steps"]),
+    ("unexplained", {"unexplained_excess": 0.05}, []),
 ]
 ON_THE_CPU = [
     ("launch", {}, ["small_operators"]),
@@ -160,9 +162,9 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
 def test_a_cause_with_much_at_stake_makes_the_verdict_more_severe_than_none(regime, values, named, on_device):
-    """Start-up is over when its recording is read: nothing of it is recoverable."""
+    """Nothing is recoverable of a start-up, which is over, and of steps whose length nothing explains."""
     judgement = judged(regime, values, on_device)
-    at_stake = (cause.cost_share for cause in judgement.causes if cause.name != "start_up")
+    at_stake = (cause.cost_share for cause in judgement.causes if cause.name not in ("start_up", "uneven_steps"))
     if max(at_stake, default=0.0) >= CRITICAL:
         assert conclusion_of((Verdict(Regime(regime), judgement),)).severity != "none"
 
