@@ -196,10 +196,9 @@ class _DiagnosisWriter:
     prediction: Prediction | ReplayFailed | None
 
     def verdict(self, latest_phase_only: bool) -> pb.Verdict:
-        conclusion, severity = self.diagnosis.conclusion, self.diagnosis.conclusion.severity
-        if isinstance(self.prediction, Prediction):
-            causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
-            severity = lowered_severity(severity, causes, self.prediction)
+        conclusion, confidence = self.diagnosis.conclusion, self.diagnosis.confidence
+        causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
+        severity = lowered_severity(conclusion.severity, confidence, causes, self.prediction)
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
         if latest_phase_only:
             headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
@@ -207,7 +206,7 @@ class _DiagnosisWriter:
             regime=conclusion.regime,
             share=conclusion.share,
             severity=severity,
-            confidence=self.diagnosis.confidence,
+            confidence=confidence,
             headline=headline,
             title=self.texts.title(conclusion.regime, conclusion.severity),
         )
