@@ -21,6 +21,7 @@ from tb_bottleneck.measures.trace.fusion import (
 )
 from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
+from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -46,7 +47,7 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
-    unfused = Cause("unfused_pointwise", model, evidence, bounded=False)
+    unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
     if not measures.on_device and isinstance(measures(compiled_regions), Measure):
         unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, *evidence), bounded=False)
     return (

@@ -47,6 +47,8 @@ NAMED = [
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 5}, ["few_fetches"]),
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 1, "first_batch_wait": 5e9}, ["first_batch"]),
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 9, "first_batch_wait": 5e9}, ["too_few_workers"]),
+    ("input", {"loader_iterator": SEVERAL, "workers_used": 4, "cores_available": 4}, ["cores_limit_workers"]),
+    ("input", {"loader_iterator": SEVERAL, "workers_used": 3, "cores_available": 4}, ["too_few_workers"]),
     ("input", {}, ["batches_in_the_loop"]),
     ("input", {"loader_fetch": 5e6}, ["slow_loader"]),
     ("input", {"loader_iterator": SEVERAL, "batch_operator_share": 0.8}, ["batches_in_the_loop"]),

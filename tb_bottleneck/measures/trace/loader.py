@@ -85,16 +85,24 @@ def workers_advised(recording: Recording) -> Measure | Missing:
 
     If the present number was not recorded, the text is an expression of it.
     """
-    factor, now = workers_factor(recording), recording.trace.header.context.get("workers")
+    factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
         return factor
     cores = _cores(recording)
-    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
-        wanted = int(factor.value) * now
+    if isinstance(now, Measure):
+        wanted = int(factor.value * now.value)
         return text_measure(str(wanted if cores is None else min(wanted, cores)))
     return text_measure(
         f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
     )
+
+
+def workers_used(recording: Recording) -> Measure | Missing:
+    """The loader's num_workers, from the run's context."""
+    now = recording.trace.header.context.get("workers")
+    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
+        return Measure(float(now), "count", "process", source="context")
+    return Missing("the loader's num_workers was not recorded")
 
 
 def cores_available(recording: Recording) -> Measure | Missing:

@@ -94,7 +94,6 @@ FEW_WORKERS = f"""
         ({"cores": 16}, "num_workers=min(3 * previous, 16),"),
         ({"cores": 16, "workers": 2}, "num_workers=6,"),
         ({"cores": 4, "workers": 2}, "num_workers=4,"),
-        ({"cores": 2, "workers": 2}, "num_workers=2,"),
     ],
 )
 def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, advised):
@@ -105,6 +104,21 @@ def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, a
     assert finding.cause == "too_few_workers"
     assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
     assert advised in finding.fix.code
+
+
+def test_a_worker_for_each_core_is_advised_to_use_the_gpu_instead(tmp_path):
+    """Twice the workers were advised with two workers on two cores."""
+    path = tmp_path / "full.pt.trace.json"
+    context = {"cores": 2, "workers": 2, "persistent_workers": False, "worker_start": "spawn", "os": "Windows"}
+    path.write_text(json.dumps(drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": context})))
+    finding = diagnose(str(path)).findings[0]
+    assert finding.cause == "cores_limit_workers"
+    assert "num_workers" not in finding.fix.code
+    assert "DALI" in finding.fix.code
+    said = {line.label: (line.text, line.compared_with) for line in finding.evidence}
+    assert said["persistent_workers"][0] == "False"
+    assert said["Start method of the workers"][0] == "spawn"
+    assert "__main__" in said["Operating system"][1]
 
 
 OWN_LOADER = """
