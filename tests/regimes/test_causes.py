@@ -132,6 +132,8 @@ NAMED = [
     ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
     ("memory", {"pointwise_share": 0.1}, []),
     ("memory", {"pointwise_share": 0.3, "optimizer_pointwise": 0.25}, ["unfused_pointwise", "optimizer_passes"]),
+    ("memory", {"unfused_attention_share": 0.3}, ["unfused_attention"]),
+    ("memory", {"unfused_attention_share": 0.05}, []),
     ("underfilled", {}, ["small_batch"]),
     ("unexplained", {}, []),
     ("unexplained", {"unexplained_excess": 0.4}, ["uneven_steps"]),
