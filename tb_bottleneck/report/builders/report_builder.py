@@ -40,11 +40,15 @@ class ReportIdentity:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdicts of all regimes, the conclusion from them, and the confidence in it."""
+    """The verdicts of all regimes, the conclusion from them, and the confidence in it.
+
+    `situation` is the kind of the task, as sentences, if nothing was found.
+    """
 
     verdicts: tuple[AnyVerdict, ...]
     conclusion: Conclusion
     confidence: str
+    situation: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,7 @@ class _DiagnosisWriter:
             confidence=confidence,
             headline=headline,
             title=self.texts.title(conclusion.regime, conclusion.severity),
+            situation=self.diagnosis.situation or None,
         )
 
     def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:

@@ -26,6 +26,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
       {verdict && facts}
       {report.health && <Health health={report.health} />}
       {!verdict && facts}
+      {verdict?.situation && <p>{verdict.situation}</p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">

@@ -10,7 +10,7 @@ import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
 
 export function reportMarkdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
   return joinParts(parts);
 }
 
