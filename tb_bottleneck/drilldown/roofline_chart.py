@@ -19,9 +19,14 @@ from tb_bottleneck.units import NS_PER_S
 MAX_POINTS = 200
 MAX_POINT_NAME_LENGTH, MAX_SHAPES_LENGTH = 200, 200
 _NO_SHAPES = "The shapes of the operators' inputs were not recorded, so their work is not known."
-_NO_DEVICE = "The work ran on the CPU, whose peaks are not known."
-_NO_PEAKS = "The peaks of this device are not known."
+_NO_DEVICE = (
+    "The work ran on the CPU. What limits its operators is known from their names only, so there is no roofline."
+)
+_NO_PEAKS = (
+    "The peaks of this device are not known. Measure them once, then record again with the monitor or as_metadata()."
+)
 _NO_WORK = "No operator in the window has work that is counted: matrix products, convolutions, attention."
+_CALIBRATE = "tb-bottleneck calibrate"
 _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 
@@ -43,7 +48,7 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
         return pb.Roofline(problem=_NO_DEVICE)
     peaks = peaks_of(trace)
     if peaks is None:
-        return pb.Roofline(problem=_NO_PEAKS)
+        return pb.Roofline(problem=_NO_PEAKS, fix=_CALIBRATE)
     if len(trace.signatures) < 2:  # the first signature is a placeholder for "none"
         return pb.Roofline(problem=_NO_SHAPES, fix=_RECORD_SHAPES)
     points = [point for use in _uses(recording) if (point := _point(recording, peaks, use, window_ns))]

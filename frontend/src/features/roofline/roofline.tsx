@@ -43,7 +43,7 @@ function NoRoofline({ roofline }: { roofline: RooflineMessage | undefined }) {
       {roofline?.fix && (
         <>
           <p class="muted">This code records the shapes:</p>
-          <CodeBlock text={roofline.fix} label="code that records shapes" />
+          <CodeBlock text={roofline.fix} label="what makes the roofline known" />
         </>
       )}
     </section>
