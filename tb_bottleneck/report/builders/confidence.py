@@ -30,7 +30,8 @@ def trace_confidence(
     """Returns high, medium or low, from the number and kind of steps, lost events, unexplained time, and the evidence
     of the conclusion's own rule.
 
-    For the device's own work it is low if only kernel names show the limit of the kernels. For pauses it is at most
+    For the device's own work it is low if only kernel names show the limit of the kernels, and at most medium on a CPU
+    run, where names of operators show it. For pauses it is at most
     medium if one was recorded only once: how often they occur in the run is then not known. It is at most medium, too,
     if the conclusion is that something is not known.
     """
@@ -38,6 +39,8 @@ def trace_confidence(
     if conclusion.regime == Regime.UNEXPLAINED and confidence == "high":
         confidence = "medium"
     facts = next(verdict.facts for verdict in verdicts if verdict.regime == conclusion.regime)
+    if conclusion.regime in DEVICE_REGIMES and conclusion.severity == "none" and not recording.on_device:
+        return "medium" if confidence == "high" else confidence
     if conclusion.regime in DEVICE_REGIMES:
         known = facts.get(roofs_known.__name__)
         return "low" if isinstance(known, Measure) and known.value < KNOWN_FROM_SHAPES else confidence

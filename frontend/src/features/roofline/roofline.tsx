@@ -43,7 +43,7 @@ function NoRoofline({ roofline }: { roofline: RooflineMessage | undefined }) {
       {roofline?.fix && (
         <>
           <p class="muted">This code records the shapes:</p>
-          <CodeBlock text={roofline.fix} label="what makes the roofline known" />
+          <CodeBlock text={roofline.fix} label="what records the missing data" />
         </>
       )}
     </section>
