@@ -13,7 +13,6 @@ interruption is one call, and worth reporting earlier.
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.interruptions import (
-    MIN_KIND_SHARE,
     checkpoints,
     costliest_interruption,
     evaluations,
@@ -30,6 +29,8 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
+# A suspect with less than a quarter of the interruption time is not the cause; as for kinds of waits.
+MIN_SUSPECT_SHARE = 0.25
 
 SUSPECTS: dict[str, MeasureFunction[Recording]] = {
     "checkpointing": checkpoints,
@@ -41,7 +42,7 @@ SUSPECTS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. The costliest suspect is the cause if it takes at least MIN_KIND_SHARE of the time."""
+    """Return the judgement. The costliest suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
     return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
@@ -56,7 +57,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
     period = (costliest_interruption, steps_between_interruptions, usual_step, interrupted_step)
-    if costs[name] <= MIN_KIND_SHARE * measures.value(interruption_time, otherwise=0.0):
+    if costs[name] <= MIN_SUSPECT_SHARE * measures.value(interruption_time, otherwise=0.0):
         return (Cause("other_interruption", share, period),)
     if name == "first_runs":
         once = measures.value(first_runs_once, otherwise=0.0) > 0

@@ -24,8 +24,6 @@ INTERRUPTION_KINDS = {
     "checkpoint": ("serialization.py", "checkpoint", "safetensors", "save"),
     "evaluation": ("eval", "valid", "val_"),
 }
-# A kind with less than a quarter of the interruption time is not the reason for it; as for kinds of waits.
-MIN_KIND_SHARE = 0.25
 # An interruption of only one step may never recur.
 MIN_RECURRING_STEPS = 2
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records them")
@@ -159,15 +157,13 @@ def _time_in(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _costliest(recording: Recording) -> Rows:
-    """Return the interruptions of the kind that takes the most time: of a known kind if one takes enough."""
+    """Return the interruptions of the kind that takes the most time."""
     interruptions, events = interruptions_of(recording), recording.trace.events
     rows, kind = interruptions.rows, interruptions.kind
     if not len(rows):
         return rows
-    costs = np.bincount(kind, weights=events.duration[rows], minlength=len(INTERRUPTION_KINDS) + 1)
-    known = costs[:-1]
-    enough = known.max() > MIN_KIND_SHARE * recording.account.ns[Regime.INTERRUPTION]
-    costliest: Rows = rows[kind == int(np.argmax(known if enough else costs))]
+    costs = np.bincount(kind, weights=events.duration[rows])
+    costliest: Rows = rows[kind == int(np.argmax(costs))]
     return costliest
 
 

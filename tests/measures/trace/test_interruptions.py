@@ -110,3 +110,11 @@ def test_what_a_step_with_an_interruption_takes_longer_adds_up_to_the_time_of_al
     longer = interrupted_step(recording).value - usual_step(recording).value
     assert saves.count == 2
     assert saves.count * longer == pytest.approx(saves.value)
+
+
+def test_the_row_that_is_named_is_of_the_costliest_kind():
+    """Two kinds: the checkpoints take longer than the collections, although a collection is the commonest row."""
+    recording = measured(SAVING.but(collect_every=1, collect_ns=1_000_000))
+    assert checkpoints(recording).value > garbage_collections(recording).value
+    assert "save" in costliest_interruption(recording).text
+    assert steps_between_interruptions(recording).value == 3
