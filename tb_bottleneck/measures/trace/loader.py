@@ -142,14 +142,11 @@ def fetches_recorded(recording: Recording) -> Measure | Missing:
 
 
 def first_batch_wait(recording: Recording) -> Measure | Missing:
-    """The time of the longest fetch, if it ends before the first device operation: workers start meanwhile.
-
-    Missing for marked steps: a profiler with a schedule starts within the training.
-    """
+    """The time of the longest fetch, if it ends before the first device operation: workers start meanwhile."""
     events, rows, ops = recording.trace.events, fetches(recording), recording.trace.all_device_ops
     if not len(rows):
         return NO_LOADER
-    if not len(ops) or recording.steps.basis == "profiler_step":
+    if not len(ops) or recording.steps.basis == "profiler_step":  # a schedule begins within the training
         return Missing("the recording does not show the start of the training")
     longest = rows[np.argmax(events.duration[rows])]
     begin, end = int(events.start[longest]), int(events.end[longest])
