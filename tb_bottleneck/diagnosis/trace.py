@@ -27,6 +27,7 @@ from tb_bottleneck.report.builders.report_builder import (
     causes_by_cost,
     unreadable_report,
 )
+from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -102,7 +103,8 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
     conclusion = conclusion_of(verdicts)
-    return Diagnosis(verdicts, conclusion, trace_confidence(recording, defects, conclusion, verdicts))
+    confidence = trace_confidence(recording, defects, conclusion, verdicts)
+    return Diagnosis(verdicts, conclusion, confidence, situation_of(measures, conclusion))
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:

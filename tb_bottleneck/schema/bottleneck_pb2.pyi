@@ -167,14 +167,16 @@ class Window(_message.Message):
     def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., step_times_ns: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Spread(_message.Message):
-    __slots__ = ("median", "p10", "p90")
+    __slots__ = ("median", "p10", "p90", "mean")
     MEDIAN_FIELD_NUMBER: _ClassVar[int]
     P10_FIELD_NUMBER: _ClassVar[int]
     P90_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
     median: float
     p10: float
     p90: float
-    def __init__(self, median: _Optional[float] = ..., p10: _Optional[float] = ..., p90: _Optional[float] = ...) -> None: ...
+    mean: float
+    def __init__(self, median: _Optional[float] = ..., p10: _Optional[float] = ..., p90: _Optional[float] = ..., mean: _Optional[float] = ...) -> None: ...
 
 class AccountRow(_message.Message):
     __slots__ = ("regime", "share", "ns_per_step", "title", "meaning")
@@ -191,20 +193,22 @@ class AccountRow(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_step: _Optional[float] = ..., title: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title")
+    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
+    SITUATION_FIELD_NUMBER: _ClassVar[int]
     regime: str
     share: float
     severity: str
     confidence: str
     headline: str
     title: str
-    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+    situation: str
+    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ...) -> None: ...
 
 class RegimeVerdict(_message.Message):
     __slots__ = ("regime", "status", "share", "because", "title")

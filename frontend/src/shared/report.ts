@@ -147,6 +147,8 @@ export interface Spread {
   readonly median: number;
   readonly p10: number;
   readonly p90: number;
+  /** the account's total per step: what shares, gains and times after a fix refer to */
+  readonly mean: number;
 }
 
 /** The step time that one regime owns. */
@@ -173,6 +175,8 @@ export interface Verdict {
   readonly headline: string;
   /** label of the regime */
   readonly title: string;
+  /** if nothing was found: what kind of task this is, and what can still be changed */
+  readonly situation?: string;
 }
 
 /** The judgement of one regime. */
@@ -236,7 +240,7 @@ export interface Fix {
 /** One fix of the plan. It is simulated together with the fixes before it. */
 export interface PlanStep {
   readonly cause: string;
-  /** mean recorded step time / speedup_total */
+  /** window.step_ns.mean / speedup_total */
   readonly step_ns_after: number;
   /** step time now / step time after this fix and those before it */
   readonly speedup_total: number;
@@ -288,7 +292,7 @@ export interface RunEntry {
   readonly health: string;
   /** once done, if there is one */
   readonly verdict?: Verdict;
-  /** median, once done, if there is one */
+  /** mean, once done, if there is one */
   readonly step_ns?: number;
   /** code of the first health reason, once done; empty if there is none */
   readonly reason: string;

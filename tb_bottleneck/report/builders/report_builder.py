@@ -40,11 +40,15 @@ class ReportIdentity:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdicts of all regimes, the conclusion from them, and the confidence in it."""
+    """The verdicts of all regimes, the conclusion from them, and the confidence in it.
+
+    `situation` is the kind of the task, as sentences, if nothing was found.
+    """
 
     verdicts: tuple[AnyVerdict, ...]
     conclusion: Conclusion
     confidence: str
+    situation: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def build_report(
     )
     if window is None:
         return report
-    report.window.CopyFrom(_window(window))
+    report.window.CopyFrom(_window(window, account))
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report
@@ -148,7 +152,7 @@ def _fact_text(name: str, value: float | str) -> str:
     return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
 
 
-def _window(window: Window) -> pb.Window:
+def _window(window: Window, account: Account | None) -> pb.Window:
     message = pb.Window(
         steps=window.steps,
         basis=window.basis,
@@ -158,7 +162,8 @@ def _window(window: Window) -> pb.Window:
     )
     if window.spread is not None:
         p10, median, p90 = window.spread
-        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90))
+        mean = account.window / max(window.steps, 1) if account is not None else median
+        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90, mean=mean))
     return message
 
 
@@ -195,10 +200,9 @@ class _DiagnosisWriter:
     prediction: Prediction | ReplayFailed | None
 
     def verdict(self, latest_phase_only: bool) -> pb.Verdict:
-        conclusion, severity = self.diagnosis.conclusion, self.diagnosis.conclusion.severity
-        if isinstance(self.prediction, Prediction):
-            causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
-            severity = lowered_severity(severity, causes, self.prediction)
+        conclusion, confidence = self.diagnosis.conclusion, self.diagnosis.confidence
+        causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
+        severity = lowered_severity(conclusion.severity, confidence, causes, self.prediction)
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
         if latest_phase_only:
             headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
@@ -206,9 +210,10 @@ class _DiagnosisWriter:
             regime=conclusion.regime,
             share=conclusion.share,
             severity=severity,
-            confidence=self.diagnosis.confidence,
+            confidence=confidence,
             headline=headline,
             title=self.texts.title(conclusion.regime, conclusion.severity),
+            situation=self.diagnosis.situation or None,
         )
 
     def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:

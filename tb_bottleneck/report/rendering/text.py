@@ -52,6 +52,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
     if report.HasField("verdict"):
         yield from _wrapped(report.verdict.headline)
         yield from _wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
+        yield from _wrapped(report.verdict.situation)
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
     else:
@@ -65,6 +66,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", "Phases, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)
+    yield from _not_judged(report)
 
 
 def _severity(report: pb.Report) -> str:
@@ -97,12 +99,18 @@ def _about(report: pb.Report) -> Iterator[str]:
         yield f"Device: {name}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
-        spread = f" (p10 {duration_text(step.p10)}, p90 {duration_text(step.p90)})" if window.steps > 1 else ""
+        spread = _spread(step) if window.steps > 1 else ""
         if window.basis == "whole":
             yield f"Window: {duration_text(window.end_ns - window.begin_ns)}, {_BASIS['whole']}"
             return
-        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.median)}{spread}"
+        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
         yield f"Window: {steps}, {_BASIS.get(window.basis, window.basis)}"
+
+
+def _spread(step: pb.Spread) -> str:
+    """Returns how the steps differ. The mean stands before it: shares and gains refer to the mean."""
+    p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
+    return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
 
 def _health(report: pb.Report) -> Iterator[str]:
@@ -127,6 +135,15 @@ def _account(report: pb.Report | pb.Job) -> Iterator[str]:
         bar = "█" * max(round(row.share * _BAR), 1)
         time = duration_text(row.ns_per_step)
         yield f"  {row.title:{width}}  {share_text(row.share):>6}  {time:>9}  {bar}"
+
+
+def _not_judged(report: pb.Report) -> Iterator[str]:
+    """Yields the regimes that could not be judged: without them, silence would read as a clear verdict."""
+    open_questions = [verdict for verdict in report.regimes if verdict.status in ("abstains", "broken")]
+    if open_questions:
+        yield from ("", "Not judged")
+    for verdict in open_questions:
+        yield from _wrapped(f"- {verdict.title}: {verdict.because}", "  ")
 
 
 def _findings(report: pb.Report) -> Iterator[str]:

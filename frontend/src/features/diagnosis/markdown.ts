@@ -10,7 +10,7 @@ import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
 
 export function reportMarkdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
   return joinParts(parts);
 }
 
@@ -30,8 +30,8 @@ function about({ run, source, verdict, window, device }: Report): string {
 
 function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
   if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(stepBasis)})`;
-  return `${count(many)} steps (${basis(stepBasis)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
+  if (many === 1) return `1 step of ${duration(step_ns.mean)} (${basis(stepBasis)})`;
+  return `${count(many)} steps (${basis(stepBasis)}), mean ${duration(step_ns.mean)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {
