@@ -1,4 +1,4 @@
-"""Columns from the arguments of events: correlation, devices, sizes, grids, and operator shapes.
+"""Columns from the arguments of events: sequence numbers, correlation, devices, sizes, grids, and operator shapes.
 
 `External id`, which should link device work to its operator, is not used: it is missing or wrong in many recordings.
 """
@@ -78,9 +78,15 @@ def signature_rows(signatures: Signatures, events: Sequence[Any], kind: Ints) ->
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
-    """Returns `correlation` and DEVICE_COLUMNS. Arguments are read only from the kinds that have them."""
+    """Returns `sequence`, `correlation` and DEVICE_COLUMNS. Arguments are read only from the kinds that have them."""
     linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
-    columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
+    operators = np.flatnonzero(kind == Kind.CPU_OP)
+    columns: dict[str, Any] = dict.fromkeys(
+        ("sequence", "correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8)
+    )
+    if len(operators):
+        sequence = whole_numbers([args.sequence or 0 for args in _args_of(events, operators)])
+        columns |= _spread({"sequence": sequence}, operators, len(events))
     if len(linked):
         correlation = whole_numbers([args.correlation or 0 for args in _args_of(events, linked)])
         columns |= _spread({"correlation": correlation}, linked, len(events))
