@@ -84,6 +84,13 @@ def _unlinked(recording: Recording) -> Iterator[Defect]:
         yield Defect("launches_lost", False, {"share": share})
 
 
+def stacks_defect(recording: Recording) -> Defect | None:
+    """Return the defect of a recording without Python frames, in which no line of the program can be named."""
+    trace = recording.trace
+    recorded = trace.header.stacks_recorded or len(trace.rows(Kind.PYTHON))
+    return None if recorded else Defect("stacks_not_recorded", False)
+
+
 def _overlapping_steps(recording: Recording) -> int:
     """Return the number of step marks that begin before the previous one has ended."""
     rows = host_rows(recording, lambda name: name.startswith("ProfilerStep"), Kind.ANNOTATION, Kind.CPU_OP)

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from string import Template
 
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
@@ -73,12 +74,14 @@ def build_report(
     account: Account | None = None,
     diagnosis: Diagnosis | None = None,
     prediction: Prediction | ReplayFailed | None = None,
+    places: Mapping[tuple[Regime, str], Sequence[Place]] | None = None,
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
-    `prediction` is ReplayFailed if the replay raised an error, None if nothing was replayed. `latest_phase_only` means
+    `prediction` is ReplayFailed if the replay raised an error, None if nothing was replayed. `places` has the places in
+    the user's program by regime and cause. `latest_phase_only` means
     that window, account and diagnosis are about the last of the phases.
     """
     device = origin.device
@@ -96,7 +99,7 @@ def build_report(
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report
-    writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction)
+    writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction, places or {})
     report.verdict.CopyFrom(writer.verdict(latest_phase_only))
     report.regimes.extend(map(writer.regime_verdict, diagnosis.verdicts))
     report.findings.extend(writer.finding(*named) for named in causes_by_cost(diagnosis, texts))
@@ -193,6 +196,7 @@ class _DiagnosisWriter:
     texts: SourceTexts
     context: Context
     prediction: Prediction | ReplayFailed | None
+    places: Mapping[tuple[Regime, str], Sequence[Place]]
 
     def verdict(self, latest_phase_only: bool) -> pb.Verdict:
         conclusion, severity = self.diagnosis.conclusion, self.diagnosis.conclusion.severity
@@ -237,6 +241,7 @@ class _DiagnosisWriter:
             evidence=list(self._evidence(verdict, cause)),
             fix=pb.Fix(summary=advice.summary, code=code, confirm=advice.confirm),
             title=advice.title,
+            where=[pb.Place(**asdict(place)) for place in self.places.get((verdict.regime, cause.name), ())],
         )
 
     def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
