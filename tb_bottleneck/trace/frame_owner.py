@@ -20,6 +20,7 @@ _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/.(]*)")
 _OWN = re.compile(r"(?:^|/)tb_bottleneck/(?:monitor/|commands/|tools/|__main__\.py)")
 # Code that torch.compile has written (pytorch torch/_inductor/runtime/cache_dir_utils.py).
 _GENERATED = re.compile(r"/torchinductor_|/torch_compile_debug/|/inductor_cache/")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>$)")
 _FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
 
 
@@ -53,6 +54,11 @@ def frame_owner(frame: str) -> FrameOwner:
 def is_user_frame(frame: str) -> bool:
     """Returns True if a Python frame is of the user's program."""
     return frame_owner(frame) is FrameOwner.USER
+
+
+def without_address(frame: str) -> str:
+    """Returns the name without the address of an object: `<built-in method item of Tensor object>`."""
+    return _ADDRESS.sub("", frame)
 
 
 def frame_parts(frame: str) -> tuple[str, int, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner, frame_parts
+from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner, frame_parts, without_address
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,11 @@ def test_the_owner_follows_from_the_path(frame, owner):
 )
 def test_a_frame_has_a_file_a_line_and_a_function(frame, parts):
     assert frame_parts(frame) == parts
+
+
+def test_a_frame_is_named_without_the_address_of_its_object():
+    assert (
+        without_address("<built-in method item of Tensor object at 0x7f1B>")
+        == "<built-in method item of Tensor object>"
+    )
+    assert without_address("train.py(3): at 0x7f") == "train.py(3): at 0x7f"

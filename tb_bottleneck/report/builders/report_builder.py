@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from string import Template
 
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
@@ -23,6 +22,7 @@ from tb_bottleneck.report.builders.predictions import (
     simulated_speedup,
     why_not_simulated,
 )
+from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -74,7 +74,7 @@ def build_report(
     account: Account | None = None,
     diagnosis: Diagnosis | None = None,
     prediction: Prediction | ReplayFailed | None = None,
-    places: Mapping[tuple[Regime, str], Sequence[Place]] | None = None,
+    places: Places | None = None,
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
 ) -> pb.Report:
@@ -196,7 +196,7 @@ class _DiagnosisWriter:
     texts: SourceTexts
     context: Context
     prediction: Prediction | ReplayFailed | None
-    places: Mapping[tuple[Regime, str], Sequence[Place]]
+    places: Places
 
     def verdict(self, latest_phase_only: bool) -> pb.Verdict:
         conclusion, severity = self.diagnosis.conclusion, self.diagnosis.conclusion.severity
@@ -204,6 +204,9 @@ class _DiagnosisWriter:
             causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
             severity = lowered_severity(severity, causes, self.prediction)
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
+        first = next(iter(causes_by_cost(self.diagnosis, self.texts)), None)
+        if first is not None and first[0].regime == conclusion.regime in AVOIDABLE_REGIMES:
+            headline += most_of_it(self.places, conclusion.regime, first[1].name)
         if latest_phase_only:
             headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
         return pb.Verdict(
@@ -241,7 +244,7 @@ class _DiagnosisWriter:
             evidence=list(self._evidence(verdict, cause)),
             fix=pb.Fix(summary=advice.summary, code=code, confirm=advice.confirm),
             title=advice.title,
-            where=[pb.Place(**asdict(place)) for place in self.places.get((verdict.regime, cause.name), ())],
+            where=place_rows(self.places, verdict.regime, cause.name),
         )
 
     def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
