@@ -16,7 +16,7 @@ from tb_bottleneck.quality.degradations import degradations_of, stacks_defect
 from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
@@ -90,7 +90,8 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     simulated = origin.device.kind == "cpu" or recording.on_device
     prediction = _replay(recording, diagnosis) if simulated else None
     places = _places(recording, diagnosis)
-    missing = stacks_defect(recording) if places and not any(places.values()) else None
+    host_side = any(regime in AVOIDABLE_REGIMES for regime, _ in places)
+    missing = stacks_defect(recording) if host_side and not any(places.values()) else None
     defects += [missing] if missing is not None else []
     report = build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction, places=places)
     return report, recording

@@ -15,7 +15,7 @@ from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPL
 from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
 from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Ints
 
@@ -69,7 +69,8 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
     """Return the moments of host threads that the cause of a regime comes from."""
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))
-    times = _times_in(recording.owned_spans.of(regime))
+    window = Spans(np.array([recording.steps.begin]), np.array([recording.steps.end]))
+    times = _times_in(recording.owned_spans.of(regime) if regime in REGIMES else window)
     moments = _on_host(recording, times)
     rows_of = ROWS_OF_CAUSE.get(cause)
     return moments if rows_of is None else moments.take(rows_of(recording).contains(moments.time))

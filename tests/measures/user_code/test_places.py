@@ -181,6 +181,11 @@ def test_the_programs_own_backward_function_is_named(tmp_path):
     assert (place.file, place.function) == ("kernels.py", "backward")
 
 
+def test_a_run_beside_its_device_has_the_lines_of_its_work(tmp_path):
+    recording = _recorded(tmp_path, *FORWARD)
+    assert cause_places(recording, Regime.GPU_UNUSED, "model_on_cpu")[0].function == "step"
+
+
 def test_a_moment_outside_all_frames_has_no_place(tmp_path):
     recording = _recorded(tmp_path, *FORWARD)
     assert _at(recording, 990) == ()
