@@ -41,10 +41,11 @@ def frame_owner(frame: str) -> FrameOwner:
         return FrameOwner.NONE
     path = frame.replace("\\", "/")
     installed = _INSTALLED.search(path)
-    top = installed[1] if installed else path.split("/", 1)[0].split(".py(", 1)[0]
+    first, folder, _ = path.split(".py(", 1)[0].partition("/")
+    top = installed[1] if installed else first
     if top == "torch" or _GENERATED.search(path):
         return FrameOwner.TORCH
-    if installed or top in installed_packages() or _OWN.search(path):
+    if installed or first + (folder or ".py") in installed_packages() or _OWN.search(path):
         return FrameOwner.PACKAGE
     if top in _STANDARD_LIBRARY or top == "site" or _STANDARD_LIBRARY_FOLDER.search(path):
         return FrameOwner.PYTHON

@@ -15,6 +15,8 @@ from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner, frame_parts
         ("/tmp/ipykernel_812/3318.py(3): <cell line: 1>", "user"),
         ("profile.py(8): main", "user"),
         ("utils/data.py(8): load", "user"),
+        ("transformers.py(8): TransformerBlock", "user"),
+        ("evaluate/run.py(8): main", "user"),
         ("torch/nn/modules/module.py(1553): _call_impl", "torch"),
         ("/opt/conda/lib/python3.11/site-packages/torch/serialization.py(944): save", "torch"),
         ("/tmp/torchinductor_root/ab/cabc.py(30): call", "torch"),
