@@ -20,7 +20,7 @@ _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/.(]*)")
 _OWN = re.compile(r"(?:^|/)tb_bottleneck/(?:monitor/|commands/|tools/|__main__\.py)")
 # Code that torch.compile has written (pytorch torch/_inductor/runtime/cache_dir_utils.py).
 _GENERATED = re.compile(r"/torchinductor_|/torch_compile_debug/|/inductor_cache/")
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>$)")
+_OBJECT = re.compile(r"(?: of pybind11_builtins\.\S+ object)? at 0x[0-9a-fA-F]+(?=>$)")
 _FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
 
 
@@ -57,9 +57,9 @@ def is_user_frame(frame: str) -> bool:
     return frame_owner(frame) is FrameOwner.USER
 
 
-def without_address(frame: str) -> str:
-    """Returns the name without the address of an object: `<built-in method item of Tensor object>`."""
-    return _ADDRESS.sub("", frame)
+def short_frame(frame: str) -> str:
+    """Returns the name without addresses and pybind11's internals: `<built-in method item of Tensor object>`."""
+    return _OBJECT.sub("", frame)
 
 
 def frame_parts(frame: str) -> tuple[str, int, str]:

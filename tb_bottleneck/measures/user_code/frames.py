@@ -53,7 +53,7 @@ class Enclosing:
 def frames_by_thread(recording: Recording) -> dict[int, Enclosing]:
     """Return the Python frames by thread (a row of the trace's threads). `found` has the user's frames, and modules."""
     trace = recording.trace
-    return _by_thread(trace, trace.rows(Kind.PYTHON), _is_user_function, lambda name: name.startswith(MODULE))
+    return _by_thread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
 
 
 @memoized
@@ -63,7 +63,8 @@ def blocks_by_thread(recording: Recording) -> dict[int, Enclosing]:
     return _by_thread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
 
 
-def _is_user_function(frame: str) -> bool:
+def is_user_function(frame: str) -> bool:
+    """Return True if a frame is a function of the user's program, and no comprehension in one."""
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
 
 

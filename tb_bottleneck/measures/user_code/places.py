@@ -12,8 +12,14 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measures.user_code.forward_operators import forward_of
-from tb_bottleneck.measures.user_code.frames import MODULE, Enclosing, blocks_by_thread, frames_by_thread
-from tb_bottleneck.trace.frame_owner import frame_parts, is_user_frame, without_address
+from tb_bottleneck.measures.user_code.frames import (
+    MODULE,
+    Enclosing,
+    blocks_by_thread,
+    frames_by_thread,
+    is_user_function,
+)
+from tb_bottleneck.trace.frame_owner import frame_parts, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
@@ -137,15 +143,15 @@ def _module(recording: Recording, rows: Ints, costs: Floats) -> str:
 def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]:
     """Return the call chain of the most frequent innermost frame, shortened."""
     trace = recording.trace
-    frames = [without_address(trace.names[name]) for name in trace.events.name[innermost].tolist()]
+    frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
     typical = frames.index(Counter(frames).most_common(1)[0][0])
     thread = int(trace.events.thread[innermost[typical]])
     chain = _ancestors(frames_by_thread(recording)[thread], int(innermost[typical]))
     line = chain.index(int(user[typical]))
     names = [trace.names[name] for name in trace.events.name[chain].tolist()]
-    callers = [name for name in names[line::-1] if is_user_frame(name)][:MAX_CALLERS]
+    callers = [name for name in names[line::-1] if is_user_function(name)][:MAX_CALLERS]
     called = [name for name in names[line + 1 :] if not name.startswith(MODULE)]
-    return tuple(cut(without_address(name)) for name in (*callers[::-1], *called[:1], *called[1:][-1:]))
+    return tuple(cut(short_frame(name)) for name in (*callers[::-1], *called[:1], *called[1:][-1:]))
 
 
 def _ancestors(frames: Enclosing, row: int) -> list[int]:
