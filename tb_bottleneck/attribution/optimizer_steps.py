@@ -5,13 +5,15 @@ Lightning, and that time is not the optimizer's. Recorded Python frames show wha
 backward pass shows that there is a closure: it begins with the step and ends with the backward pass.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tb_bottleneck.intervals import Spans, subtract, union
+from tb_bottleneck.intervals import EMPTY, Spans, subtract, union
 from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.table import Bools, Ints, Rows
+from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, by_thread, column
 from tb_bottleneck.trace.trace import Trace
 
 OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
@@ -33,45 +35,54 @@ def optimizer_time_of(trace: Trace, rows: Rows, prefix: str) -> Spans:
     return union(np.append(own.starts, events.start[others]), np.append(own.ends, events.end[others]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Frames(Table):
+    """The Python functions of files that the trace has, sorted by start."""
+
+    row: Ints = column("row of events", "the frame")
+    is_foreign: Bools = column("flag", "True if it is of the user or of an installed package")
+    is_step: Bools = column("flag", "True if the function is called step")
+
+
 def _called(trace: Trace, steps: Rows) -> Spans:
     """Returns the time of the closures and hooks in the annotations of optimizer steps."""
-    events = trace.events
+    if not len(steps):
+        return EMPTY
+    events, frames = trace.events, _frames(trace)
     backward = trace.rows(Kind.CPU_OP)
     backward = backward[name_matches(trace.names, events.name[backward], lambda name: name.startswith(BACKWARD))]
+    backward_ends = np.sort(events.end[backward])
+    frames_of = by_thread(np.arange(len(frames)), events.thread[frames.row])
     begins, ends = [], []
-    for thread in np.unique(events.thread[steps]).tolist():
-        own = steps[events.thread[steps] == thread]
-        frames = _frames_in(trace, thread, own)
-        called = frames[_are_callbacks(trace, frames, events.start[backward])]
-        framed = _counts(events.start[frames], events.start[own], events.end[own]) > 0
-        closures = own[~framed]
+    for thread, own in by_thread(steps, events.thread).items():
+        inside = frames.take(frames_of.get(thread, slice(0)))
+        inside = inside.take(union(events.start[own], events.end[own]).contains(events.start[inside.row]))
+        called = inside.row[_are_callbacks(trace, inside, events.start[backward])]
+        closures = own[_counts(events.start[inside.row], events.start[own], events.end[own]) == 0]
         begins += [events.start[called], events.start[closures]]
-        ends += [events.end[called], _last_end(events.start[closures], events.end[closures], events.end[backward])]
-    return union(np.concatenate(begins), np.concatenate(ends)) if begins else union([], [])
+        ends += [events.end[called], _last_end(events.start[closures], events.end[closures], backward_ends)]
+    return union(np.concatenate(begins), np.concatenate(ends))
 
 
-def _frames_in(trace: Trace, thread: int, steps: Rows) -> Rows:
-    """Returns the Python functions of files that a thread calls in its optimizer steps."""
-    events, rows = trace.events, trace.rows(Kind.PYTHON)
-    inside = union(events.start[steps], events.end[steps])
-    rows = rows[(events.thread[rows] == thread) & inside.contains(events.start[rows])]
-    functions = name_matches(trace.names, events.name[rows], lambda name: frame_owner(name) is not FrameOwner.NONE)
-    return np.asarray(rows[functions], np.intp)
+def _frames(trace: Trace) -> _Frames:
+    rows, names = trace.rows(Kind.PYTHON), trace.events.name
+    rows = rows[name_matches(trace.names, names[rows], lambda name: frame_owner(name) is not FrameOwner.NONE)]
+    is_step = name_matches(trace.names, names[rows], lambda name: name.endswith("): step"))
+    return _Frames(rows, name_matches(trace.names, names[rows], _is_foreign), is_step)
 
 
-def _are_callbacks(trace: Trace, frames: Rows, backward: Ints) -> Bools:
-    """Returns a mask of the frames that are closures or hooks, or run in them.
+def _are_callbacks(trace: Trace, frames: _Frames, backward: Ints) -> Bools:
+    """Returns a mask of the frames that are closures or hooks, or run in them. `backward` has the sorted starts of the
+    backward pass.
 
     The optimizer's own functions are those of torch and Python, and all functions that a `step` outside torch calls,
     unless the backward pass runs in them.
     """
-    events, names = trace.events, trace.names
-    foreign = name_matches(names, events.name[frames], _is_foreign)
-    is_step = name_matches(names, events.name[frames], lambda name: name.endswith("): step"))
-    steps = frames[foreign & is_step]
-    in_step = union(events.start[steps], events.end[steps]).contains(events.start[frames])
-    has_backward = _counts(np.sort(backward), events.start[frames], events.end[frames]) > 0
-    return np.asarray(foreign & ~is_step & (~in_step | has_backward), np.bool_)
+    start, end = trace.events.start[frames.row], trace.events.end[frames.row]
+    own_step = frames.is_foreign & frames.is_step
+    in_step = union(start[own_step], end[own_step]).contains(start)
+    has_backward = _counts(backward, start, end) > 0
+    return np.asarray(frames.is_foreign & ~frames.is_step & (~in_step | has_backward), np.bool_)
 
 
 def _is_foreign(frame: str) -> bool:
@@ -83,9 +94,8 @@ def _counts(times: Ints, begin: Ints, end: Ints) -> Ints:
     return np.asarray(np.searchsorted(times, end, side="left") - np.searchsorted(times, begin, side="left"), np.int64)
 
 
-def _last_end(begin: Ints, end: Ints, backward: Ints) -> Ints:
-    """Returns the last end of a backward operator in each (begin, end]; `begin` where there is none."""
-    ends = np.sort(backward)
+def _last_end(begin: Ints, end: Ints, ends: Ints) -> Ints:
+    """Returns the last of the sorted ends in each (begin, end]; `begin` where there is none."""
     last = np.searchsorted(ends, end, side="right") - 1
     if not len(ends):
         return begin

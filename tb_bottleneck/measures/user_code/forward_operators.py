@@ -24,6 +24,7 @@ _BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
 @dataclass(frozen=True, eq=False)
 class _Links:
     backward: dict[int, Rows]  # operators of the backward pass, by thread
+    threads: Ints  # the keys of `backward`
     forward: Rows  # operators of the forward pass, by sequence number, then by start
     sequence: Ints  # of `forward`
 
@@ -37,7 +38,8 @@ def _links(recording: Recording) -> _Links:
     is_node = name_matches(trace.names, events.name[rows], lambda name: bool(_BACKWARD_NODE.search(name)))
     forward = rows[~is_node]
     forward = forward[np.lexsort((events.start[forward], events.sequence[forward]))]
-    return _Links(by_thread(rows[is_root], events.thread), forward, events.sequence[forward])
+    backward = by_thread(rows[is_root], events.thread)
+    return _Links(backward, np.array([*backward], np.int64), forward, events.sequence[forward])
 
 
 def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
@@ -48,8 +50,8 @@ def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, 
     """
     events, links = recording.trace.events, _links(recording)
     backward, forward = np.full(len(times), -1, np.int64), np.full(len(times), -1, np.int64)
-    for thread, rows in links.backward.items():
-        own = np.flatnonzero(threads == thread)
+    for thread in np.intersect1d(threads, links.threads).tolist():
+        own, rows = np.flatnonzero(threads == thread), links.backward[thread]
         running, row = innermost(events.start[rows], events.end[rows], times[own])
         backward[own[running]] = rows[row[running]]
     linked = np.flatnonzero(backward >= 0)

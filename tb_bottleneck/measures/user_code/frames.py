@@ -35,32 +35,58 @@ _TORCH_BLOCKS = (
 
 @dataclass(frozen=True, eq=False)
 class Enclosing:
-    """Rows of one thread that enclose others. `rows` are rows of the events, or -1 for none."""
+    """Rows of one thread, at least one, that enclose others."""
 
     nesting: Nesting
-    rows: Rows
+    rows: Rows  # of the events
     found: tuple[Ints, ...]  # per kind of enclosing row that was asked for: the row of the events, or -1
 
     def at(self, times: Ints) -> tuple[Ints, ...]:
         """Return the innermost row at each time, and the innermost one of each kind around it; -1 if there is none."""
-        if not len(self.rows):
-            return (np.full(len(times), -1, np.int64),) * (1 + len(self.found))
         inside, row = self.nesting.innermost(times)
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
 
+class EnclosingByThread:
+    """Rows of a trace with their nesting by thread. A thread is nested when it is asked for: a file may have many."""
+
+    def __init__(self, trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> None:
+        events = trace.events
+        self._trace = trace
+        self._rows = by_thread(rows, events.thread)
+        self._chosen = [np.zeros(len(trace.names), np.bool_) for _ in tests]
+        for chosen, test in zip(self._chosen, tests, strict=True):
+            chosen[events.name[rows]] = name_matches(trace.names, events.name[rows], test)
+        self._found: dict[int, Enclosing] = {}
+
+    def of(self, thread: int) -> Enclosing | None:
+        """Return the rows of a thread (a row of the trace's threads), or None if it has none."""
+        if thread not in self._rows:
+            return None
+        if thread not in self._found:
+            self._found[thread] = self._nested(self._rows[thread])
+        return self._found[thread]
+
+    def _nested(self, rows: Rows) -> Enclosing:
+        events = self._trace.events
+        nesting = nest(events.start[rows], events.end[rows])
+        columns = [_nearest(nesting.parent, chosen[events.name[rows]]) for chosen in self._chosen]
+        found = (np.where(column >= 0, rows[np.maximum(column, 0)], -1) for column in columns)
+        return Enclosing(nesting, rows, tuple(found))
+
+
 @memoized
-def frames_by_thread(recording: Recording) -> dict[int, Enclosing]:
-    """Return the Python frames by thread (a row of the trace's threads). `found` has the user's frames, and modules."""
+def frames_by_thread(recording: Recording) -> EnclosingByThread:
+    """Return the Python frames by thread. `found` has the user's frames, and modules."""
     trace = recording.trace
-    return _by_thread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
+    return EnclosingByThread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
 
 
 @memoized
-def blocks_by_thread(recording: Recording) -> dict[int, Enclosing]:
-    """Return the record_function blocks by thread (a row of the trace's threads), without those of torch."""
+def blocks_by_thread(recording: Recording) -> EnclosingByThread:
+    """Return the record_function blocks by thread, without those of torch."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
-    return _by_thread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
+    return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
 
 
 def is_user_function(frame: str) -> bool:
@@ -70,18 +96,6 @@ def is_user_function(frame: str) -> bool:
 
 def _is_torch_block(name: str) -> bool:
     return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
-
-
-def _by_thread(trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> dict[int, Enclosing]:
-    events, found = trace.events, {}
-    for thread, own in by_thread(rows, events.thread).items():
-        nesting = nest(events.start[own], events.end[own])
-        masks = [name_matches(trace.names, events.name[own], test) for test in tests]
-        columns = [_nearest(nesting.parent, mask) for mask in masks]
-        found[thread] = Enclosing(
-            nesting, own, tuple(np.where(column >= 0, own[np.maximum(column, 0)], -1) for column in columns)
-        )
-    return found
 
 
 def _nearest(parent: Ints, chosen: Bools) -> Ints:

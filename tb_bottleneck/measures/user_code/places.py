@@ -28,6 +28,8 @@ MAX_PLACES = 5
 MIN_MODULE_SHARE = 0.5
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
+# Python's own limit of nested calls (sys.getrecursionlimit); the nesting of a file has none.
+MAX_DEPTH = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +112,11 @@ def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
     columns = np.full((4, len(times)), -1, np.int64)
     for thread in np.unique(threads).tolist():
         own = np.flatnonzero(threads == thread)
-        if thread in frames:
-            columns[:3, own] = frames[thread].at(times[own])
-        if thread in blocks:
-            (columns[3, own],) = blocks[thread].at(times[own])
+        of_frames, of_blocks = frames.of(thread), blocks.of(thread)
+        if of_frames is not None:
+            columns[:3, own] = of_frames.at(times[own])
+        if of_blocks is not None:
+            (columns[3, own],) = of_blocks.at(times[own])
     return Located(*columns)
 
 
@@ -145,8 +148,12 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
     typical = frames.index(Counter(frames).most_common(1)[0][0])
-    thread = int(trace.events.thread[innermost[typical]])
-    chain = _ancestors(frames_by_thread(recording)[thread], int(innermost[typical]))
+    frames_of = frames_by_thread(recording).of(int(trace.events.thread[innermost[typical]]))
+    if frames_of is None:
+        return ()
+    chain = _ancestors(frames_of, int(innermost[typical]))
+    if int(user[typical]) not in chain:
+        return ()
     line = chain.index(int(user[typical]))
     names = [trace.names[name] for name in trace.events.name[chain].tolist()]
     callers = [name for name in names[line::-1] if is_user_function(name)][:MAX_CALLERS]
@@ -155,10 +162,10 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
 
 
 def _ancestors(frames: Enclosing, row: int) -> list[int]:
-    """Return a row of the events and the rows that enclose it, outermost first."""
+    """Return a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
     at = int(np.searchsorted(frames.rows, row))
     chain = [at]
-    while frames.nesting.parent[at] != at:
+    while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:
         at = int(frames.nesting.parent[at])
         chain.append(at)
     return [int(frames.rows[at]) for at in reversed(chain)]
