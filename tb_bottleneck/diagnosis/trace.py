@@ -12,7 +12,7 @@ from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
-from tb_bottleneck.quality.degradations import degradations_of, stacks_defect
+from tb_bottleneck.quality.degradations import degradations_of, stacks_defects
 from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
@@ -90,9 +90,8 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     simulated = origin.device.kind == "cpu" or recording.on_device
     prediction = _replay(recording, diagnosis) if simulated else None
     places = _places(recording, diagnosis)
-    host_side = any(regime in AVOIDABLE_REGIMES for regime, _ in places)
-    missing = stacks_defect(recording) if host_side and not any(places.values()) else None
-    defects += [missing] if missing is not None else []
+    if any(regime in AVOIDABLE_REGIMES for regime, _ in places):
+        defects += stacks_defects(recording)
     report = build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction, places=places)
     return report, recording
 

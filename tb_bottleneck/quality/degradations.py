@@ -84,11 +84,11 @@ def _unlinked(recording: Recording) -> Iterator[Defect]:
         yield Defect("launches_lost", False, {"share": share})
 
 
-def stacks_defect(recording: Recording) -> Defect | None:
-    """Return the defect of a recording without Python frames, in which no line of the program can be named."""
+def stacks_defects(recording: Recording) -> Iterator[Defect]:
+    """Yield the defect of a recording without Python frames, in which no line of the program can be named."""
     trace = recording.trace
-    recorded = trace.header.stacks_recorded or len(trace.rows(Kind.PYTHON))
-    return None if recorded else Defect("stacks_not_recorded", False)
+    if not trace.header.stacks_recorded and not len(trace.rows(Kind.PYTHON)):
+        yield Defect("stacks_not_recorded", False)
 
 
 def _overlapping_steps(recording: Recording) -> int:
