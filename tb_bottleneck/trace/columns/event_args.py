@@ -66,27 +66,22 @@ class Signatures(dict[bytes, int]):
         return row
 
 
-def signature_rows(signatures: Signatures, events: Sequence[Any], kind: Ints) -> Ints:
-    """Returns the signature row of each event; 0 if it is not an operator or has no shapes."""
-    rows = np.zeros(len(events), np.int64)
+def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
+    """Returns `sequence` and `signature`; 0 if an event is not an operator, or its argument was not recorded."""
     operators = np.flatnonzero(kind == Kind.CPU_OP)
-    rows[operators] = [
-        signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))]
-        for args in _args_of(events, operators)
-    ]
-    return rows
+    all_args = _args_of(events, operators)
+    rows = [signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))] for args in all_args]
+    values = {
+        "sequence": whole_numbers([args.sequence or 0 for args in all_args]),
+        "signature": np.array(rows, np.int64),
+    }
+    return _spread(values, operators, len(events))
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
-    """Returns `sequence`, `correlation` and DEVICE_COLUMNS. Arguments are read only from the kinds that have them."""
+    """Returns `correlation` and DEVICE_COLUMNS. Arguments are read only from the kinds that have them."""
     linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
-    operators = np.flatnonzero(kind == Kind.CPU_OP)
-    columns: dict[str, Any] = dict.fromkeys(
-        ("sequence", "correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8)
-    )
-    if len(operators):
-        sequence = whole_numbers([args.sequence or 0 for args in _args_of(events, operators)])
-        columns |= _spread({"sequence": sequence}, operators, len(events))
+    columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
     if len(linked):
         correlation = whole_numbers([args.correlation or 0 for args in _args_of(events, linked)])
         columns |= _spread({"correlation": correlation}, linked, len(events))
