@@ -13,7 +13,6 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.measures.trace.uneven_steps import (
     judged_steps,
-    lines_of_uneven_steps,
     uneven_step_factor,
     uneven_step_operators,
     uneven_steps,
@@ -31,7 +30,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share, excess = measures.account.share(Regime.UNEXPLAINED), measures.value(unexplained_excess, otherwise=0.0)
     causes: tuple[Cause[Recording], ...] = ()
     if excess >= LONG_STEPS_FIRE_AT:
-        seen = (uneven_steps, judged_steps, uneven_step_factor, uneven_step_operators, lines_of_uneven_steps)
+        seen = (uneven_steps, judged_steps, uneven_step_factor, uneven_step_operators)
         causes = (Cause("uneven_steps", excess, seen, bounded=False),)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(status, share, causes=causes, evidence=(unknown_kernels,))

@@ -225,7 +225,7 @@ class RegimeVerdict(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., status: _Optional[str] = ..., share: _Optional[float] = ..., because: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Finding(_message.Message):
-    __slots__ = ("cause", "regime", "cost_share", "speedup", "evidence", "fix", "title")
+    __slots__ = ("cause", "regime", "cost_share", "speedup", "evidence", "fix", "title", "where")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     REGIME_FIELD_NUMBER: _ClassVar[int]
     COST_SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -233,6 +233,7 @@ class Finding(_message.Message):
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     FIX_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
     cause: str
     regime: str
     cost_share: float
@@ -240,7 +241,26 @@ class Finding(_message.Message):
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
     fix: Fix
     title: str
-    def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
+    where: _containers.RepeatedCompositeFieldContainer[Place]
+    def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Place, _Mapping]]] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("file", "line", "function", "module", "share", "block", "chain")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    line: int
+    function: str
+    module: str
+    share: float
+    block: str
+    chain: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Speedup(_message.Message):
     __slots__ = ("expected", "low", "high", "basis", "assumes", "because")

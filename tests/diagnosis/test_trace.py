@@ -32,7 +32,8 @@ def report(tmp_path):
 def test_a_run_that_waits_for_data_gets_evidence_and_a_fix(report):
     found = report(drawn(WAITING, unit_us=1000))
     assert (found["schema"], found["run"], found["source"]) == (2, "resnet/slow", "host_1.17.pt.trace.json.gz")
-    assert found["health"] == {"status": "ok", "reasons": []}
+    assert found["health"]["status"] == "degraded"
+    assert [reason["code"] for reason in found["health"]["reasons"]] == ["stacks_not_recorded"]
     assert found["device"] == {"name": "NVIDIA A100-SXM4-80GB", "kind": "cuda", "index": 0, "count": 1}
     assert (found["rank"], found["world_size"]) == (0, 1)
     assert found["window"]["basis"] == "profiler_step"

@@ -199,6 +199,26 @@ export interface Finding {
   readonly evidence: readonly Evidence[];
   readonly fix?: Fix;
   readonly title: string;
+  /** largest share first; empty if the recording has neither frames nor record_function blocks */
+  readonly where: readonly Place[];
+}
+
+/** A place in the user's program: the nearest frame outside installed packages, or a record_function block. */
+export interface Place {
+  /** as the profiler names it; empty for a block */
+  readonly file: string;
+  /** at which the function begins; for functions that began before the recording, the current one */
+  readonly line: number;
+  /** empty for a block */
+  readonly function: string;
+  /** module of the model that has most of this time, as the profiler names it; may be empty */
+  readonly module: string;
+  /** of the finding's time */
+  readonly share: number;
+  /** the record_function block, if no frame of the program was recorded */
+  readonly block: string;
+  /** a typical call chain, outermost first: the program's frames, then what the line calls */
+  readonly chain: readonly string[];
 }
 
 export interface Speedup {

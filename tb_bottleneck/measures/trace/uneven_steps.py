@@ -4,22 +4,22 @@ Long waits have regimes of their own. Here, more of the same kind of work runs, 
 evaluation that no recorded frame shows, other processes on the same cores, batches of different size.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.python_frames import is_user_frame
 from tb_bottleneck.measures.trace.window import host_rows, host_step_of
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Ints, Rows
 
 # A tenth of the steps that take twice the median or more cost a tenth of the time: as much as a problem.
 LONG_STEP = 2.0
 # With fewer steps there is no usual one.
 MIN_STEPS = 3
-MAX_LINES_LISTED = 3
 _WORKING = (*DEVICE_REGIMES, Regime.LAUNCH, Regime.UNEXPLAINED)
 _NONE = Missing("no step takes twice as long as the median one")
 
@@ -71,19 +71,18 @@ def uneven_step_operators(recording: Recording) -> Measure | Missing:
     return text_measure(f"{float(counts[rows].mean() / np.median(counts)):.2g}", len(rows))
 
 
-def lines_of_uneven_steps(recording: Recording) -> Measure | Missing:
-    """The lines of the program that run in long steps only, longest first; untrusted text."""
-    if not recording.trace.header.stacks_recorded:
-        return Missing("Python frames were not recorded; with_stack=True names the lines that run in long steps only")
-    events, names = recording.trace.events, recording.trace.names
-    frames = host_rows(recording, is_user_frame, Kind.PYTHON)
+def calls_of_uneven_steps(recording: Recording, is_function: Callable[[str], bool]) -> Rows:
+    """Returns the rows of the main thread's Python functions that run in long steps only, without those they call.
+
+    `is_function` tests the name of a frame.
+    """
+    events = recording.trace.events
+    frames = host_rows(recording, is_function, Kind.PYTHON)
+    frames = frames[events.thread[frames] == recording.host.main_thread]
     in_long = np.isin(host_step_of(recording, events.start[frames]), _uneven_rows(recording))
-    only = in_long & ~np.isin(events.name[frames], events.name[frames[~in_long]])
-    if not only.any():
-        return Missing("the same lines of the program run in all steps")
-    found, which = np.unique(events.name[frames[only]], return_inverse=True)
-    longest = np.argsort(-np.bincount(which, weights=events.duration[frames[only]]))[:MAX_LINES_LISTED]
-    return text_measure(", ".join(cut(names[name]) for name in found[longest].tolist()), int(only.sum()))
+    only = frames[in_long & ~np.isin(events.name[frames], events.name[frames[~in_long]])]
+    outermost = nest(events.start[only], events.end[only]).parent == np.arange(len(only))
+    return np.asarray(only[outermost], np.intp)
 
 
 def _uneven_rows(recording: Recording) -> Ints:

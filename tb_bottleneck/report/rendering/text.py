@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import phases
-from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, place_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
 _WIDTH = 100
 _BAR = 30
+# Lines with less of the cost do not matter; the JSON form has them.
+_MAX_PLACES, _MIN_PLACE_SHARE = 3, 0.05
 _BASIS = {
     "profiler_step": "marked by prof.step()",
     "inferred": "found from repetition, since prof.step() was not called",
@@ -151,6 +153,7 @@ def _findings(report: pb.Report) -> Iterator[str]:
         yield ""
         yield f"{number}. {finding.title}  [{finding.cause}]"
         yield f"   cost: {share_text(finding.cost_share)} of the time{_gain(finding.speedup)}"
+        yield from _places(finding)
         for row in finding.evidence:
             reference = f"  ({row.compared_with})" if row.compared_with else ""
             yield from _wrapped(f"- {row.label}: {value_text(row)}{reference}", "   ")
@@ -161,6 +164,16 @@ def _findings(report: pb.Report) -> Iterator[str]:
         yield from (f"       {line}" for line in finding.fix.code.splitlines())
         yield ""
         yield from _wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+
+
+def _places(finding: pb.Finding) -> Iterator[str]:
+    for place in finding.where[:_MAX_PLACES]:
+        if place.share < _MIN_PLACE_SHARE:
+            continue
+        module = f", in {place.module}" if place.module else ""
+        yield from _wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost", "   ")
+        if len(place.chain) > 1:
+            yield from _wrapped(" > ".join(place.chain), "       ")
 
 
 def _plan(report: pb.Report) -> Iterator[str]:

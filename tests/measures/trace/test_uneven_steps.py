@@ -9,7 +9,6 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.uneven_steps import (
-    lines_of_uneven_steps,
     uneven_step_factor,
     uneven_step_operators,
     uneven_steps,
@@ -75,16 +74,15 @@ def test_even_steps_have_none():
 
 
 def test_the_lines_that_run_in_long_steps_only_are_named(tmp_path):
-    assert "with_stack" in lines_of_uneven_steps(recorded(EVALUATES)).because
     drawing = EVALUATES + FRAMES.strip("\n")
-    assert "same lines" in lines_of_uneven_steps(recorded(drawing)).because
+    assert [list(finding.where) for finding in report_of(tmp_path, drawing).findings] == [[]]
     whole = drawn(drawing, 1000, deviceProperties=[])
     frame = next(event for event in whole["traceEvents"] if event["cat"] == "python_function")
     whole["traceEvents"].append(frame | {"name": "train.py(83): check_quality", "ts": 30_000, "dur": 29_000})
     path = tmp_path / "frames.pt.trace.json"
     path.write_text(json.dumps(whole))
-    evidence = {line.label: line.text for finding in diagnose(str(path)).findings for line in finding.evidence}
-    assert evidence["Lines that run in long steps only"] == "train.py(83): check_quality"
+    (finding,) = diagnose(str(path)).findings
+    assert [(place.file, place.line, place.function) for place in finding.where] == [("train.py", 83, "check_quality")]
 
 
 def test_uneven_steps_without_a_reason_are_no_all_clear(tmp_path):
@@ -99,7 +97,7 @@ def test_uneven_steps_without_a_reason_are_no_all_clear(tmp_path):
     assert [finding.cause for finding in report.findings] == ["uneven_steps"]
     assert "Long steps (1 of 5) take 4 times as long as the median step" in report.verdict.headline
     assert "It is not known what would save time" in text
-    assert "with_stack=True names the lines" in " ".join(text.split())
+    assert "do not name the lines of the program" in " ".join(text.split())
     assert "Nothing would save" not in text
     assert "No problem" not in text
 

@@ -4,7 +4,7 @@ import { causeTitle } from "../../shared/text/causes";
 import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
-import { fileStem, runName } from "../../shared/text/names";
+import { fileStem, placeName, runName, shownPlaces } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
 import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
@@ -62,6 +62,7 @@ function findingSection(finding: Finding): string {
   const parts = [
     `### ${escaped(finding.title || title(finding.cause))}`,
     `Costs ${share(finding.cost_share)} of the judged time. Speedup: ${gain} (${gainBasis}).`,
+    bulletList(shownPlaces(finding.where).map((place) => `${escaped(placeName(place))}: ${share(place.share)} of this cost${place.chain.length > 1 ? ` (${escaped(place.chain.join(" › "))})` : ""}`)),
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),
     finding.fix?.confirm && `To confirm: ${escaped(finding.fix.confirm)}`,

@@ -40,7 +40,7 @@ test("Markdown contains the headline, the account and the fix, and names cannot 
     verdict: { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "The GPU <b>waits</b>.", title: "Waiting" },
     account: [{ regime: "input", share: 0.4, ns_per_step: 4e7, title: "Waiting | for data", meaning: "" }],
     findings: [{
-      cause: "no_workers", regime: "input", cost_share: 0.4, title: "No workers", evidence: [],
+      cause: "no_workers", regime: "input", cost_share: 0.4, title: "No workers", evidence: [], where: [],
       fix: { summary: "Use *workers*.", code: "DataLoader(num_workers=2)\n```", confirm: "" },
     }],
   };
