@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.first_time_operators import first_time_spans
 from tb_bottleneck.attribution.host_operators import HostOperators, host_operators_of
+from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, optimizer_time_of
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
@@ -35,6 +36,7 @@ BLOCKING_CALL_NS = 30_000
 LOADING_LAUNCH_NS = 1_000_000
 
 _DISPATCHES = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL))
+_MAY_BE_OPTIMIZER = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.ANNOTATION))
 _ON_HOST = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL, Kind.ANNOTATION, Kind.PYTHON))
 
 
@@ -155,8 +157,9 @@ class HostTimeline:
         own, reads = calls.take(is_own), self._trace.reads[is_own]
         is_blocking = own.end - own.start > BLOCKING_CALL_NS
         rows = self._rows_of(among)
-        is_dispatch = _DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]
-        dispatch = rows[is_dispatch | self._is_optimizer[events.name[rows]]]
+        dispatch = rows[_DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]]
+        # Between the operators of an optimizer, torch's Python code runs, not the user's.
+        optimizer = optimizer_time_of(self._trace, rows[_MAY_BE_OPTIMIZER[events.kind[rows]]], OPTIMIZER)
         named = self._named(rows)
         batches = self.host_operators.spans(makes_batch=True)
         return named | {
@@ -171,7 +174,7 @@ class HostTimeline:
                 self._first_time,
             ),
             Activity.COMPUTE: self.host_operators.spans(makes_batch=False),
-            Activity.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
+            Activity.DISPATCH: merge(union(events.start[dispatch], events.end[dispatch]), optimizer),
         }
 
     def _rows_of(self, among: Bools) -> Rows:
@@ -207,14 +210,8 @@ class HostTimeline:
     @cached_property
     def _is_mark(self) -> Bools:
         """A mask of the names of phases that torch before 1.12 recorded as operators."""
-        marks = ("ProfilerStep", "enumerate(Data")
+        marks = ("ProfilerStep", "enumerate(Data", OPTIMIZER)
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
-
-    @cached_property
-    def _is_optimizer(self) -> Bools:
-        """A mask of the names of the optimizer's annotations. Between the operators inside them, torch's Python code
-        runs, not the user's."""
-        return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
 
     @cached_property
     def _activity_of_name(self) -> tuple[list[Activity], NDArray[np.int8]]:

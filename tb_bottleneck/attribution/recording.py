@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.device_attribution import device_claims
 from tb_bottleneck.attribution.device_busy import busy_by_regime
 from tb_bottleneck.attribution.host_activity import HostTimeline
 from tb_bottleneck.attribution.idle_gaps import IdleGaps, find_gaps
+from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
 from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
 from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.regime import Regime
@@ -69,6 +70,16 @@ class Recording:
             np.concatenate(pair) for pair in ((before.starts, self.idle.starts), (before.ends, self.idle.ends))
         )
         return find_gaps(self.trace, Spans(starts, ends), self.host).since(self.steps.begin)
+
+    @cached_property
+    def optimizer_steps(self) -> Spans:
+        """When the host runs Optimizer.step, without the closures that it calls."""
+        return optimizer_time(self.trace, OPTIMIZER_STEP)
+
+    @cached_property
+    def optimizer_time(self) -> Spans:
+        """When the host runs any function of an optimizer, without the closures that it calls."""
+        return optimizer_time(self.trace, OPTIMIZER)
 
     @cached_property
     def owned_spans(self) -> OwnedSpans:

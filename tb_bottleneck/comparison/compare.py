@@ -20,6 +20,7 @@ from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
@@ -193,10 +194,8 @@ def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
 def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
     """Returns the defects of the recordings."""
     runs = (("A", a), ("B", b))
-    reasons = [
-        (letter, reason.detail) for letter, run in runs for report in run.reports for reason in report.health.reasons
-    ]
-    return [f"{letter}: {detail}" for letter, detail in dict.fromkeys(reasons)]
+    notes = [(letter, note) for letter, run in runs for report in run.reports for note in health_notes(report)]
+    return [f"{letter}: {note}" for letter, note in dict.fromkeys(notes)]
 
 
 def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: TimeUnit) -> str | None:

@@ -24,10 +24,13 @@ _NO_CPU_PEAKS = (
     "The work ran on the CPU, and its peaks are not in the recording. Measure them once on that machine; recordings of "
     "the monitor contain them from then on."
 )
-_CALIBRATE = "tb-bottleneck calibrate --device cpu"
+_CALIBRATE_CPU = "tb-bottleneck calibrate --device cpu"
 _ON_CPU = Precision("vector", "fp32")
-_NO_PEAKS = "The peaks of this device are not known."
+_NO_PEAKS = (
+    "The peaks of this device are not known. Measure them once, then record again with the monitor or as_metadata()."
+)
 _NO_WORK = "No operator in the window has work that is counted: matrix products, convolutions, attention."
+_CALIBRATE = "tb-bottleneck calibrate"
 _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 
@@ -47,9 +50,9 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
     trace = recording.trace
     peaks = peaks_of(trace) if recording.on_device else cpu_peaks_of(trace)
     if peaks is None and not recording.on_device:
-        return pb.Roofline(problem=_NO_CPU_PEAKS, fix=_CALIBRATE)
+        return pb.Roofline(problem=_NO_CPU_PEAKS, fix=_CALIBRATE_CPU)
     if peaks is None:
-        return pb.Roofline(problem=_NO_PEAKS)
+        return pb.Roofline(problem=_NO_PEAKS, fix=_CALIBRATE)
     if len(trace.signatures) < 2:  # the first signature is a placeholder for "none"
         return pb.Roofline(problem=_NO_SHAPES, fix=_RECORD_SHAPES)
     points = [point for use in _uses_of(recording) if (point := _point(recording, peaks, use, window_ns))]

@@ -97,6 +97,14 @@ def frame_patterns() -> tuple[NamePattern, ...]:
 
 
 @cache
+def installed_packages() -> frozenset[str]:
+    """Returns how the paths of well-known installed packages begin: `pandas/`, or `six.py`."""
+    entries = load("frames.toml")["packages"]
+    folders = (f"{name}/" for entry in entries for name in entry.get("folders", ()))
+    return frozenset((*folders, *(f"{name}.py" for entry in entries for name in entry.get("files", ()))))
+
+
+@cache
 def operator_patterns() -> tuple[NamePattern, ...]:
     """Returns the patterns for the kind of work of operators, in order of precedence."""
     return _patterns("operators.toml", "operator", "work", "")

@@ -64,6 +64,8 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
     if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
         return
+    if any(reason.code == "profiler_overhead" for reason in trace.health.reasons):
+        return  # measured next to the recorded steps; the steps of a whole run may differ from them
     recorded = trace.window.step_ns.median
     ratio = recorded / unprofiled
     sentence = _profiler_cost(ratio).safe_substitute(

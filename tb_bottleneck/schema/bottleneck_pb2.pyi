@@ -167,14 +167,16 @@ class Window(_message.Message):
     def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., step_times_ns: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Spread(_message.Message):
-    __slots__ = ("median", "p10", "p90")
+    __slots__ = ("median", "p10", "p90", "mean")
     MEDIAN_FIELD_NUMBER: _ClassVar[int]
     P10_FIELD_NUMBER: _ClassVar[int]
     P90_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
     median: float
     p10: float
     p90: float
-    def __init__(self, median: _Optional[float] = ..., p10: _Optional[float] = ..., p90: _Optional[float] = ...) -> None: ...
+    mean: float
+    def __init__(self, median: _Optional[float] = ..., p10: _Optional[float] = ..., p90: _Optional[float] = ..., mean: _Optional[float] = ...) -> None: ...
 
 class AccountRow(_message.Message):
     __slots__ = ("regime", "share", "ns_per_step", "title", "meaning")
@@ -191,20 +193,22 @@ class AccountRow(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_step: _Optional[float] = ..., title: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title")
+    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
+    SITUATION_FIELD_NUMBER: _ClassVar[int]
     regime: str
     share: float
     severity: str
     confidence: str
     headline: str
     title: str
-    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+    situation: str
+    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ...) -> None: ...
 
 class RegimeVerdict(_message.Message):
     __slots__ = ("regime", "status", "share", "because", "title")
@@ -221,7 +225,7 @@ class RegimeVerdict(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., status: _Optional[str] = ..., share: _Optional[float] = ..., because: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Finding(_message.Message):
-    __slots__ = ("cause", "regime", "cost_share", "speedup", "evidence", "fix", "title")
+    __slots__ = ("cause", "regime", "cost_share", "speedup", "evidence", "fix", "title", "where")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     REGIME_FIELD_NUMBER: _ClassVar[int]
     COST_SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -229,6 +233,7 @@ class Finding(_message.Message):
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     FIX_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
     cause: str
     regime: str
     cost_share: float
@@ -236,7 +241,26 @@ class Finding(_message.Message):
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
     fix: Fix
     title: str
-    def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
+    where: _containers.RepeatedCompositeFieldContainer[Place]
+    def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Place, _Mapping]]] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("file", "line", "function", "module", "share", "block", "chain")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    line: int
+    function: str
+    module: str
+    share: float
+    block: str
+    chain: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Speedup(_message.Message):
     __slots__ = ("expected", "low", "high", "basis", "assumes", "because")

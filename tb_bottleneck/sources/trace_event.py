@@ -20,6 +20,7 @@ class Args(msgspec.Struct, gc=False):
     In the order in which Kineto writes them: the decoder searches a key after the one that it found last.
     """
 
+    sequence: Number = msgspec.field(default=None, name="Sequence number")
     concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
     types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
     dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.sources.trace_event import Event, ExactEvent
-from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, signature_rows
+from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
 from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
@@ -38,6 +38,9 @@ class Events(Table):
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
     blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 if not recorded")
     multiprocessors: Ints = column("count", "of the device, derived from a kernel's arguments; 0 if unknown")
+    sequence: Ints = column(
+        "id", "autograd's number of an operator: a backward operator has that of its forward operator"
+    )
     signature: Ints = column(
         "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
     )
@@ -131,7 +134,7 @@ class EventsBuilder:
             "start": start,
             "duration": duration if sound else np.maximum(duration, 0),
             "label": label,
-            "signature": signature_rows(self._signatures, events, kind),
+            **operator_columns(self._signatures, events, kind),
             **argument_columns(events, kind),
         }
         if self._signatures.lost:

@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 from string import Template
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,6 +132,17 @@ def test_a_mean_that_is_advised_is_of_the_steps_that_it_names():
     for step in range(300):
         exec(code, names | {"step": step}, names)
     assert printed == [2.0, 2.0, 2.0]
+
+
+def test_a_logged_mean_that_is_advised_is_of_the_steps_since_the_last_one():
+    """Losses of 2 each: the mean of a hundred of them is 2, and nothing is read in other steps."""
+    code = regime_advice("interruption").causes["logging"].code.template
+    logged = []
+    writer = SimpleNamespace(add_scalar=lambda name, value, step: logged.append((step, value)))
+    names = {"total": torch.zeros(()), "loss": torch.tensor(2.0), "writer": writer}
+    for step in range(1, 301):
+        exec(code, names | {"step": step}, names)
+    assert logged == [(100, 2.0), (200, 2.0), (300, 2.0)]
 
 
 @pytest.mark.parametrize(("cause", "named"), [("scalar_reads", True), ("explicit_waits", False)])

@@ -51,6 +51,14 @@ def test_the_unprofiled_step_gives_the_profiler_overhead(recorded, says):
     assert not telemetry.HasField("unprofiled")
 
 
+def test_an_overhead_that_was_measured_next_to_the_recorded_steps_is_the_only_one():
+    trace, telemetry = report_of("trace", 170), report_of("telemetry", 131)
+    trace.health.reasons.add(code="profiler_overhead", detail="The median step takes 62.3 ms without the profiler")
+    trace, _ = join([("a", trace), ("a", telemetry)])
+    assert not trace.HasField("unprofiled")
+    assert not list(sentences_of(trace))
+
+
 def test_other_runs_other_ranks_and_small_differences_are_left_alone():
     elsewhere, rank1 = report_of("trace", 100, input=0.5), report_of("trace", 100, rank=1, input=0.5)
     near = report_of("trace", 100, input=0.12)

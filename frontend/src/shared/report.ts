@@ -147,6 +147,8 @@ export interface Spread {
   readonly median: number;
   readonly p10: number;
   readonly p90: number;
+  /** the account's total per step: what shares, gains and times after a fix refer to */
+  readonly mean: number;
 }
 
 /** The step time that one regime owns. */
@@ -173,6 +175,8 @@ export interface Verdict {
   readonly headline: string;
   /** label of the regime */
   readonly title: string;
+  /** if nothing was found: what kind of task this is, and what can still be changed */
+  readonly situation?: string;
 }
 
 /** The judgement of one regime. */
@@ -195,6 +199,26 @@ export interface Finding {
   readonly evidence: readonly Evidence[];
   readonly fix?: Fix;
   readonly title: string;
+  /** largest share first; empty if the recording has neither frames nor record_function blocks */
+  readonly where: readonly Place[];
+}
+
+/** A place in the user's program: the nearest frame outside installed packages, or a record_function block. */
+export interface Place {
+  /** as the profiler names it; empty for a block */
+  readonly file: string;
+  /** at which the function begins; for functions that began before the recording, the current one */
+  readonly line: number;
+  /** empty for a block */
+  readonly function: string;
+  /** module of the model that has most of this time, as the profiler names it; may be empty */
+  readonly module: string;
+  /** of the finding's time */
+  readonly share: number;
+  /** the record_function block, if no frame of the program was recorded */
+  readonly block: string;
+  /** a typical call chain, outermost first: the program's frames, then what the line calls */
+  readonly chain: readonly string[];
 }
 
 export interface Speedup {
@@ -236,7 +260,7 @@ export interface Fix {
 /** One fix of the plan. It is simulated together with the fixes before it. */
 export interface PlanStep {
   readonly cause: string;
-  /** mean recorded step time / speedup_total */
+  /** window.step_ns.mean / speedup_total */
   readonly step_ns_after: number;
   /** step time now / step time after this fix and those before it */
   readonly speedup_total: number;
@@ -288,7 +312,7 @@ export interface RunEntry {
   readonly health: string;
   /** once done, if there is one */
   readonly verdict?: Verdict;
-  /** median, once done, if there is one */
+  /** mean, once done, if there is one */
   readonly step_ns?: number;
   /** code of the first health reason, once done; empty if there is none */
   readonly reason: string;

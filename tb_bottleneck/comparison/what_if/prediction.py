@@ -33,6 +33,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Owner, Regime
 from tb_bottleneck.replay.host_scale import with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.table import Floats
@@ -74,7 +75,7 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
         prediction.headline = what_if_text("refused").safe_substitute(because=because)
         return prediction
     prediction.step_ns = run.step_ns
-    prediction.notes.extend(reason.detail for reason in run.report.health.reasons)
+    prediction.notes.extend(health_notes(run.report))
     try:
         changes = _changes(run, options)
     except CannotPredict as error:

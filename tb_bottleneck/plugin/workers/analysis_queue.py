@@ -51,7 +51,7 @@ class Digest:
             health=report.health.status,
             reason=reasons[0].code if reasons else "",
             verdict=report.verdict if report.HasField("verdict") else None,
-            step_ns=report.window.step_ns.median if report.window.HasField("step_ns") else None,
+            step_ns=report.window.step_ns.mean if report.window.HasField("step_ns") else None,
             step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,

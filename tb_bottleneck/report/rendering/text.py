@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import phases
-from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, place_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
 _WIDTH = 100
 _BAR = 30
+# Lines with less of the cost do not matter; the JSON form has them.
+_MAX_PLACES, _MIN_PLACE_SHARE = 3, 0.05
 _BASIS = {
     "profiler_step": "marked by prof.step()",
     "inferred": "found from repetition, since prof.step() was not called",
@@ -52,6 +54,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
     if report.HasField("verdict"):
         yield from _wrapped(report.verdict.headline)
         yield from _wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
+        yield from _wrapped(report.verdict.situation)
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
     else:
@@ -65,6 +68,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", "Phases, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)
+    yield from _not_judged(report)
 
 
 def _severity(report: pb.Report) -> str:
@@ -97,12 +101,18 @@ def _about(report: pb.Report) -> Iterator[str]:
         yield f"Device: {name}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
-        spread = f" (p10 {duration_text(step.p10)}, p90 {duration_text(step.p90)})" if window.steps > 1 else ""
+        spread = _spread(step) if window.steps > 1 else ""
         if window.basis == "whole":
             yield f"Window: {duration_text(window.end_ns - window.begin_ns)}, {_BASIS['whole']}"
             return
-        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.median)}{spread}"
+        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
         yield f"Window: {steps}, {_BASIS.get(window.basis, window.basis)}"
+
+
+def _spread(step: pb.Spread) -> str:
+    """Returns how the steps differ. The mean stands before it: shares and gains refer to the mean."""
+    p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
+    return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
 
 def _health(report: pb.Report) -> Iterator[str]:
@@ -129,11 +139,21 @@ def _account(report: pb.Report | pb.Job) -> Iterator[str]:
         yield f"  {row.title:{width}}  {share_text(row.share):>6}  {time:>9}  {bar}"
 
 
+def _not_judged(report: pb.Report) -> Iterator[str]:
+    """Yields the regimes that could not be judged: without them, silence would read as a clear verdict."""
+    open_questions = [verdict for verdict in report.regimes if verdict.status in ("abstains", "broken")]
+    if open_questions:
+        yield from ("", "Not judged")
+    for verdict in open_questions:
+        yield from _wrapped(f"- {verdict.title}: {verdict.because}", "  ")
+
+
 def _findings(report: pb.Report) -> Iterator[str]:
     for number, finding in enumerate(report.findings, 1):
         yield ""
         yield f"{number}. {finding.title}  [{finding.cause}]"
         yield f"   cost: {share_text(finding.cost_share)} of the time{_gain(finding.speedup)}"
+        yield from _places(finding)
         for row in finding.evidence:
             reference = f"  ({row.compared_with})" if row.compared_with else ""
             yield from _wrapped(f"- {row.label}: {value_text(row)}{reference}", "   ")
@@ -144,6 +164,16 @@ def _findings(report: pb.Report) -> Iterator[str]:
         yield from (f"       {line}" for line in finding.fix.code.splitlines())
         yield ""
         yield from _wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+
+
+def _places(finding: pb.Finding) -> Iterator[str]:
+    for place in finding.where[:_MAX_PLACES]:
+        if place.share < _MIN_PLACE_SHARE:
+            continue
+        module = f", in {place.module}" if place.module else ""
+        yield from _wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost", "   ")
+        if len(place.chain) > 1:
+            yield from _wrapped(" > ".join(place.chain), "       ")
 
 
 def _plan(report: pb.Report) -> Iterator[str]:

@@ -26,6 +26,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
       {verdict && facts}
       {report.health && <Health health={report.health} />}
       {!verdict && facts}
+      {verdict?.situation && <p>{verdict.situation}</p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">
@@ -34,7 +35,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
         </div>
         <div class="half">
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
-          {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.median} />}
+          {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.mean} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>

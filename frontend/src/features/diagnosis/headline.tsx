@@ -49,8 +49,8 @@ export function Facts({ report: { window, device, rank, world_size, verdict, evi
     window?.step_ns && window.basis !== "whole" && (
       <Fact
         key="time"
-        name={window.steps > 1 ? "Median step" : "Step"}
-        value={duration(window.step_ns.median)}
+        name={window.steps > 1 ? "Mean step" : "Step"}
+        value={duration(window.step_ns.mean)}
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />
     ),

@@ -4,13 +4,13 @@ import { causeTitle } from "../../shared/text/causes";
 import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
-import { fileStem, runName } from "../../shared/text/names";
+import { fileStem, placeName, runName, shownPlaces } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
 import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
 
 export function reportMarkdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
   return joinParts(parts);
 }
 
@@ -30,8 +30,8 @@ function about({ run, source, verdict, window, device }: Report): string {
 
 function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
   if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(stepBasis)})`;
-  return `${count(many)} steps (${basis(stepBasis)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
+  if (many === 1) return `1 step of ${duration(step_ns.mean)} (${basis(stepBasis)})`;
+  return `${count(many)} steps (${basis(stepBasis)}), mean ${duration(step_ns.mean)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {
@@ -62,6 +62,7 @@ function findingSection(finding: Finding): string {
   const parts = [
     `### ${escaped(finding.title || title(finding.cause))}`,
     `Costs ${share(finding.cost_share)} of the judged time. Speedup: ${gain} (${gainBasis}).`,
+    bulletList(shownPlaces(finding.where).map((place) => `${escaped(placeName(place))}: ${share(place.share)} of this cost${place.chain.length > 1 ? ` (${escaped(place.chain.join(" › "))})` : ""}`)),
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),
     finding.fix?.confirm && `To confirm: ${escaped(finding.fix.confirm)}`,

@@ -1,4 +1,5 @@
-// Display names of kernels, files and runs.
+// Display names of kernels, files, runs and places in the program.
+import type { Place } from "../report";
 import { moment } from "./format";
 
 const PREFIXES = /^(?:void |at::native::|\(anonymous namespace\)::|at::|cutlass::|cudnn::|detail::)+/;
@@ -93,4 +94,17 @@ export function shortened(text: string, most: number): string {
 export function splitHeadline(headline: string): readonly [string, string] {
   const [first = "", ...rest] = headline.split(/(?<=[.!?]) (?=\p{Lu})/u);
   return [first, rest.join(" ")];
+}
+
+const MAX_PLACES = 3;
+const MIN_PLACE_SHARE = 0.05; // lines with less of the cost do not matter
+
+/** The places of a finding that are shown. */
+export function shownPlaces(where: readonly Place[]): readonly Place[] {
+  return where.slice(0, MAX_PLACES).filter((place) => place.share >= MIN_PLACE_SHARE);
+}
+
+/** "train.py:41 collate", or the name of the record_function block. */
+export function placeName({ file, line, function: name, block }: Place): string {
+  return file ? `${file}:${line} ${name}` : `block ${block || name}`;
 }
