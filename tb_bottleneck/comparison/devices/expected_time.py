@@ -22,6 +22,7 @@ from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.units import share_text
 
 # The interval of device times does not cover the host. With this margin on either side, the interval contains the
@@ -60,9 +61,14 @@ def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
     return DevicePair(first, second)
 
 
-def expected_time(recording: Recording, devices: DevicePair) -> ExpectedTime:
-    """Predicts the recording's step on the other device."""
-    predictor = ReplayPredictor(recording)
+def expected_time(
+    recording: Recording, devices: DevicePair, step_bounds: tuple[Ints, Ints] | None = None
+) -> ExpectedTime:
+    """Predicts the recording's step on the other device.
+
+    `step_bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    """
+    predictor = ReplayPredictor(recording, step_bounds)
     lengths = scaled_lengths(recording, devices, Estimate.EXPECTED)
     step = predictor.predict(lengths, worker_throughput_limit(recording), bounds_on_b(recording, devices))
     slow, fast = (

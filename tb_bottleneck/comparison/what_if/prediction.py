@@ -12,7 +12,7 @@ from tb_bottleneck.comparison.devices.expected_time import PREDICTION_ERROR, hos
 from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.significance import mean_interval, undisturbed
+from tb_bottleneck.comparison.significance import mean_interval
 from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text, speedup_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.what_if.changes.batch_size import change_batch_size
@@ -121,17 +121,15 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
 
 def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> None:
     """Adds the prediction of these changes."""
-    predictor = ReplayPredictor(run.recording)
-    shares = run.share_in(undisturbed)
-    outcomes = {estimate: _scaled(_outcome(predictor, changes, estimate), shares) for estimate in Estimate}
+    predictor = ReplayPredictor(run.recording, run.step_bounds)
+    outcomes = {estimate: _outcome(predictor, changes, estimate) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     samples_now = batch_size_of(run.recording)
     size = 1.0 if samples == 1 or isinstance(samples_now, Missing) else float(samples_now.samples)
     prediction.per = "step" if size == 1.0 and samples == 1 else "sample"
     prediction.step_ns = run.step_ns / size
     # The prediction is for the rank that was replayed; the recording's own times give its relation to the mean.
-    whole = sum(ns * shares[regime] for regime, ns in run.recording.account.ns.items()) / len(run.recording.steps)
-    scale = run.step_ns / whole / (size * samples)
+    scale = run.step_ns / run.rank_ns / (size * samples)
     expected = outcomes[Estimate.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
     before = {regime: run.ns[regime] / size for regime in REGIMES}
@@ -191,11 +189,6 @@ def _outcome(
     touched = any(change.factors is not None for change in changes) and recording.on_device
     bounds = next((change.bounds for change in changes if change.bounds is not None), None)
     return predictor.predict(lengths if touched else None, modify, bounds)
-
-
-def _scaled(outcome: PredictedStep, shares: dict[Regime, float]) -> PredictedStep:
-    """Returns the outcome with the times of the regimes multiplied by `shares`."""
-    return replace(outcome, ns={regime: ns * shares[regime] for regime, ns in outcome.ns.items()})
 
 
 def _noise(run: ComparedRun) -> float:
