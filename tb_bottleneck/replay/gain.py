@@ -21,15 +21,15 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 # 1.645 standard deviations of a normal distribution reach from its median to its 5 % and 95 % quantiles.
 QUANTILE = 1.645
 # Standard deviation of the logarithm of (host time of one run / of another run of the same training). The median times
-# of CUDA calls in 11 pairs of public recordings of one training on one machine differ by 0.13. The mean steps of one CPU
-# training's repeats in demo/recorded/recorded.json have a standard deviation of 0.078 at the median (28 halves,
+# of CUDA calls in 11 pairs of public recordings of one training on one machine differ by 0.13. The mean steps of one
+# CPU training's repeats in demo/recorded/recorded.json have a standard deviation of 0.078 at the median (28 halves,
 # 2026-11-21), so two of them differ by 0.11.
 HOST_DRIFT = 0.13
 # The same for everything else. The time of kernels of equal names differs by 0.02 in 9 of these pairs.
 RUN_TO_RUN_NOISE = QUANTILE * 0.02
-# The share of a fix that takes effect, at the 5 % quantile. The saving that came with 14 real fixes / the predicted one
-# has a standard deviation of 0.27 (tests/GAINS.md).
-PARTIAL_EFFECT = 1 - QUANTILE * 0.27
+# The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
+# one has a standard deviation of 0.25 (tests/GAINS.md).
+PARTIAL_EFFECT = 1 - QUANTILE * 0.25
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,24 @@ def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
 
 def gain_of(before: Variants, after: Variants) -> Gain:
     """Returns the gain, at least 1: users revert a fix that makes training slower."""
+    gain, errors = _ratio(before.expected, after.expected), errors_of(before, after).values()
+    below, above = (hypot(*sides) for sides in zip(*errors, strict=True))
+    return Gain(*(max(ratio, 1.0) for ratio in (gain, gain * exp(-below), gain * exp(above))))
+
+
+def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
+    """Returns how far the gain may be below and above the expected one, as logarithms, by source of error."""
     gain = _ratio(before.expected, after.expected)
     partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
     drift = HOST_DRIFT * QUANTILE
-    sources = (
-        (partial, *(_ratio(before.expected, graph) for graph in after.fix)),
-        tuple(_ratio(start, graph) for start, graph in zip(before.profiler, after.profiler, strict=True)),
-        tuple(_ratio(before.expected, _on_host(after.expected, exp(factor))) for factor in (drift, -drift)),
-        (gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)),
-    )
-    deviations = [[log(ratio / gain) for ratio in source] for source in sources]
-    below = hypot(*(max(0.0, -min(source)) for source in deviations))
-    above = hypot(*(max(0.0, *source) for source in deviations))
-    return Gain(*(max(ratio, 1.0) for ratio in (gain, gain * exp(-below), gain * exp(above))))
+    gains = {
+        "fix": [partial, *(_ratio(before.expected, graph) for graph in after.fix)],
+        "profiler": [_ratio(start, graph) for start, graph in zip(before.profiler, after.profiler, strict=True)],
+        "host": [_ratio(before.expected, _on_host(after.expected, exp(factor))) for factor in (drift, -drift)],
+        "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
+    }
+    deviations = {source: [log(ratio / gain) for ratio in ratios] for source, ratios in gains.items()}
+    return {source: (max(0.0, -min(sides)), max(0.0, *sides)) for source, sides in deviations.items()}
 
 
 def _ratio(before: ModifiedGraph, after: ModifiedGraph) -> float:
