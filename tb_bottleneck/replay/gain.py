@@ -11,6 +11,7 @@ The deviations of the gain are logarithms. Deviations of independent sources add
 5.1.2), separately below and above the expected gain.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import exp, hypot, log
 
@@ -25,11 +26,14 @@ QUANTILE = 1.645
 # CPU training's repeats in demo/recorded/recorded.json have a standard deviation of 0.078 at the median (28 halves,
 # 2026-11-21), so two of them differ by 0.11.
 HOST_DRIFT = 0.13
+HOST_DRIFTS = exp(QUANTILE * HOST_DRIFT), exp(-QUANTILE * HOST_DRIFT)
 # The same for everything else. The time of kernels of equal names differs by 0.02 in 9 of these pairs.
 RUN_TO_RUN_NOISE = QUANTILE * 0.02
 # The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
 # one has a standard deviation of 0.25 (tests/GAINS.md).
 PARTIAL_EFFECT = 1 - QUANTILE * 0.25
+
+SMALLEST_GAIN = 1e-9  # has a logarithm
 
 
 @dataclass(frozen=True)
@@ -71,32 +75,42 @@ def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
 
 def gain_of(before: Variants, after: Variants) -> Gain:
     """Returns the gain, at least 1: users revert a fix that makes training slower."""
-    gain, errors = _ratio(before.expected, after.expected), errors_of(before, after).values()
-    below, above = (hypot(*sides) for sides in zip(*errors, strict=True))
-    return Gain(*(max(ratio, 1.0) for ratio in (gain, gain * exp(-below), gain * exp(above))))
+    gain = _ratio(before.expected, after.expected)
+    found = with_bounds(gain, errors_of(before, after))
+    return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
     """Returns how far the gain may be below and above the expected one, as logarithms, by source of error."""
     gain = _ratio(before.expected, after.expected)
     partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
-    drift = HOST_DRIFT * QUANTILE
     gains = {
         "fix": [partial, *(_ratio(before.expected, graph) for graph in after.fix)],
         "profiler": [_ratio(start, graph) for start, graph in zip(before.profiler, after.profiler, strict=True)],
-        "host": [_ratio(before.expected, _on_host(after.expected, exp(factor))) for factor in (drift, -drift)],
+        "host": [_ratio(before.expected, on_host(after.expected, factor)) for factor in HOST_DRIFTS],
         "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
     }
-    deviations = {source: [log(ratio / gain) for ratio in ratios] for source, ratios in gains.items()}
-    return {source: (max(0.0, -min(sides)), max(0.0, *sides)) for source, sides in deviations.items()}
+    return {source: deviations(gain, ratios) for source, ratios in gains.items()}
 
 
-def _ratio(before: ModifiedGraph, after: ModifiedGraph) -> float:
-    return max(before.window(), 1.0) / max(after.window(), 1.0)
+def deviations(gain: float, gains: Iterable[float]) -> tuple[float, float]:
+    """Returns how far gains are below and above the expected one, as logarithms."""
+    sides = [log(max(other, SMALLEST_GAIN) / max(gain, SMALLEST_GAIN)) for other in gains]
+    return max(0.0, -min(sides, default=0.0)), max(0.0, *sides, 0.0)
 
 
-def _on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
+def with_bounds(gain: float, errors: Mapping[str, tuple[float, float]]) -> Gain:
+    """Returns the expected gain with the bounds of its interval, from the deviations by source of error."""
+    below, above = (hypot(*sides) for sides in zip(*errors.values(), strict=True))
+    return Gain(gain, gain * exp(-below), gain * exp(above))
+
+
+def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
     """Returns the graph on a host that takes `factor` times as long for everything, loading included."""
     items = graph.items
     scaled = graph.with_items(gap=scale_column(items.gap, factor), cost=scale_column(items.cost, factor))
     return replace(scaled, floor=graph.floor * factor)
+
+
+def _ratio(before: ModifiedGraph, after: ModifiedGraph) -> float:
+    return max(before.window(), 1.0) / max(after.window(), 1.0)

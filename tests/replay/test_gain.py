@@ -62,7 +62,7 @@ def test_independent_errors_add_up_by_their_squares(monkeypatch):
     both = above(gain(LOADING, LOADER))
     monkeypatch.setattr(module, "RUN_TO_RUN_NOISE", 0.0)
     host = above(gain(LOADING, LOADER))
-    monkeypatch.setattr(module, "HOST_DRIFT", 0.0)
+    monkeypatch.setattr(module, "HOST_DRIFTS", (1.0, 1.0))
     fix = above(gain(LOADING, LOADER))
     assert both == pytest.approx(hypot(host, RUN_TO_RUN_NOISE))
     assert fix < host < both < host + RUN_TO_RUN_NOISE
