@@ -35,7 +35,7 @@ from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
 
 # Held out: defects were looked for with other seeds. When a miss of the page is fixed, use new seeds.
-FIRST_SEED = 2**23
+FIRST_SEED = 2**23 + 2**16
 DEFAULT_RUNS = 300
 PAGE = HERE / "EXPECTED.md"
 COLUMNS = "pairs | median | mean size | 90 % within | worst | in the interval | width | by kernels alone"
