@@ -185,8 +185,8 @@ def misses(pairs: list[Pair]) -> Iterator[str]:
 
 def real_table(pairs: list[Pair]) -> Iterator[str]:
     """Yields the recorded pairs, one line each."""
-    yield "Predicted from the slow half's trace alone; measured is the ratio of both halves' unprofiled step times. The"
-    yield "share is the saving that came / the predicted one."
+    yield "Predicted from the slow half's trace alone; measured is the ratio of both halves' unprofiled step times."
+    yield "Errors are measured / predicted gain - 1. The share is the saving that came / the predicted one."
     yield ""
     yield "| pair | predicted | interval | width | measured | error | inside | share |"
     yield "|---|---:|---|---:|---:|---:|---|---:|"
