@@ -203,13 +203,11 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     devices = device_pair_of(a.recording, b.recording)
     if devices is None:
         return None
-    prediction = expected_time(a.recording, devices)
-    # The prediction is for the rank that was replayed, and for the mean of its steps, long ones that recur included. It
-    # is compared with B's mean; the result is stated as a share of B's typical step.
-    shares = a.share_in(undisturbed)
-    recorded_ns = sum(ns * shares[regime] for regime, ns in a.recording.account.ns.items()) / len(a.recording.steps)
-    scale = a.step_ns / recorded_ns / unit.a
-    means = {regime: ns * shares[regime] * scale for regime, ns in prediction.step.ns.items()}
+    prediction = expected_time(a.recording, devices, a.step_bounds)
+    # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, long ones that recur
+    # included. It is compared with B's mean; the result is stated as a share of B's typical step.
+    scale = a.step_ns / a.rank_ns / unit.a
+    means = {regime: ns * scale for regime, ns in prediction.step.ns.items()}
     measured = _per_unit(b.ns, unit.b)
     typical_share = comparison.b_ns / sum(measured.values())
     after = {regime: ns * typical_share for regime, ns in means.items()}

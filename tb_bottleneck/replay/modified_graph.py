@@ -15,7 +15,7 @@ from tb_bottleneck.replay.check import Check, check
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
-from tb_bottleneck.replay.simulator import replay
+from tb_bottleneck.replay.simulator import ReplayResult, replay
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -183,9 +183,18 @@ class ModifiedGraph:
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
         return max(max(self._simulated, self.floor, busy) / self.batch, self.pace)
 
-    @cached_property
+    def step_times(self) -> Floats:
+        """Returns the step times in ns, which sum to the window. A lower bound of the window lengthens all steps."""
+        times = np.diff(self._replayed.edges)
+        return np.asarray(times * (self.window() / max(self._simulated, 1)), np.float64)
+
+    @property
     def _simulated(self) -> int:
-        return replay(self.base.graph, self.base.layout, self.items).window
+        return self._replayed.window
+
+    @cached_property
+    def _replayed(self) -> ReplayResult:
+        return replay(self.base.graph, self.base.layout, self.items)
 
     # --- queries for scenarios ---
 

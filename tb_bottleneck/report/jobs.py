@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from statistics import fmean, median
 
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE, word
+from tb_bottleneck.replay.gain import RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 

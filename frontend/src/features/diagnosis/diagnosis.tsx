@@ -35,7 +35,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
         </div>
         <div class="half">
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
-          {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.mean} />}
+          {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
