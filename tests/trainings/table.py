@@ -116,7 +116,7 @@ def _summary(planted: list[Case], times: Json, answers: list[Json]) -> Iterator[
     yield _count("line or function named", lines, answers, lambda case, answer: answer["line"] != "no")
     yield _count("gain predicted", planted, answers, lambda case, answer: bool(answer["predicted"]))
     yield _count(
-        "gain inside the interval",
+        "gain predicted, and the measured one inside the interval",
         planted,
         answers,
         lambda case, answer: inside(case, answer, times["cases"].get(case.name)),
@@ -132,7 +132,7 @@ def _summary(planted: list[Case], times: Json, answers: list[Json]) -> Iterator[
         ]
         for version in answers
     ]
-    yield f"| median error of the gain | | {' | '.join(f'{median(each):.0%}' if each else '-' for each in errors)} |"
+    yield f"| median error of the predicted gains | | {' | '.join(f'{median(each):.0%}' if each else '-' for each in errors)} |"
 
 
 def _count(title: str, cases: list[Case], answers: list[Json], holds: Any) -> str:
