@@ -280,15 +280,17 @@ def test_phases_that_were_not_timed_are_not_among_those_that_were(without, timed
 NOT_TIMED = ("loader_wait", "transfer", "forward")
 
 
-@pytest.mark.parametrize(("cores", "known"), [(1.0, False), (15.5, True)], ids=["one core", "all cores"])
-def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores, known):
-    """Runs that lost half of their time were told that the CPU works, and that no problem costs more than a tenth."""
+@pytest.mark.parametrize("cores", [1.0, 15.5], ids=["one core", "all cores"])
+def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores):
+    """Runs that lost half of their time were told that the CPU works, and that no problem costs more than a tenth: all
+    cores are busy, too, if a thread writes logs."""
     made = SimulatedPhase(device=None, dispatch=200.0, readings={"process_cores": cores})
     report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *NOT_TIMED))
     assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
-    assert ("no problem" in report.verdict.headline) == ("is busy" in report.verdict.headline) == known
-    assert report.verdict.title == ("At work" if known else "Unexplained")
-    assert ("It is not known what would save time" in render(report)) != known
+    assert "no problem" not in report.verdict.headline
+    assert "is busy" not in report.verdict.headline
+    assert report.verdict.title == "Unexplained"
+    assert "It is not known what would save time" in render(report)
     verdict = status_of(report, "interruption")
     assert verdict.status == "abstains"
     assert "not recorded: loader_wait, forward" in verdict.because
@@ -339,7 +341,7 @@ def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed
     made = SimulatedPhase(device=None, dispatch=200.0, readings=CROWDED)
     report = judged(made, facts={**ON_CPU, "torch_threads": 64}, without=(*BLIND_ON_CPU, "loader_wait", "forward"))
     assert report.findings[0].cost_share == pytest.approx(1 - 16 / 70, abs=0.01)
-    assert report.verdict.severity == "critical"
+    assert report.verdict.severity == "warning", "an upper bound with low confidence is never critical"
 
 
 def test_a_cause_that_two_regimes_name_is_one_finding():

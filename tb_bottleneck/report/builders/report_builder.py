@@ -199,6 +199,8 @@ class _DiagnosisWriter:
         if isinstance(self.prediction, Prediction):
             causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
             severity = lowered_severity(severity, causes, self.prediction)
+        if severity == "critical" and self.diagnosis.confidence == "low" and not self._is_replayed():
+            severity = "warning"  # an upper bound from doubtful evidence: the loss may be much smaller
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
         if latest_phase_only:
             headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
@@ -210,6 +212,10 @@ class _DiagnosisWriter:
             headline=headline,
             title=self.texts.title(conclusion.regime, conclusion.severity),
         )
+
+    def _is_replayed(self) -> bool:
+        """True if the gain of some fix was simulated."""
+        return isinstance(self.prediction, Prediction) and bool(self.prediction.gains)
 
     def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:
         judgement = verdict.judgement

@@ -21,7 +21,7 @@ function heading({ verdict, health: state }: Report): string {
 function about({ run, source, verdict, window, device }: Report): string {
   const facts = [
     `${escaped(runName(run))} › ${escaped(fileStem(source))}`,
-    verdict && `${severity(verdict.severity).text}, ${confidence(verdict.confidence).toLowerCase()}`,
+    verdict && `${severity(verdict).text}, ${confidence(verdict.confidence).toLowerCase()}`,
     device && escaped(device.name || device.kind),
     window && steps(window),
   ];
@@ -51,7 +51,7 @@ function overTime({ phases: phases }: Report): string {
   if (!first || phases.length < 2) return "";
   const head = [tableRow("From", "For", "Regime", "Share", "Severity"), tableRow("---:", "---:", "---", "---:", "---")];
   const rows = costliest(phases, MAX_LISTED).map((phase) =>
-    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase.severity).text),
+    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase).text),
   );
   return [...head, ...rows].join("\n");
 }
