@@ -7,6 +7,7 @@ To add them to a trace, call this while the profiler is recording (torch ignores
 
 import json
 import os
+import platform
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -66,6 +67,7 @@ _FACTS: dict[str, Callable[[], object]] = {
     "torch": lambda: str(_torch().__version__),
     "torch_threads": lambda: int(_torch().get_num_threads()),
     "torch_interop_threads": lambda: int(_torch().get_num_interop_threads()),
+    "os": platform.system,
     "cores": usable_cores,
     "machine_cores": os.cpu_count,
     "device_kind": _device_kind,
