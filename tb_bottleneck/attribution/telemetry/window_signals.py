@@ -20,6 +20,8 @@ SAME_WORK = 1.25
 STEADY_DISTANCES = 0.8
 
 PHASES = ("forward", "backward", "optimizer")
+INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
+"""Step columns with the time of what interrupts a training."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Signals:
     """Utilisation by other processes; 0 if none is known."""
 
     interrupted: Floats
-    """Time of evaluation, or time by which steps exceed their neighbours outside the loader and the device's span."""
+    """Time of recorded interruptions, or time by which steps exceed their neighbours outside the loader and the
+    device's span, whichever is longer."""
 
     syncs: Floats
     """Waits of the host for the device, per step."""
@@ -67,7 +70,8 @@ def signals_of(windows: Windows) -> Signals:
         blocks = _sum_of_known([windows.total("device_allocations"), windows.total("device_frees")]) / steps
         share = {name: windows.total(name) / wall for name in ("loader_wait", "transfer", "device_busy")}
         syncs = windows.total("syncs") / steps
-        interrupted = np.fmax(excess_of(windows).by_window, windows.total("evaluation")) / wall
+        recorded = _sum_of_known([windows.total(name) for name in INTERRUPTIONS])
+        interrupted = np.minimum(np.fmax(excess_of(windows).by_window, recorded) / wall, 1.0)
     alone = not steps.any()
     return Signals(
         weight=np.full(len(windows), float(windows.grid.width)) if alone else wall,
