@@ -49,8 +49,8 @@ def _texts():
 
 
 ALL = list(_texts())
-FITTED = {"pinned": ", pin_memory=True", "non_blocking": ", non_blocking=True"}
-"""Arguments that are added to code for a run on a device."""
+FITTED = {"pinned": ", pin_memory=True"}
+"""An argument that is added to code for a run on a device."""
 
 
 def _tree(code: str) -> ast.Module:

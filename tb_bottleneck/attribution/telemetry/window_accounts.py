@@ -89,7 +89,8 @@ def _busy_cpu(signals: Signals) -> Floats:
     """
     waiting = np.nan_to_num(signals.transfer) + signals.interrupted
     rest = np.clip(1.0 - signals.loader - waiting, 0.0, 1.0)
-    return np.where(np.isnan(signals.outside), rest, np.minimum(signals.phases, rest))
+    most = np.clip(1.0 - np.nan_to_num(signals.loader) - waiting, 0.0, 1.0)
+    return np.where(np.isnan(signals.outside), rest, np.fmin(signals.phases, most))
 
 
 def busy_of(signals: Signals) -> Floats:

@@ -7,6 +7,8 @@ from typing import Any
 
 _NETWORK = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "afs", "wekafs", "fuse.")
 _MEMORY = ("tmpfs", "ramfs")
+# A virtual disk does not tell what it lies on: virtio reports "rotational" for any.
+_VIRTUAL = ("vd", "xvd", "loop", "dm-", "zram")
 _PATHS = ("root", "data_dir", "path", "folder", "directory", "data_path", "root_dir", "img_dir", "image_dir")
 _LISTS = ("samples", "imgs", "files", "paths", "filenames", "image_paths")
 MAX_WRAPPERS = 4
@@ -62,6 +64,8 @@ def _storage(path: Path, filesystem: str, system: Path) -> str | None:
         return "memory"
     device = os.stat(path).st_dev
     block = system / f"sys/dev/block/{os.major(device)}:{os.minor(device)}"
+    if block.resolve().name.startswith(_VIRTUAL):
+        return None
     for folder in (block, block.resolve().parent):  # a partition has no queue of its own
         try:
             text = (folder / "queue/rotational").read_text().strip()

@@ -30,12 +30,8 @@ class Context:
 
     @property
     def code_values(self) -> dict[str, str]:
-        """Returns the values for arguments in advised code that only make sense with a device."""
-        on_device = self.device_kind != "cpu"
-        return {
-            "pinned": ", pin_memory=True" if on_device else "",
-            "non_blocking": ", non_blocking=True" if on_device else "",
-        }
+        """Returns the values for advised code that only make sense with a device. A line with `gpu` needs one."""
+        return {"pinned": ""} if self.device_kind == "cpu" else {"pinned": ", pin_memory=True", "gpu": "GPU"}
 
     def values(self, share: float) -> dict[str, str]:
         """Returns the values for a template about this share of the window."""

@@ -90,7 +90,7 @@ def _bytes_of(path: str) -> bytes:
 # A number with its unit, or the expression of measures/trace/loader.py: workers_advised.
 _FIGURE = r"(?:[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\))"
 # Arguments that are only advised for a device (Context.code_values).
-_ARGUMENTS = {"pinned": "(?:, pin_memory=True)?", "non_blocking": "(?:, non_blocking=True)?"}
+_ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
 
 
 def _is_valid(report: pb.Report) -> bool:
