@@ -81,6 +81,19 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
     for report in (trace, telemetry):
         report.others.extend(_others(verdicts, trust))
         report.verdict.CopyFrom(verdicts[trust.source])
+    trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
+    _lead_with(trusted, other)
+
+
+def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
+    """Puts the findings of the verdict's regime first in the other report, in place of its own about that regime."""
+    regime = trusted.verdict.regime
+    leading = [finding for finding in trusted.findings if finding.regime == regime]
+    if not leading:
+        return
+    rest = [finding for finding in other.findings if finding.regime != regime]
+    del other.findings[:]
+    other.findings.extend([*leading, *rest])
 
 
 def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherVerdict]:

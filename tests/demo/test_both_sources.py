@@ -39,6 +39,14 @@ def test_both_sources_agree_or_the_report_says_which_one_it_trusts(folder: Path)
         assert "$" not in trusted.because
 
 
+def test_slow_storage_is_named_although_the_trace_sees_only_late_workers() -> None:
+    for report in joined(RECORDED / "slow_storage" / "slow"):
+        assert report.findings[0].cause == "slow_storage"
+        assert "too_few_workers" not in [finding.cause for finding in report.findings]
+        assert [other.witness for other in report.others if other.trusted] == ["telemetry"]
+        assert "waits for the storage" in report.verdict.headline
+
+
 @pytest.mark.parametrize("folder", TRAININGS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
 def test_telemetry_gives_no_all_clear_where_the_trace_finds_a_loss(folder: Path) -> None:
     """A checkpoint every second step took 47 %, and the telemetry said that the CPU is at work."""

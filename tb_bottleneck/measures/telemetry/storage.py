@@ -2,8 +2,6 @@
 
 from collections import defaultdict
 
-import numpy as np
-
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.telemetry.input_pipeline import (
@@ -29,9 +27,6 @@ _STORAGE_ADVICE = defaultdict(
     ssd="pack small files into large shards",
     memory="look for locks and network requests in the data set: the files are in memory",
 )
-
-EVERY_STEP = 0.5
-"""If the median wait reaches this part of the mean wait, every step waits, and not only some of them."""
 
 NO_PRESSURE = 0.2
 """Below this pressure on the cores (PSI some), as in the rule of `host`, no worker waits for one for long."""
@@ -65,20 +60,18 @@ def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Least part of the time in which batches are needed that a worker neither runs nor waits for a core (share).
+    """Least part of the time in which the training waits that a worker neither runs nor waits for a core (share).
 
-    If every step waits, batches are needed all the time; otherwise, at least while the training waits. What is left of
-    a worker's time, it waits for storage, for the network or for a lock.
+    While the training waits for a batch, a worker has one to make. If it ran and waited for a core for less of the whole
+    time than that, it waited for something else in the rest: the storage, the network or a lock.
     """
     busy, queued = worker_busy(recording), _workers_queue(recording)
     if isinstance(busy, Missing) or isinstance(queued, Missing):
         return busy if isinstance(busy, Missing) else queued
-    waits = recording.windows.highest("loader_wait")[2]
-    waits, walls = waits[~np.isnan(waits)], recording.windows.highest("wall")[2]
-    if not len(waits) or waits.mean() <= 0:
+    wait, wall = recording.per_step("loader_wait", "ns"), recording.per_step("wall", "ns")
+    if isinstance(wait, Missing) or isinstance(wall, Missing) or wait.value <= 0:
         return Missing(recording.why_missing("loader_wait"))
-    every_step = float(np.median(waits)) >= EVERY_STEP * float(waits.mean())
-    needed = 1.0 if every_step else min(float(waits.mean() / walls.mean()), 1.0)
+    needed = min(wait.value / wall.value, 1.0)
     idle = max(1.0 - (busy.value + queued.value) / needed, 0.0)
     return Measure(idle, "share", "", busy.count, EVIDENCE_SOURCE)
 

@@ -3,8 +3,8 @@
 Signal: host time in the loader's iterator, limited to the idle time of the device; low and fluctuating utilisation.
 Formula: min(loader wait, idle time) / the time of the steps, window by window.
 Threshold: as for traces; abstains if the loader's wait or the device's idle time was not recorded.
-Source: regimes/input.py. Workers that neither run nor wait for a core for more than 40 % of the time in which batches
-are needed: slow storage; or workers below 60 % of a core each while threads wait for storage (our reading of PSI, Linux
+Source: regimes/input.py. Workers that neither run nor wait for a core for more than 40 % of the training's wait: slow
+storage; or workers below 60 % of a core each while threads wait for storage (our reading of PSI, Linux
 documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could run; nor if
 there is one for each usable core and 90 % of them are busy. Each epoch starts its workers anew: half of the wait or
 more is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth of its periods on,
