@@ -40,8 +40,10 @@ def classes_to_time(optimizer: Any) -> list[type]:
 def _modules() -> list[Any]:
     from torch.nn import Module
 
-    # `isinstance` may run code of the object (`__class__` of a proxy).
-    return [found for found in gc.get_objects() if issubclass(type(found), Module)]
+    # By the type, since `isinstance` may run code of the object (`__class__` of a proxy); each type is checked once.
+    objects = gc.get_objects()
+    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, Module)}
+    return [found for found in objects if type(found) in kinds]
 
 
 def _outermost(modules: list[Any]) -> list[Any]:

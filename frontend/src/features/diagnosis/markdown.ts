@@ -6,6 +6,7 @@ import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { fileStem, runName } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
 
@@ -81,10 +82,12 @@ function plan(report: Report): string {
 }
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
-function openQuestions({ regimes, disagreements }: Report): string {
+function openQuestions(report: Report): string {
+  const { regimes, disagreements } = report;
   const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
+    ...untrusted(report).map(escaped),
     ...disagreements.map(({ sentence }) => escaped(sentence)),
   ];
   return lines.length > 0 ? `### Not judged\n\n${bulletList(lines)}` : "";
