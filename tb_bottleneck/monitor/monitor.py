@@ -32,8 +32,8 @@ class Monitor:
     when the run changes, at most `captures` times (0 records none). A packet is written every `every_s` seconds.
 
     Pass `model` if possible, so that its forward pass is timed. Without it, the monitor looks for the modules that own
-    the optimizer's parameters, once, after the first step. If it finds none, forward time cannot be separated from other
-    Python time, and regimes `host` and `launch` get no verdict before a trace is recorded.
+    the optimizer's parameters, once, after the first step. If it finds none, forward time cannot be separated from
+    other Python time, and regimes `host` and `launch` get no verdict before a trace is recorded.
 
     The monitor never raises into the training: if it cannot work, it logs one warning to the logger
     `tb_bottleneck.monitor`. Only one monitor per process is active; a second one only passes `step()` on.

@@ -62,8 +62,8 @@ def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
 def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Least part of the time in which the training waits that a worker neither runs nor waits for a core (share).
 
-    While the training waits for a batch, a worker has one to make. If it ran and waited for a core for less of the whole
-    time than that, it waited for something else in the rest: the storage, the network or a lock.
+    While the training waits for a batch, a worker has one to make. If it ran and waited for a core for less of the
+    whole time than that, it waited for something else in the rest: the storage, the network or a lock.
     """
     busy, queued = worker_busy(recording), _workers_queue(recording)
     if isinstance(busy, Missing) or isinstance(queued, Missing):
