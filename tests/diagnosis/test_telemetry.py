@@ -442,6 +442,7 @@ def test_a_crowded_machine_is_a_cause_only_if_the_process_itself_waits(readings,
     assert [finding.cause for finding in report.findings] == (["contended_cores"] if named else [])
     assert (report.verdict.severity != "none") == named
     assert {band.severity == "none" for band in report.phases} == {not named}
+    assert "critical" not in {report.verdict.severity, *(band.severity for band in report.phases)}
 
 
 def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed():
