@@ -55,6 +55,15 @@ def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(np.median(distance)), "count", "epoch", len(distance) + 1, EVIDENCE_SOURCE)
 
 
+def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
+    """Time from the first reading of the monitor to the end of the first step (ns): imports, workers, first batch."""
+    telemetry = recording.telemetry
+    began = min((int(rows.end[0]) for rows in telemetry.series.values() if len(rows)), default=None)
+    if began is None or not len(telemetry.steps):
+        return Missing("no reading before the first step was recorded")
+    return Measure(float(max(int(telemetry.steps.end[0]) - began, 0)), "ns", "", source=EVIDENCE_SOURCE)
+
+
 def _epochs_begun(recording: TelemetryRecording) -> tuple[Times, float] | None:
     """Return the steps that begin an epoch, and their waits in ns; None if that was not recorded."""
     number, longest, _ = recording.windows.highest("epoch_start")

@@ -17,7 +17,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.core_contention import threads_to_use
-from tb_bottleneck.measures.telemetry.epochs import epoch_length, epoch_start_wait, first_batch_time
+from tb_bottleneck.measures.telemetry.epochs import epoch_length, epoch_start_wait, first_batch_time, time_to_first_step
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
     cores_usable,
@@ -69,7 +69,15 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait, threads_to_use, workers_beside_main))
     at_starts = measures.value(epoch_start_wait, 0.0)
     if measures.value(workers_restart, 0.0) and at_starts >= MOST_OF_WAIT:
-        starts = (epoch_start_wait, first_batch_time, epoch_length, worker_start, workers_now, *wait)
+        starts = (
+            epoch_start_wait,
+            first_batch_time,
+            epoch_length,
+            time_to_first_step,
+            worker_start,
+            workers_now,
+            *wait,
+        )
         return Cause("restarted_workers", share * at_starts, starts)
     workers = measures.value(live_workers, otherwise=-1.0)  # -1 if not recorded
     if workers >= 0.5 and measures.value(workers_wait, 0.0) > 1.0 - LAZY_WORKER:
