@@ -376,6 +376,15 @@ def test_the_fix_of_slow_storage_fits_the_storage(kind, says):
     assert ("SSD" in code) == (kind not in ("ssd", "memory"))
 
 
+@pytest.mark.parametrize(("pins", "advised"), [(True, False), (False, True), (None, True)])
+def test_pinning_is_advised_only_where_the_loader_does_not_pin(pins, advised):
+    facts = FACTS if pins is None else FACTS | {"pin_memory": pins}
+    finding = judged(simulated_phase("copies"), facts=facts).findings[0]
+    assert finding.cause == "exposed_copies"
+    assert ("pin_memory=True" in finding.fix.code) == advised
+    assert "non_blocking=True" in finding.fix.code
+
+
 WAITING_THREADS = {"cpu_pressure": 0.6, "run_queue": 40.0, "core_wait_total": 0.4e9}
 
 

@@ -127,6 +127,7 @@ def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measur
         device_utilisation.bound_source,
         input_pipeline.worker_count_to_try,
         storage.storage_advice,
+        pcie_link.pinning,
     ):
         return  # without steps there are no interruptions, the source is a text, and advice is not a measurement
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
