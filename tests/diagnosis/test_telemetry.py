@@ -400,6 +400,15 @@ def test_threads_on_a_gpu_run_are_the_cause_if_they_outnumber_the_cores(threads,
     assert "torch.set_num_threads(16)" in found[cause] or cause == "contended_cores"
 
 
+@pytest.mark.parametrize(("waited", "python"), [(0.3e9, True), (0.9e9, False)])
+def test_on_a_crowded_machine_python_is_a_cause_of_what_is_no_wait_for_a_core(waited, python, monkeypatch):
+    monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"core_wait_total": 0.0})
+    made = replace(simulated_phase("python"), readings=WAITING_THREADS | {"core_wait_total": waited})
+    found = {finding.cause: finding.cost_share for finding in judged(made).findings}
+    assert found.keys() == {"contended_cores", *(["host_python"] if python else [])}
+    assert found.get("host_python", 0.28) == pytest.approx(0.4 * 0.7, abs=0.03)
+
+
 @pytest.mark.parametrize(
     ("facts", "found"),
     [

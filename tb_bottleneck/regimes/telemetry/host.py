@@ -35,7 +35,7 @@ MIN_CORE_WAIT = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. Too few cores delay the host everywhere: then the cores are the cause, not Python."""
+    """Return the judgement. Too few cores delay the host everywhere: then Python is a cause only of the rest."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
         signal = measures(needed)
@@ -44,12 +44,17 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     delay = share + measures.account.share(Regime.LAUNCH)
     too_few_cores = _too_few_cores(measures, delay)
     if too_few_cores is not None and delay >= FIRES_AT:
-        return Judgement(FIRES, share, max(too_few_cores.cost_share, share), (too_few_cores,))
+        # The wait for a core is taken to be as long outside the phases as within them.
+        alone = share * (1.0 - measures.value(core_wait, 0.0))
+        causes = (too_few_cores, _python(alone)) if alone >= FIRES_AT else (too_few_cores,)
+        return Judgement(FIRES, share, max(too_few_cores.cost_share, share), causes)
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    return Judgement(
-        FIRES, share, share, (Cause("host_python", share, (time_outside_phases, thread_runs, process_cores)),)
-    )
+    return Judgement(FIRES, share, share, (_python(share),))
+
+
+def _python(cost: float) -> Cause[TelemetryRecording]:
+    return Cause("host_python", cost, (time_outside_phases, thread_runs, process_cores))
 
 
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
