@@ -12,7 +12,7 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry.device_utilisation import work_known
+from tb_bottleneck.measures.telemetry.device_utilisation import own_work
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
@@ -129,7 +129,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
     return build_report(
         identity,
-        TelemetryTexts(work_known=not isinstance(work_known(recording), Missing)),
+        TelemetryTexts(work_known=not isinstance(own_work(recording), Missing)),
         origin,
         defects,
         window=telemetry_window(recording),

@@ -39,7 +39,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +59,7 @@ class Report(_message.Message):
     DISAGREEMENTS_FIELD_NUMBER: _ClassVar[int]
     PHASES_FIELD_NUMBER: _ClassVar[int]
     UNPROFILED_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -78,7 +79,20 @@ class Report(_message.Message):
     disagreements: _containers.RepeatedCompositeFieldContainer[Disagreement]
     phases: _containers.RepeatedCompositeFieldContainer[Phase]
     unprofiled: Unprofiled
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ...) -> None: ...
+    others: _containers.RepeatedCompositeFieldContainer[OtherVerdict]
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ...) -> None: ...
+
+class OtherVerdict(_message.Message):
+    __slots__ = ("witness", "verdict", "trusted", "because")
+    WITNESS_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    TRUSTED_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    witness: str
+    verdict: Verdict
+    trusted: bool
+    because: str
+    def __init__(self, witness: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., trusted: bool = ..., because: _Optional[str] = ...) -> None: ...
 
 class Phase(_message.Message):
     __slots__ = ("begin_ns", "end_ns", "regime", "share", "severity", "title")

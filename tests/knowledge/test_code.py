@@ -20,7 +20,7 @@ from tb_bottleneck.regime import Regime
 
 torch = pytest.importorskip("torch")
 
-_PROGRAMS = "python|torchrun|tensorboard|nvidia-smi|lspci|dmidecode|pip|touch|tb-bottleneck"
+_PROGRAMS = "nice|python|torchrun|tensorboard|nvidia-smi|lspci|dmidecode|pip|touch|tb-bottleneck"
 _SHELL = re.compile(rf"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:{_PROGRAMS})\b")
 _OURS = {"tb-bottleneck", "tb_bottleneck"}
 _DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")
@@ -50,10 +50,12 @@ def _texts():
 
 
 ALL = list(_texts())
+FITTED = {"pinned": ", pin_memory=True"}
+"""An argument that is added to code for a run on a device."""
 
 
 def _tree(code: str) -> ast.Module:
-    filled = Template(code).safe_substitute(dict.fromkeys(re.findall(r"\$(\w+)", code), "4"))
+    filled = Template(code).safe_substitute(dict.fromkeys(re.findall(r"\$(\w+)", code), "4") | FITTED)
     return ast.parse("\n".join(line for line in filled.splitlines() if not _SHELL.match(line)))
 
 
@@ -118,9 +120,10 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
 def test_a_dataset_that_is_advised_can_be_loaded_from():
     """Returns the class of the advice, with the work of the loop as `prepare`."""
     code = regime_advice("input").causes["batches_in_the_loop"].code.template
-    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=..., persistent_workers=True, ", "")
+    lines = code.replace("batch_size=...", "batch_size=2").replace(", num_workers=..., persistent_workers=True", "")
+    lines = lines.replace("$pinned", "")
     names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
-    exec(lines.replace("pin_memory=True", "pin_memory=False"), names)
+    exec(lines, names)
     assert [batch.tolist() for batch in names["loader"]] == [[1, 2], [3, 4]]
 
 

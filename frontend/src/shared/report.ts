@@ -65,6 +65,18 @@ export interface Report {
   readonly phases: readonly Phase[];
   /** of a trace whose run has telemetry; otherwise absent */
   readonly unprofiled?: Unprofiled;
+  /** with trace and telemetry: what each of them says alone */
+  readonly others: readonly OtherVerdict[];
+}
+
+/** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
+export interface OtherVerdict {
+  /** trace | telemetry */
+  readonly witness: string;
+  readonly verdict?: Verdict;
+  readonly trusted: boolean;
+  /** for users: why it is trusted, or is not */
+  readonly because: string;
 }
 
 /** A part of a run in which one regime owned most of the recoverable time, or the device worked without disturbance. */

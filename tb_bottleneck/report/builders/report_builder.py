@@ -13,7 +13,7 @@ from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures
+from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.predictions import (
     ReplayFailed,
     lowered_severity,
@@ -240,7 +240,7 @@ class _DiagnosisWriter:
 
     def finding(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:
         advice = self.texts.advice(verdict.regime, cause.name)
-        code = advice.code.safe_substitute(figures(verdict.facts))
+        code = fitted_code(advice.code, figures(verdict.facts) | self.context.code_values)
         return pb.Finding(
             cause=cause.name,
             regime=verdict.regime,

@@ -9,6 +9,7 @@ import { Facts } from "./headline";
 import { Phases } from "./phases";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
+import { untrusted } from "./untrusted";
 
 interface Props {
   readonly report: Report;
@@ -41,7 +42,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
         </div>
       </div>
       {regimes.length > 0 && <Regimes regimes={regimes} />}
-      {report.disagreements.length > 0 && <Disagreements disagreements={report.disagreements} />}
+      <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
     </>
   );
 }
@@ -67,11 +68,15 @@ function ReplayNote({ replay }: { replay: Replay }) {
   );
 }
 
-function Disagreements({ disagreements }: { disagreements: readonly Disagreement[] }) {
+function Disagreements({ disagreements, untrusted }: { disagreements: readonly Disagreement[]; untrusted: readonly string[] }) {
+  if (disagreements.length + untrusted.length === 0) return null;
   return (
     <section>
       <h2>Where trace and telemetry disagree</h2>
       <ul class="disagreements">
+        {untrusted.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
         {disagreements.map(({ regime, sentence }) => (
           <li key={regime}>{sentence}</li>
         ))}

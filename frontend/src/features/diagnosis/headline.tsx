@@ -24,7 +24,7 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
       {children}
       <h1>{verdict ? verdict.headline : noVerdict(status)}</h1>
       <ul class="badges">
-        {verdict && <Badge label={severity(verdict.severity)} />}
+        {verdict && <Badge label={severity(verdict)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
         {status && <Badge label={health(status)} />}
         <li class={analysis ? "badge tone-note" : "visually-hidden"}>

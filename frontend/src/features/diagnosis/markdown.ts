@@ -6,6 +6,7 @@ import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { fileStem, placeName, runName, shownPlaces } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
 
@@ -21,7 +22,7 @@ function heading({ verdict, health: state }: Report): string {
 function about({ run, source, verdict, window, device }: Report): string {
   const facts = [
     `${escaped(runName(run))} › ${escaped(fileStem(source))}`,
-    verdict && `${severity(verdict.severity).text}, ${confidence(verdict.confidence).toLowerCase()}`,
+    verdict && `${severity(verdict).text}, ${confidence(verdict.confidence).toLowerCase()}`,
     device && escaped(device.name || device.kind),
     window && steps(window),
   ];
@@ -51,7 +52,7 @@ function overTime({ phases: phases }: Report): string {
   if (!first || phases.length < 2) return "";
   const head = [tableRow("From", "For", "Regime", "Share", "Severity"), tableRow("---:", "---:", "---", "---:", "---")];
   const rows = costliest(phases, MAX_LISTED).map((phase) =>
-    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase.severity).text),
+    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase).text),
   );
   return [...head, ...rows].join("\n");
 }
@@ -82,10 +83,12 @@ function plan(report: Report): string {
 }
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
-function openQuestions({ regimes, disagreements }: Report): string {
+function openQuestions(report: Report): string {
+  const { regimes, disagreements } = report;
   const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
+    ...untrusted(report).map(escaped),
     ...disagreements.map(({ sentence }) => escaped(sentence)),
   ];
   return lines.length > 0 ? `### Not judged\n\n${bulletList(lines)}` : "";

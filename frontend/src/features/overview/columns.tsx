@@ -1,5 +1,5 @@
 // The columns of the overview's tables.
-import type { RunEntry } from "../../shared/report";
+import type { RunEntry, Verdict } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
 import { runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
@@ -43,9 +43,9 @@ export function recordingColumns(prefix: string, choose: (key: Key) => void, vis
       title: "Severity",
       figure: true,
       value: ({ verdict }) => verdict && RANKS[verdict.severity],
-      cell: ({ verdict }) => verdict && <SeverityIcon word={verdict.severity} />,
+      cell: ({ verdict }) => verdict && <SeverityIcon of={verdict} />,
     },
-    { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Verdict entry={entry} /> },
+    { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Outcome entry={entry} /> },
     { key: "share", title: "Share", hint: "Share of the time that the verdict is about", figure: true, value: ({ verdict }) => verdict?.share, cell: ({ verdict }) => verdict && shortShare(verdict.share) },
     { key: "gain", title: "Gain left", hint: "Predicted for the whole plan", figure: true, value: gainOf, cell: (entry) => (recoverable(entry) === undefined ? "" : factor(gainOf(entry)!)) },
     { key: "step", title: "Step", hint: "Median step time", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => (step_ns === undefined ? "" : duration(step_ns)) },
@@ -59,8 +59,8 @@ function Moment({ at }: { at: number | undefined }) {
   return at === undefined ? null : <>{shortMoment(at)}</>;
 }
 
-function SeverityIcon({ word }: { word: string }) {
-  const { text, icon, tone } = severity(word);
+function SeverityIcon({ of }: { of: Judged }) {
+  const { text, icon, tone } = severity(of);
   return (
     <span class={`tone-${tone}`} title={text}>
       <Icon name={icon} />
@@ -70,7 +70,7 @@ function SeverityIcon({ word }: { word: string }) {
 }
 
 /** The verdict with the action, or why there is none. */
-function Verdict({ entry: { verdict, action, state, health: status, reason } }: { entry: RunEntry }) {
+function Outcome({ entry: { verdict, action, state, health: status, reason } }: { entry: RunEntry }) {
   if (!verdict) return <span class="muted">{state === "done" ? withoutVerdict(status, reason) : state}</span>;
   return (
     <>
@@ -95,15 +95,22 @@ export function folderColumns(open: (words: string) => void): readonly Column<Fo
       ),
     },
     { key: "count", title: "Recordings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
-    { key: "severity", title: "Worst", figure: true, value: (folder) => RANKS[worst(folder)], cell: (folder) => worst(folder) && <SeverityIcon word={worst(folder)} /> },
+    { key: "severity", title: "Worst", figure: true, value: (folder) => RANKS[worst(folder)?.severity ?? ""], cell: (folder) => <Worst folder={folder} /> },
     { key: "gain", title: "Gain left", hint: "The largest of the folder", figure: true, value: largestGain, cell: (folder) => (largestGain(folder) ? factor(largestGain(folder)!) : "") },
     { key: "step", title: "Steps, oldest to newest", hint: "Median step times of the recordings", figure: true, value: latestStep, cell: (folder) => <Trend folder={folder} /> },
   ];
 }
 
-function worst({ entries }: Folder): string {
-  const words = entries.flatMap(({ verdict }) => (verdict ? [verdict.severity] : []));
-  return words.sort((a, b) => (RANKS[b] ?? 0) - (RANKS[a] ?? 0))[0] ?? "";
+type Judged = Pick<Verdict, "severity" | "regime">;
+
+function worst({ entries }: Folder): Judged | undefined {
+  const verdicts = entries.flatMap(({ verdict }) => (verdict ? [verdict] : []));
+  return verdicts.sort((a, b) => (RANKS[b.severity] ?? 0) - (RANKS[a.severity] ?? 0))[0];
+}
+
+function Worst({ folder }: { folder: Folder }) {
+  const verdict = worst(folder);
+  return verdict ? <SeverityIcon of={verdict} /> : null;
 }
 
 const largestGain = ({ entries }: Folder): number | undefined => {

@@ -6,13 +6,13 @@ import { keyOf, type Key } from "../../shared/run/keys";
 import viewStyle from "../../shared/style/view.css";
 import { count, factor, moment, shortShare } from "../../shared/text/format";
 import { commonFolders, runName } from "../../shared/text/names";
-import { severity } from "../../shared/text/vocabulary";
+import { severity, type Label } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { SortableTable } from "../../shared/widgets/sortable_table";
 import { folderColumns, recordingColumns, RecordingLink } from "./columns";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
-import { foldersOf, matching, NO_VERDICT, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
+import { foldersOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -83,7 +83,7 @@ function Severities({ runs, query, change }: PartProps) {
   return (
     <ul class="severities">
       {severityCounts(runs).map(([word, number]) => {
-        const label = word === NO_VERDICT ? { text: "No verdict", icon: "question" as const, tone: "plain" } : severity(word);
+        const label = labelOf(word);
         const pressed = query.severity === word;
         return (
           <li key={word}>
@@ -103,6 +103,11 @@ function Severities({ runs, query, change }: PartProps) {
       )}
     </ul>
   );
+}
+
+function labelOf(word: string): Label {
+  if (word === NO_VERDICT) return { text: "No verdict", icon: "cross", tone: "plain" };
+  return word === NOT_KNOWN ? severity({ severity: "none", regime: "unexplained" }) : severity({ severity: word, regime: "" });
 }
 
 function SinceLastVisit({ runs, visit, query, change }: PartProps & { readonly visit: Visit | undefined }) {

@@ -14,6 +14,7 @@ export interface Query {
 }
 
 export const NO_VERDICT = "no-verdict";
+export const NOT_KNOWN = "not-known"; // a verdict that nothing recorded explains
 export const ALL: Query = { words: "", severity: "", regime: "", since: "", sort: { by: "gain", descending: true }, folders: false };
 
 /** The text of a query. The default is "all", so that the address contains the parameter. */
@@ -39,8 +40,11 @@ export function parseQuery(text: string): Query {
   };
 }
 
-/** The severity of a recording, or NO_VERDICT. */
-export const severityOf = ({ verdict }: RunEntry): string => verdict?.severity ?? NO_VERDICT;
+/** The severity of a recording, or why it has none. */
+export function severityOf({ verdict }: RunEntry): string {
+  if (!verdict) return NO_VERDICT;
+  return verdict.severity === "none" && verdict.regime === "unexplained" ? NOT_KNOWN : verdict.severity;
+}
 
 /** The recordings that the query asks for. */
 export function matching(runs: readonly RunEntry[], query: Query, visit: Visit | undefined): readonly RunEntry[] {
@@ -54,7 +58,7 @@ export function matching(runs: readonly RunEntry[], query: Query, visit: Visit |
 
 /** Severities with the number of their recordings, most severe first; those without a recording are left out. */
 export function severityCounts(runs: readonly RunEntry[]): readonly (readonly [string, number])[] {
-  const order = ["critical", "warning", "info", "none", NO_VERDICT];
+  const order = ["critical", "warning", "info", "none", NOT_KNOWN, NO_VERDICT];
   const counts = order.map((severity) => [severity, runs.filter((entry) => entry.state === "done" && severityOf(entry) === severity).length] as const);
   return counts.filter(([, count]) => count > 0);
 }

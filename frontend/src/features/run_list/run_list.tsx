@@ -164,7 +164,7 @@ const domId = (index: number): string => `recording-${index}`;
 
 /** The row as text, for screen readers. */
 function description({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
-  const outcome = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict.severity).text}` : health(status).text;
+  const outcome = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict).text}` : health(status).text;
   return [runName(run), sourceName(source), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeOf, lastVisit, storeVisit, type Visit } from "../../../src/features/overview/last_visit";
-import { ALL, foldersOf, matching, NO_VERDICT, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
+import { ALL, foldersOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
 import type { Verdict } from "../../../src/shared/report";
 import { entry, list } from "../../recordings";
 
@@ -32,6 +32,7 @@ test("every word is looked for in names, verdict, severity, action and device", 
 
 test("severities are counted from critical on, and the recoverable share follows the gain", () => {
   assert.deepEqual(severityCounts([...runs, entry("x", "y", { state: "waiting" })]), [["critical", 1], ["none", 1], [NO_VERDICT, 1]]);
+  assert.deepEqual(severityCounts([entry("x", "y", { verdict: verdict("unexplained", "none") })]), [[NOT_KNOWN, 1]]);
   assert.equal(recoverable(slow), 0.5);
   assert.equal(recoverable(healthy), undefined);
 });
