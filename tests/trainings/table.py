@@ -132,7 +132,8 @@ def _summary(planted: list[Case], times: Json, answers: list[Json]) -> Iterator[
         ]
         for version in answers
     ]
-    yield f"| median error of the predicted gains | | {' | '.join(f'{median(each):.0%}' if each else '-' for each in errors)} |"
+    medians = " | ".join(f"{median(each):.0%}" if each else "-" for each in errors)
+    yield f"| median error of the predicted gains | | {medians} |"
 
 
 def _count(title: str, cases: list[Case], answers: list[Json], holds: Any) -> str:
