@@ -19,7 +19,8 @@ not changed afterwards. Each half was timed three times without a profiler, in t
 once as the user guide says, on two cores of an {device}. Other programs used the same cores, which lengthens what is
 recorded and makes wall times noisy. Therefore the gain is that of the CPU time per step; it is that of the wall time
 (marked w) only where the problem is waiting, workers, threads or ranks. Patterns decide whether a finding names the
-problem, and those for loaders accept each cause of a loader. PyTorch records where each Python function and each
+problem, and those for loaders accept each cause of a loader. The fix that ran for most slow loaders makes their code
+faster; the predicted one adds workers, and gains less on one core. PyTorch records where each Python function and each
 comprehension begins, not the line that runs, so most answers cannot name more than the function."""
 COLUMNS = """\
 Regime: the verdict, and whether it is an expected one. Named: the first finding names the problem; a healthy training
