@@ -29,6 +29,7 @@ from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
+from tests.trainings.table import section  # noqa: E402
 
 REGIMES = (*RECOVERABLE, *BOUNDS)
 
@@ -220,6 +221,8 @@ def page(runs: int) -> Iterator[str]:
         yield from compared(pairs)
     else:
         yield NO_FOLDER
+    yield ""
+    yield from section()
 
 
 def _ratio(part: int, whole: int) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.first_time_operators import first_time_spans
 from tb_bottleneck.attribution.host_operators import HostOperators, host_operators_of
 from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, optimizer_time_of
@@ -115,9 +116,12 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators."""
+        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators.
+
+        Collectives of the host do not count: the threads of Gloo annotate each of them.
+        """
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
-            rows = self._trace.rows(kind)
+            rows = np.setdiff1d(self._trace.rows(kind), host_collectives(self._trace), assume_unique=True)
             if kind is Kind.CALL and len(self.launching_threads):
                 return int(self.launching_threads[0])
             if len(rows):
