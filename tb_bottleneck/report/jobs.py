@@ -9,12 +9,12 @@ that this rank waits. Without stragglers, the next slowest rank would determine 
 shorter by the additional time that this one waits.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from statistics import fmean, median
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE, word
+from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -23,18 +23,12 @@ from tb_bottleneck.units import share_text
 STRAGGLER_SHARE = 0.10
 
 
-def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
+def jobs_of(reports: Sequence[pb.Report]) -> list[pb.Job]:
     """Returns one job for each run with verdicts of at least two ranks, in order of run."""
-    by_run: defaultdict[str, dict[int, pb.Report]] = defaultdict(dict)
-    for report in reports:
-        if (
-            report.evidence_source != "telemetry"
-            and report.world_size > 1
-            and report.HasField("rank")
-            and report.HasField("verdict")
-        ):
-            by_run[report.run].setdefault(report.rank, report)
-    return [_job(run, ranks) for run, ranks in sorted(by_run.items()) if len(ranks) > 1]
+    return [
+        _job(reports[members[0]].run, {reports[position].rank: reports[position] for position in members})
+        for members in jobs_in(reports)
+    ]
 
 
 def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:

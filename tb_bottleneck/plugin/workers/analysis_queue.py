@@ -18,7 +18,7 @@ from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.workers.failures import as_report
 from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
-from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Report, Verdict
+from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Membership, Report, Verdict
 from tb_bottleneck.sources.logdir import RecordingFile
 
 REPORTS_KEPT = 256  # about 50 KB each; a dropped report is built again on request
@@ -38,6 +38,7 @@ class Digest:
     rank: int | None = None
     world_size: int = 0
     account: tuple[AccountRow, ...] = ()  # only if the job has several ranks
+    membership: Membership | None = None
     live: bool = False  # telemetry that still grows
 
     @classmethod
@@ -53,6 +54,7 @@ class Digest:
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
             account=tuple(report.account) if report.world_size > 1 else (),
+            membership=report.membership if report.HasField("membership") else None,
         )
 
 
