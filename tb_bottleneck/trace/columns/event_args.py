@@ -67,9 +67,12 @@ class Signatures(dict[bytes, int]):
 
 
 def signature_rows(signatures: Signatures, events: Sequence[Any], kind: Ints) -> Ints:
-    """Returns the signature row of each event; 0 if it is not an operator or has no shapes."""
+    """Returns the signature row of each event; 0 if it is neither operator nor annotation or has no shapes.
+
+    The annotations of collectives have shapes too: in old recordings and with Gloo, no other row has their size.
+    """
     rows = np.zeros(len(events), np.int64)
-    operators = np.flatnonzero(kind == Kind.CPU_OP)
+    operators = np.flatnonzero((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION))
     rows[operators] = [
         signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))]
         for args in _args_of(events, operators)
