@@ -1,0 +1,66 @@
+"""Splits the time of one rank into waits for communications and its own work.
+
+The rank waits in an interval of exposed communication until the last communication that ends in it, if work was queued
+behind that communication or the host was blocked by it. Otherwise the device was idle because the host had launched
+nothing yet, and the communication only ran meanwhile: that is the rank's own time.
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import Spans, merge, subtract, union
+from tb_bottleneck.jobs.summary.rank_summary import OWN_REGIMES, Communications, Own, Points
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.table import Bools, Ints
+
+# Rounding of the times of older recordings, which have microseconds.
+TOLERANCE_NS = 2_000
+
+
+def points_of(recording: Recording, communications: Communications) -> Points:
+    """Returns the starts and the waits of a rank, with its own time in between."""
+    begin = recording.steps.begin
+    exposed = recording.owned_spans.of(Regime.COMMUNICATION)
+    shifted = Spans(exposed.starts - begin, exposed.ends - begin)
+    last, until = _waits(shifted, communications)
+    waited = (last >= 0) & _is_followed(recording, until + begin)
+    waits = union(shifted.starts[waited], until[waited])
+    time = np.concatenate((communications.start, until[waited]))
+    row = np.concatenate((np.arange(len(communications)), last[waited]))
+    resumes = np.repeat([0, 1], [len(communications), int(waited.sum())])
+    order = np.lexsort((row, -resumes, time))
+    time = time[order]
+    own = (np.diff(spans.covered(np.zeros_like(time), time), prepend=0) for spans in _own(recording, waits))
+    return Points(time, row[order], resumes[order], *own)
+
+
+def _waits(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
+    """Returns per interval: the communication that ends last in it, or -1, and until when the rank waits for it."""
+    by_end = np.argsort(communications.end, kind="stable")
+    ends = communications.end[by_end]
+    position = np.searchsorted(ends, exposed.ends + TOLERANCE_NS, side="right") - 1
+    if not len(ends):
+        return np.full(len(exposed), -1), exposed.ends
+    end = ends[np.maximum(position, 0)]
+    found = (position >= 0) & (end > exposed.starts)
+    return np.where(found, by_end[np.maximum(position, 0)], -1), np.minimum(end, exposed.ends)
+
+
+def _is_followed(recording: Recording, times: Ints) -> Bools:
+    """Returns True for ends of communications that work was queued behind, or that blocked the host."""
+    if not recording.on_device:
+        return np.ones(len(times), np.bool_)  # nothing was recorded on the main thread: it waited
+    ops, calls = recording.trace.device_ops, recording.trace.calls
+    following = np.searchsorted(ops.start, times - TOLERANCE_NS)
+    issued = ops.issued(calls)[np.minimum(following, len(ops) - 1)]
+    blocked = calls.of(Role.WAIT)
+    waiting = union(blocked.start, blocked.end)
+    return ((following < len(ops)) & (issued <= times)) | waiting.contains(times)
+
+
+def _own(recording: Recording, waits: Spans) -> list[Spans]:
+    """Returns the rank's own time by kind, without the waits, since the begin of the window."""
+    spans = {own: merge(*map(recording.owned_spans.of, regimes)) for own, regimes in OWN_REGIMES.items()}
+    begin = recording.steps.begin
+    return [subtract(Spans(spans[own].starts - begin, spans[own].ends - begin), waits) for own in Own]
