@@ -5,6 +5,9 @@ behind that communication or the host was blocked by it. Otherwise the device wa
 nothing yet, and the communication only ran meanwhile: that is the rank's own time.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
@@ -12,10 +15,19 @@ from tb_bottleneck.intervals import Spans, merge, subtract, union
 from tb_bottleneck.jobs.summary.rank_summary import OWN_REGIMES, Communications, Own, Points
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.runtime_calls import Role
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Waits(Table):
+    """Intervals in which a rank waits, in ns since the begin of the window."""
+
+    communication: Ints = column("row of communications", "what it waits for")
+    start: Ints = column("ns", "begin")
+    end: Ints = column("ns", "end of the communication")
 
 
 def points_of(recording: Recording, communications: Communications) -> Points:
@@ -25,14 +37,19 @@ def points_of(recording: Recording, communications: Communications) -> Points:
     shifted = Spans(exposed.starts - begin, exposed.ends - begin)
     last, until = _waits(shifted, communications)
     waited = (last >= 0) & _is_followed(recording, until + begin)
-    waits = union(shifted.starts[waited], until[waited])
-    time = np.concatenate((communications.start, until[waited]))
-    row = np.concatenate((np.arange(len(communications)), last[waited]))
-    resumes = np.repeat([0, 1], [len(communications), int(waited.sum())])
+    waits = Waits(last[waited], shifted.starts[waited], until[waited])
+    return points_between(communications, waits, _own(recording, union(waits.start, waits.end)))
+
+
+def points_between(communications: Communications, waits: Waits, own: Sequence[Spans]) -> Points:
+    """Returns the points of a rank with these waits, and its own time by kind (Own), in ns since the window's begin."""
+    time = np.concatenate((communications.start, waits.end))
+    row = np.concatenate((np.arange(len(communications)), waits.communication))
+    resumes = np.repeat([0, 1], [len(communications), len(waits)])
     order = np.lexsort((row, -resumes, time))
     time = time[order]
-    own = (np.diff(spans.covered(np.zeros_like(time), time), prepend=0) for spans in _own(recording, waits))
-    return Points(time, row[order], resumes[order], *own)
+    by_kind = (np.diff(spans.covered(np.zeros_like(time), time), prepend=0) for spans in own)
+    return Points(time, row[order], resumes[order], *by_kind)
 
 
 def _waits(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:

@@ -1,0 +1,134 @@
+"""Changes of a job that the replay simulates: each returns new own times, wire times and tails."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.replay.sweep import sweep
+from tb_bottleneck.jobs.summary.rank_summary import Own
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """Own time per point and kind, wire time per row, own time after the last point of each rank, in ns.
+
+    `overlapped` is True for rows that nobody waits for any more.
+    """
+
+    own: Floats
+    wire: Floats
+    tail: Floats
+    overlapped: Bools
+
+    def length(self, context: JobContext) -> float:
+        """Returns the simulated length of the job in ns."""
+        return sweep(context.graph, self.own, self.wire, self.tail, self.overlapped).length
+
+
+def unchanged(context: JobContext) -> Changed:
+    """Returns the job as recorded."""
+    graph = context.graph
+    return Changed(graph.points.own, context.wires.wire, graph.tail, np.zeros(len(context.job.rows), np.bool_))
+
+
+def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
+    """Returns own times multiplied by factors of shape (ranks, steps, kinds)."""
+    points, table = context.graph.points, context.own
+    own = changed.own * np.nan_to_num(factor[points.rank, table.step], nan=1.0)
+    last = np.array([np.flatnonzero(~np.isnan(row))[-1] for row in table.total])
+    before, after = table.own[np.arange(len(last)), last], factor[np.arange(len(last)), last]
+    share = (before * np.nan_to_num(after, nan=1.0)).sum(axis=1) / np.maximum(before.sum(axis=1), 1.0)
+    return replace(changed, own=own, tail=changed.tail * np.where(before.sum(axis=1) > 0, share, 1.0))
+
+
+def like_peers(
+    changed: Changed, context: JobContext, ranks: Ints, kinds: tuple[Own, ...], target: Floats | None = None
+) -> Changed:
+    """Returns ranks with at most the usual own time of their peers in each step, or the given one."""
+    table = context.own
+    goal = table.usual if target is None else target
+    factor = np.ones_like(table.own)
+    chosen = np.ix_(ranks, np.arange(table.own.shape[1]), np.array(kinds))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor[chosen] = np.minimum(np.where(table.own[chosen] > 0, goal[chosen] / table.own[chosen], 1.0), 1.0)
+    return scaled(changed, context, factor)
+
+
+def even(changed: Changed, context: JobContext, ranks: Ints) -> Changed:
+    """Returns the same device work, spread evenly over ranks in each step."""
+    table = context.own
+    device = table.own[ranks][:, :, Own.DEVICE]
+    mean = np.nanmean(device, axis=0, keepdims=True)
+    factor = np.ones_like(table.own)
+    factor[ranks, :, Own.DEVICE] = np.where(device > 0, mean / np.maximum(device, 1.0), 1.0)
+    return scaled(changed, context, factor)
+
+
+def even_stages(changed: Changed, context: JobContext) -> Changed:
+    """Returns the same device work, spread evenly over the stages of the pipeline."""
+    table, stage = context.own, context.grid.stage
+    device = np.nansum(table.own[:, :, Own.DEVICE], axis=1)
+    per_stage = np.array([device[stage == number].mean() for number in range(context.grid.stages)])
+    factor = np.ones_like(table.own)
+    factor[:, :, Own.DEVICE] = (per_stage.mean() / np.maximum(per_stage, 1.0))[stage][:, None]
+    return scaled(changed, context, factor)
+
+
+def even_microbatches(changed: Changed, context: JobContext) -> Changed:
+    """Returns microbatches of equal work: pieces of work of a stage that end at the same kind of message are equal."""
+    classes = microbatch_classes(context)
+    known = classes >= 0
+    own = changed.own.copy()
+    device = own[known, Own.DEVICE]
+    count = np.maximum(np.bincount(classes[known]), 1)
+    own[known, Own.DEVICE] = (np.bincount(classes[known], weights=device) / count)[classes[known]]
+    return replace(changed, own=own)
+
+
+def microbatch_classes(context: JobContext) -> Ints:
+    """Returns per point the class of its work: stage, and operation and direction of the message at its end; or -1."""
+    job, points, grid = context.job, context.graph.points, context.grid
+    rows = job.rows
+    place = dict(zip(job.ranks, grid.stage.tolist(), strict=True))
+    peer = np.array([place.get(rank, -1) for rank in rows.peer.tolist()], np.int64)
+    stage = grid.stage[points.rank]
+    message = peer[points.row] >= 0
+    classes = ((stage * 12 + rows.operation[points.row]) * 2 + points.resumes) * 2 + (peer[points.row] > stage)
+    return np.where(message, classes, -1)
+
+
+def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:
+    """Returns rows with at most these wire times in ns."""
+    new = changed.wire.copy()
+    new[rows] = np.minimum(new[rows], wire)
+    return replace(changed, wire=new)
+
+
+def overlapping(changed: Changed, rows: Bools) -> Changed:
+    """Returns rows that run beside the work that follows: no rank waits for them within its step."""
+    return replace(changed, overlapped=changed.overlapped | rows)
+
+
+def at_common_steps(changed: Changed, context: JobContext, collected: Floats) -> Changed:
+    """Returns garbage collections at common steps: the n-th collection of each rank is in the same step.
+
+    `collected` is the time of the collections by rank and step.
+    """
+    table = context.own
+    usual = np.where(
+        collected > 0, np.maximum(table.own[:, :, Own.INTERRUPTION] - collected, 0.0), table.own[:, :, Own.INTERRUPTION]
+    )
+    counts = (collected > 0).sum(axis=1)
+    steps = np.linspace(0, collected.shape[1] - 1, int(counts.max(initial=0)) + 2)[1:-1].round().astype(np.int64)
+    target = usual.copy()
+    for rank, row in enumerate(collected):
+        for number, step in enumerate(np.flatnonzero(row > 0)):
+            target[rank, steps[number]] += row[step]
+    own = changed.own.copy()
+    points = context.graph.points
+    _, first = np.unique(points.rank * table.own.shape[1] + table.step, return_index=True)
+    own[:, Own.INTERRUPTION] = 0.0
+    own[first, Own.INTERRUPTION] = target[points.rank[first], table.step[first]]
+    return replace(changed, own=own)
