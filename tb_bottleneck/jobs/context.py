@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.intervals import union
 from tb_bottleneck.jobs.group_kinds import Grid, grid_of
 from tb_bottleneck.jobs.own_table import OwnTable, own_table_of
 from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
@@ -14,6 +15,9 @@ from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_grap
 from tb_bottleneck.jobs.replay.sweep import Result, sweep
 from tb_bottleneck.jobs.replay.wire_times import WireTimes, wire_times_of
 from tb_bottleneck.trace.table import Floats, Ints
+
+# Longer than any window, so that the times of all ranks fit on one axis.
+_APART_NS = 1 << 42
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +100,12 @@ class JobContext:
     @cached_property
     def waited(self) -> tuple[Floats, Floats]:
         """Per row: the exposed time in which its rank waits for other ranks, and in which it waits for the transfer."""
-        points = self.graph.points
+        points, rows = self.graph.points, self.job.rows
         waits = np.flatnonzero(points.resumes)
-        length = np.zeros(len(self.job.rows))
-        np.add.at(length, points.row[waits], np.maximum(points.time[waits] - points.reached[waits], 0.0))
-        transfer = np.minimum(length, self.wires.wire)
-        return length - transfer, transfer
+        apart = points.rank[waits] * _APART_NS
+        exposed = union(apart + points.reached[waits].astype(np.int64), apart + points.time[waits].astype(np.int64))
+        since = rows.rank * _APART_NS - np.array([summary.facts.begin_ns for summary in self.job.summaries])[rows.rank]
+        transfer = rows.end + since - self.wires.wire.astype(np.int64)
+        spans = ((rows.start + since, transfer), (transfer, rows.end + since))
+        waited, transferred = (exposed.covered(*span).astype(np.float64) for span in spans)
+        return waited, transferred

@@ -6,31 +6,27 @@ import numpy as np
 
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.replay.sweep import sweep
-from tb_bottleneck.jobs.summary.rank_summary import Own
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """Own time per point and kind, wire time per row, own time after the last point of each rank, in ns.
-
-    `overlapped` is True for rows that nobody waits for any more.
-    """
+    """Own time per point and kind, wire time per row, own time after the last point of each rank, in ns."""
 
     own: Floats
     wire: Floats
     tail: Floats
-    overlapped: Bools
 
     def length(self, context: JobContext) -> float:
         """Returns the simulated length of the job in ns."""
-        return sweep(context.graph, self.own, self.wire, self.tail, self.overlapped).length
+        return sweep(context.graph, self.own, self.wire, self.tail).length
 
 
 def unchanged(context: JobContext) -> Changed:
     """Returns the job as recorded."""
     graph = context.graph
-    return Changed(graph.points.own, context.wires.wire, graph.tail, np.zeros(len(context.job.rows), np.bool_))
+    return Changed(graph.points.own, context.wires.wire, graph.tail)
 
 
 def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
@@ -57,13 +53,27 @@ def like_peers(
 
 
 def even(changed: Changed, context: JobContext, ranks: Ints) -> Changed:
-    """Returns the same device work, spread evenly over ranks in each step."""
-    table = context.own
-    device = table.own[ranks][:, :, Own.DEVICE]
-    mean = np.nanmean(device, axis=0, keepdims=True)
-    factor = np.ones_like(table.own)
-    factor[ranks, :, Own.DEVICE] = np.where(device > 0, mean / np.maximum(device, 1.0), 1.0)
-    return scaled(changed, context, factor)
+    """Returns the same device work, spread evenly over ranks in each slot: the work up to the n-th start of a step."""
+    points, table = context.graph.points, context.own
+    slot = _slots(context)
+    chosen = np.flatnonzero(np.isin(points.rank, ranks))
+    _, key = np.unique(table.step[chosen] * (slot.max(initial=0) + 1) + slot[chosen], return_inverse=True)
+    device = changed.own[chosen, Own.DEVICE]
+    mean = np.bincount(key, weights=device) / len(ranks)
+    _, mine = np.unique(key * len(context.job.summaries) + points.rank[chosen], return_inverse=True)
+    total = np.bincount(mine, weights=device)[mine]
+    own = changed.own.copy()
+    own[chosen, Own.DEVICE] = np.where(total > 0, device * mean[key] / np.maximum(total, 1.0), device)
+    return replace(changed, own=own)
+
+
+def _slots(context: JobContext) -> Ints:
+    """Returns per point how many communications its rank has started before in the same step."""
+    points, table = context.graph.points, context.own
+    starts = (~points.resumes).astype(np.int64)
+    started: Ints = np.cumsum(starts) - starts
+    _, first, step = np.unique(points.rank * table.own.shape[1] + table.step, return_index=True, return_inverse=True)
+    return np.asarray(started - started[first][step], np.int64)
 
 
 def even_stages(changed: Changed, context: JobContext) -> Changed:
@@ -77,9 +87,10 @@ def even_stages(changed: Changed, context: JobContext) -> Changed:
 
 
 def even_microbatches(changed: Changed, context: JobContext) -> Changed:
-    """Returns microbatches of equal work: pieces of work of a stage that end at the same kind of message are equal."""
-    classes = microbatch_classes(context)
+    """Returns microbatches of equal work: a rank's pieces of work that end at the same kind of message are equal."""
+    classes, points = microbatch_classes(context), context.graph.points
     known = classes >= 0
+    classes = classes * len(context.job.summaries) + points.rank
     own = changed.own.copy()
     device = own[known, Own.DEVICE]
     count = np.maximum(np.bincount(classes[known]), 1)
@@ -106,9 +117,25 @@ def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:
     return replace(changed, wire=new)
 
 
-def overlapping(changed: Changed, rows: Bools) -> Changed:
-    """Returns rows that run beside the work that follows: no rank waits for them within its step."""
-    return replace(changed, overlapped=changed.overlapped | rows)
+def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> Changed:
+    """Returns collectives with transfers that run beside the work that follows, up to a share of that work.
+
+    In each step one transfer per operation stays exposed: the first gather, before which there is no work, or the last
+    reduction, after which there is none.
+    """
+    job, table = context.job.rows, context.own
+    key = (job.rank * (int(job.step.max(initial=0)) + 1) + job.step) * len(Operation) + job.operation
+    _, kind = np.unique(key, return_inverse=True)
+    order = np.arange(len(job))
+    gathers = job.operation == Operation.ALL_GATHER
+    first, last = np.full(int(kind.max(initial=0)) + 1, len(job)), np.full(int(kind.max(initial=0)) + 1, -1)
+    np.minimum.at(first, kind[rows], order[rows])
+    np.maximum.at(last, kind[rows], order[rows])
+    exposed = order == np.where(gathers, first[kind], last[kind])
+    device = np.nansum(table.own[:, :, Own.DEVICE])
+    hideable = rows & ~exposed
+    part = min(share * device / max(float(changed.wire[hideable].sum()), 1.0), 1.0)
+    return replace(changed, wire=np.where(hideable, changed.wire * (1 - part), changed.wire))
 
 
 def at_common_steps(changed: Changed, context: JobContext, collected: Floats) -> Changed:

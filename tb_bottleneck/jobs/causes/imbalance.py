@@ -8,6 +8,7 @@ from tb_bottleneck.jobs.causes.candidate import Candidate
 from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, persistent_ranks
 from tb_bottleneck.jobs.causes.work_amounts import amounts, expert_skew
 from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.own_table import lower_median
 from tb_bottleneck.jobs.scenarios import even, even_microbatches, even_stages, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
@@ -27,7 +28,7 @@ def imbalance(context: JobContext) -> Iterator[Candidate]:
     slow = persistent_ranks(context)
     ranks = np.setdiff1d(np.arange(len(context.job.summaries)), slow)
     if context.grid.stages > 1:
-        yield from _stages(context)
+        yield from _stages(context, slow)
         yield from _microbatches(context)
     elif len(ranks) > 1:
         yield from _ranks(context, ranks)
@@ -59,10 +60,13 @@ def _correlation(device: Floats, work: Floats) -> float:
     return float(np.corrcoef(a[known], b[known])[0, 1])
 
 
-def _stages(context: JobContext) -> Iterator[Candidate]:
+def _stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     device = np.nanmedian(context.own.own[:, :, Own.DEVICE], axis=1)
-    stages = range(context.grid.stages)
-    usual = np.array([np.median(device[context.grid.stage == stage]) for stage in stages])
+    usual = np.zeros(context.grid.stages)
+    for stage in range(context.grid.stages):
+        members = np.flatnonzero(context.grid.stage == stage)
+        others = np.setdiff1d(members, slow)
+        usual[stage] = lower_median(device[others if len(others) else members])
     if usual.mean() <= 0 or usual.max() / usual.mean() < MIN_STAGE_RATIO:
         return
     slowest = int(usual.argmax())
@@ -71,16 +75,16 @@ def _stages(context: JobContext) -> Iterator[Candidate]:
 
 
 def _microbatches(context: JobContext) -> Iterator[Candidate]:
-    classes, device = microbatch_classes(context), context.graph.points.own[:, Own.DEVICE]
-    used = (classes >= 0) & (device > 0.2 * np.median(device[device > 0])) if (device > 0).any() else classes < -1
-    if not used.any():
+    points = context.graph.points
+    device, classes = points.own[:, Own.DEVICE], microbatch_classes(context)
+    used = np.flatnonzero((classes >= 0) & (device > 0))
+    if not len(used):
         return
-    count = np.bincount(classes[used])
-    mean = np.bincount(classes[used], weights=device[used]) / np.maximum(count, 1)
-    square = np.bincount(classes[used], weights=device[used] ** 2) / np.maximum(count, 1)
-    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-    weight = count * mean
-    spread = float((deviation / np.maximum(mean, 1.0) * weight).sum() / max(weight.sum(), 1.0))
+    _, of_rank = np.unique(classes[used] * len(context.job.summaries) + points.rank[used], return_inverse=True)
+    count, total = np.bincount(of_rank), np.bincount(of_rank, weights=device[used])
+    mean = total / count
+    deviation = np.sqrt(np.maximum(np.bincount(of_rank, weights=device[used] ** 2) / count - mean**2, 0.0))
+    spread = float((deviation * count).sum() / total.sum())
     if spread >= MIN_MICROBATCH_SPREAD:
         everyone = np.arange(len(context.job.summaries))
         yield Candidate("data_imbalance", everyone, even_microbatches, {"microbatch_spread": spread})

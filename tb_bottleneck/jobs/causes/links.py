@@ -1,15 +1,16 @@
 """Slow links, exposed collectives and pipeline bubbles: time in communication that no slow rank explains."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidate import Candidate
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.pairing.pairs import P2P
-from tb_bottleneck.jobs.scenarios import overlapping, wires_at_most
+from tb_bottleneck.jobs.scenarios import hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation
-from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.trace.table import Floats, Ints
 
 # A link is slow if it reaches this share of the bandwidth of its peers.
 SLOW_BANDWIDTH = 0.7
@@ -75,25 +76,38 @@ def _number(*columns: Ints) -> Ints:
 
 
 def exposed_collectives(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate with the operations whose exposed transfers take a large share of the step."""
+    """Yields one candidate with the collectives that take a large share of the step, by kind of group and operation.
+
+    If following work needs their results, they cannot run beside it: the gain is then a bound, without any transfer.
+    """
     rows, (_, transfer) = context.job.rows, context.waited
-    kinds = np.array(context.grid.kinds or ("unknown",))[rows.group]
-    collective: Bools = ~np.isin(rows.operation, P2P)
-    total = context.step_ns * context.steps * len(context.job.summaries)
-    share = float(transfer[collective].sum()) / total
-    if share < MIN_EXPOSED:
+    if not len(rows):
         return
-    key = _number(rows.group, rows.operation)
-    costliest = int(np.argmax(np.bincount(key[collective], weights=transfer[collective])))
-    example = int(np.flatnonzero(key == costliest)[0])
-    hideable = collective & np.isin(kinds, OVERLAPPED_KINDS)
+    names, kinds = np.unique(context.grid.kinds, return_inverse=True)
+    of_kind = kinds[rows.group]
+    key = of_kind * len(Operation) + rows.operation
+    total = context.step_ns * context.steps * len(context.job.summaries)
+    transfer = np.where(np.isin(rows.operation, P2P), 0.0, transfer)
+    slow, usual = _slow_rows(context)  # what a slow link adds is not the collective's
+    transfer[slow] *= usual / np.maximum(context.wires.wire[slow], 1.0)
+    share = np.bincount(key, weights=transfer) / total
+    large = np.flatnonzero(share >= MIN_EXPOSED)
+    if not len(large):
+        return
+    costliest = int(share.argmax())
     facts: dict[str, float | str] = {
-        "exposed_share": share,
-        "operation": Operation(int(rows.operation[example])).name.lower(),
-        "group": str(kinds[example]),
+        "exposed_share": float(share[large].sum()),
+        "operation": Operation(costliest % len(Operation)).name.lower(),
+        "group": str(names[costliest // len(Operation)]),
     }
-    everyone = np.arange(len(context.job.summaries))
-    yield Candidate("exposed_collectives", everyone, lambda changed, of: overlapping(changed, hideable), facts)
+    everyone, chosen = np.arange(len(context.job.summaries)), np.isin(key, large)
+    hideable = chosen & np.isin(names[of_kind], OVERLAPPED_KINDS)
+    if hideable.any():
+        most, half = (partial(hidden, rows=hideable, share=share) for share in (1.0, 0.5))
+        yield Candidate("exposed_collectives", everyone, most, facts, low=half)
+        return
+    none = wires_at_most(unchanged(context), np.flatnonzero(chosen), np.zeros(int(chosen.sum())))
+    yield Candidate("exposed_collectives", everyone, None, facts, bound=none.length(context))
 
 
 def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:

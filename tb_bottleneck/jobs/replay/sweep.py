@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.jobs.replay.job_graph import JobGraph
-from tb_bottleneck.trace.table import Bools, Floats
+from tb_bottleneck.trace.table import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,25 +17,17 @@ class Result:
     length: float
 
 
-def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats, overlapped: Bools | None = None) -> Result:
-    """Returns the job with these own times per point and kind, wire times per row and own times after the last points.
-
-    Nobody waits for the rows that are `overlapped`; the job ends after them.
-    """
+def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
+    """Returns the job with these own times per point and kind, wire times per row, and own times after the last points
+    per rank, in ns."""
     work = own.sum(axis=1)
     weight = graph.fixed.copy()
     weight[graph.point >= 0] += work[graph.point[graph.point >= 0]]
     weight[graph.row >= 0] += wire[graph.row[graph.row >= 0]]
-    if overlapped is not None and overlapped.any():
-        waits = (graph.row >= 0) & (graph.target < len(graph.points))
-        weight[waits & overlapped[graph.row]] = -np.inf
     node = _times(graph, weight, work)
     reached = np.where(graph.last_node >= 0, node[np.maximum(graph.last_node, 0)], graph.begin)
     end = reached + tail
-    last = end.max()
-    if overlapped is not None and overlapped.any():
-        last = max(last, _last_end(graph, node, wire))
-    return Result(node, end, float(last - graph.begin.min()))
+    return Result(node, end, float(end.max() - graph.begin.min()))
 
 
 def _times(graph: JobGraph, weight: Floats, work: Floats) -> Floats:
@@ -49,9 +41,3 @@ def _times(graph: JobGraph, weight: Floats, work: Floats) -> Floats:
         starts = np.flatnonzero(np.diff(goals, prepend=-1))
         node[goals[starts]] = np.maximum(node[goals[starts]], np.maximum.reduceat(times, starts))
     return node
-
-
-def _last_end(graph: JobGraph, node: Floats, wire: Floats) -> float:
-    """Returns the end of the last communication."""
-    arrivals = len(graph.points)
-    return float((node[arrivals : arrivals + len(wire)] + wire).max(initial=-np.inf))

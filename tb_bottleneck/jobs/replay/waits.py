@@ -22,7 +22,8 @@ class RankPoints:
     """Points of all ranks, by rank and order.
 
     `time` is recorded, in ns since the begin of the rank's window; `reached` is when the rank itself got there, which
-    is earlier for a communication that starts during a wait. `own` has the own time before each point by kind.
+    is earlier by a wait, and for a communication that starts during one. `own` is the own time before each point by
+    kind.
     """
 
     rank: Ints
@@ -98,9 +99,10 @@ def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> 
 
 
 def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
-    """Returns when the rank's own work got to each point: the end of its last wait plus its own time since."""
+    """Returns when the rank's own work got to each point: the end of the wait before it plus its own time since."""
     done = np.cumsum(own.sum(axis=1))
-    last = np.maximum.accumulate(np.where(resumes, np.arange(len(time)), -1))
+    waits = np.concatenate(([-1], np.where(resumes, np.arange(len(time)), -1)))[: len(time)]
+    last = np.maximum.accumulate(waits)
     since = np.where(last >= 0, done - done[np.maximum(last, 0)], done)
     return np.asarray(np.minimum(np.where(last >= 0, time[np.maximum(last, 0)], 0.0) + since, time), np.float64)
 

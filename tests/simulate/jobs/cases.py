@@ -1,7 +1,7 @@
 """Simulated jobs with one or two planted causes, healthy jobs with what resembles a cause, and the fix of each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 from simulate.jobs.topologies import PER_HOST, Faults, Shape
@@ -12,16 +12,14 @@ _FIRST = 3
 
 @dataclass(frozen=True)
 class Case:
-    """A job: its topology, size and faults; the planted causes with their ranks (empty: any); the faults after the fix.
-
-    `fixed` is None if the fix is not a change of the faults.
-    """
+    """A job: its topology, size and faults; the planted causes with their ranks (empty: any), and the faults after all
+    fixes."""
 
     topology: str
     shape: Shape
     faults: Faults
     causes: dict[str, frozenset[int]] = field(default_factory=dict)
-    fixed: Faults | None = None
+    fixed: Faults = field(default_factory=Faults)
 
 
 Planter = Callable[[Random, "Draft"], None]
@@ -179,14 +177,21 @@ def healthy(seed: int) -> Case:
 
 def _case(draft: Draft, seed: int, random: Random, noise: float = 0.01) -> Case:
     shape = Shape(ranks=draft.ranks, steps=STEPS, seed=seed, noise=noise)
-    return Case(draft.topology, shape, draft.faults, draft.causes, _fixed(draft.faults))
+    return Case(draft.topology, shape, draft.faults, draft.causes, _fixed(draft.faults, draft.ranks))
 
 
-def _fixed(faults: Faults) -> Faults:
-    """Returns the faults after all fixes."""
-    fixed = Faults(microbatches=faults.microbatches)
-    if not faults.overlap:
-        fixed.wire = faults.wire  # the transfers take as long, beside the work
-    if faults.experts or faults.fixed_data or faults.stage:
-        fixed = replace(fixed)  # the same work in total, spread evenly: see tests/jobs_accuracy.py
-    return fixed
+def _fixed(faults: Faults, ranks: int) -> Faults:
+    """Returns the faults after all fixes: work that was unbalanced is spread evenly, its amount stays."""
+
+    def mean(factors: dict[int, float], count: int) -> float:
+        return sum(factors.get(number, 1.0) for number in range(count)) / count
+
+    steps = sorted({step for _, step in faults.collections})
+    return Faults(
+        work=mean(faults.fixed_data, ranks),
+        experts=dict.fromkeys(range(ranks), mean(faults.experts, ranks)) if faults.experts else {},
+        stage=dict.fromkeys(range(4), mean(faults.stage, 4)),
+        collections={(rank, steps[0]): time for (rank, _), time in faults.collections.items()},
+        microbatches=2 * faults.microbatches if 0 < faults.microbatches < 8 else faults.microbatches,
+        wire=faults.wire,
+    )

@@ -27,6 +27,7 @@ class Faults:
     microbatches: int = 0
     overlap: bool = True
     wire: float = 1.0
+    work: float = 1.0  # factor of all device work
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,16 @@ class _Builder:
         """Adds `share` of the usual work of a step, with a little host time in between."""
         faults, base = self.faults, self.shape.work * share
         noise = max(self.random.gauss(1.0, self.shape.noise), 0.5)
-        factor = amount * faults.stage.get(stage, 1.0) * faults.fixed_data.get(rank, 1.0)
+        factor = amount * faults.work * faults.stage.get(stage, 1.0) * faults.fixed_data.get(rank, 1.0)
         slow = faults.device.get(rank, 1.0)
         self.programs[rank].append(Work("device", base * factor * noise * slow * 0.9, int(base * factor * 10), slow))
         host = 0.1 + faults.host.get(rank, 0.0)
         self.programs[rank].append(Work("host", base * host * max(self.random.gauss(1.0, 0.05), 0.5)))
 
-    def amount(self) -> float:
-        """Returns the amount of work of a batch, relative to the usual one."""
-        return max(self.random.gauss(1.0, self.faults.data), 0.3) if self.faults.data else 1.0
+    def amounts(self, count: int) -> list[float]:
+        """Returns the amounts of work of the batches of a step, relative to their mean."""
+        drawn = [max(self.random.gauss(1.0, self.faults.data), 0.3) if self.faults.data else 1.0 for _ in range(count)]
+        return [amount * count / sum(drawn) for amount in drawn]
 
     def begin(self, rank: int, step: int) -> None:
         """Begins a step: its mark, its input, and what interrupts it."""
@@ -100,10 +102,10 @@ def data_parallel(shape: Shape, faults: Faults) -> Job:
     buckets = 4
     for step in range(3, 3 + shape.steps):
         comms = [build.comm("allreduce", "0", 25 << 20, 1.2 * MS) for _ in range(buckets)]
+        amounts = build.amounts(shape.ranks)
         for rank in everyone:
             build.begin(rank, step)
-            amount = build.amount()
-            program = build.programs[rank]
+            amount, program = amounts[rank], build.programs[rank]
             build.work(rank, 0.33, amount=amount)
             for comm in comms:
                 build.work(rank, 0.66 / buckets, amount=amount)
@@ -124,10 +126,11 @@ def sharded(shape: Shape, faults: Faults) -> Job:
     for step in range(3, 3 + shape.steps):
         gathers = [build.comm("_allgather_base", "1", 48 << 20, 1.0 * MS) for _ in range(2 * layers)]
         scatters = [build.comm("_reduce_scatter_base", "1", 48 << 20, 1.0 * MS, lane=22) for _ in range(layers)]
+        amounts = build.amounts(shape.ranks)
         for rank in everyone:
             program = build.programs[rank]
             build.begin(rank, step)
-            amount = build.amount()
+            amount = amounts[rank]
             program.append(Start(gathers[0]))
             for number, gather in enumerate(gathers):
                 ahead = gathers[number + 1 : number + 2] if faults.overlap else []
@@ -156,8 +159,9 @@ def tensor_parallel(shape: Shape, faults: Faults) -> Job:
     for step in range(3, 3 + shape.steps):
         split = [[build.comm("allreduce", name, 8 << 20, 0.15 * MS) for _ in range(4 * layers)] for name in tensor]
         last = [build.comm("allreduce", name, 100 << 20, 2.0 * MS, lane=22) for name in data]
+        amounts = build.amounts(len(inner))
         for host, ranks in enumerate(inner):
-            amount = build.amount()
+            amount = amounts[host]
             for local, rank in enumerate(ranks):
                 build.begin(rank, step)
                 for comm in split[host]:
@@ -178,14 +182,15 @@ def experts(shape: Shape, faults: Faults) -> Job:
     for step in range(3, 3 + shape.steps):
         exchanges = []
         for _ in range(4 * layers):
-            comm = build.comm("all_to_allv", "e", 16 << 20, 0.6 * MS)
+            comm = build.comm("all_to_allv", "e", 16 << 20, 0.15 * MS)
             parts = [int(tokens * faults.experts.get(rank, 1.0)) for rank in everyone]
             comm.splits = dict.fromkeys(everyone, parts)
             exchanges.append(comm)
         last = build.comm("allreduce", "0", 50 << 20, 1.5 * MS, lane=22)
+        amounts = build.amounts(shape.ranks)
         for rank in everyone:
             build.begin(rank, step)
-            amount = build.amount()
+            amount = amounts[rank]
             for number, comm in enumerate(exchanges):
                 mine = faults.experts.get(rank, 1.0) if number % 2 else 1.0
                 build.work(rank, 0.95 / len(exchanges), amount=amount * mine)
@@ -210,8 +215,9 @@ def pipeline(shape: Shape, faults: Faults) -> Job:
     ]
     for step in range(3, 3 + shape.steps):
         last = [build.comm("allreduce", name, 100 << 20, 1.0 * MS, lane=22) for name in data]
+        drawn = build.amounts(microbatches * replicas)
         for replica, ranks in enumerate(lines):
-            amounts = [build.amount() for _ in range(microbatches)]
+            amounts = drawn[replica * microbatches : (replica + 1) * microbatches]
             _one_forward_one_backward(build, step, pipes[replica], ranks, amounts)
             for stage, rank in enumerate(ranks):
                 if replicas > 1:
