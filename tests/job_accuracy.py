@@ -113,9 +113,9 @@ def page(jobs: int) -> Iterator[str]:
     yield "Written by `python tests/job_accuracy.py --write`. Figures as they come; nothing is left out."
     yield ""
     yield "Read them with care. The jobs are simulated: a fix does what its advice says, and nothing else changes."
-    yield "Errors are those of pairing, causes, replay and scenarios. The simulator (tests/simulate/jobs) shares no code"
-    yield "with the replay. Topologies: DDP, FSDP, tensor parallelism within hosts, a mixture of experts, and a 1F1B"
-    yield "pipeline with replicas, of 8 or 16 ranks on hosts whose clocks differ by up to 50 ms."
+    yield "Errors are those of pairing, causes, replay and scenarios. The simulator (tests/simulate/jobs) shares no"
+    yield "code with the replay. Topologies: DDP, FSDP, tensor parallelism within hosts, a mixture of experts, and a"
+    yield "1F1B pipeline with replicas, of 8 or 16 ranks on hosts whose clocks differ by up to 50 ms."
     yield ""
     yield from _causes(results)
     yield ""

@@ -94,6 +94,7 @@ THIRD_PARTY = {
     "msgspec": {"sources"},
     "zlib_ng": {"sources"},
     "fsspec": {"sources"},
+    "distributed": {"jobs"},
     "platformdirs": {"persistence"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
