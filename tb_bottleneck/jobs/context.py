@@ -60,7 +60,7 @@ class JobContext:
     @cached_property
     def wires(self) -> WireTimes:
         """Waiting and transfer of each row."""
-        return wire_times_of(self.job, self.pairs)
+        return wire_times_of(self.job, self.pairs, self.clocks, self.hosts)
 
     @cached_property
     def graph(self) -> JobGraph:

@@ -22,6 +22,8 @@ from tb_bottleneck.trace.table import Ints
 MIN_TENSOR_CALLS = 16
 # Tensor parallelism stays within a node, which has at most this many devices (NVLink domains of HGX machines).
 MAX_TENSOR_RANKS = 16
+# Stages exchange an activation and a gradient per microbatch: fewer messages per step are something else.
+MIN_MESSAGES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,10 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
     pipeline = np.array([kind in ("pipeline", "unknown", "data") for kind in kinds] or [False])
     messages = np.isin(job.rows.operation, (Operation.SEND, Operation.RECV)) & (job.rows.peer >= 0)
     messages &= pipeline[job.rows.group] if len(job.rows) else messages
-    edges = np.unique(np.stack((np.array(job.ranks)[job.rows.rank[messages]], job.rows.peer[messages])), axis=1)
+    ends = np.stack((np.array(job.ranks)[job.rows.rank[messages]], job.rows.peer[messages]))
+    edges, count = np.unique(ends, axis=1, return_counts=True)
+    steps = max(summary.steps for summary in job.summaries)
+    edges = edges[:, count >= MIN_MESSAGES * steps]
     member: dict[int, int] = {rank: rank for rank in job.ranks}
     for a, b in edges.T.tolist():
         root_a, root_b = _root(member, a), _root(member, b)

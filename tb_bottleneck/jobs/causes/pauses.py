@@ -15,6 +15,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 MIN_PAUSE = 0.05
 # Host time varies more from step to step: an unexplained pause of the host has to be this large.
 MIN_HOST_PAUSE = 0.25
+# A single one is no pattern: machines that run other programs have them everywhere.
+MIN_HOST_PAUSES = 2
 # A collection explains a pause if it takes this share of it.
 MIN_COLLECTED = 0.5
 
@@ -38,8 +40,10 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
     late = excess[:, :, Own.INPUT] > MIN_PAUSE * context.step_ns
     yield from _of_kind(context, "rank_input", late, Own.INPUT, slow)
     stopped = excess[:, :, Own.HOST] + excess[:, :, Own.OTHER] > MIN_HOST_PAUSE * context.step_ns
-    few = stopped.sum(axis=1) < stopped.shape[1] / 2
-    yield from _of_kind(context, "rank_interruption", stopped & few[:, None], Own.HOST, slow)
+    stopped &= ~(interrupted | late)
+    count = stopped.sum(axis=1)
+    recurring = (count >= MIN_HOST_PAUSES) & (count < stopped.shape[1] / 2)
+    yield from _of_kind(context, "rank_interruption", stopped & recurring[:, None], Own.HOST, slow)
 
 
 def collections(context: JobContext) -> Floats:

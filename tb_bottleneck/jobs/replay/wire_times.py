@@ -1,18 +1,23 @@
-"""Separates waiting from transfer: the rank that arrives last does not wait, so the shortest time of a pair is wire.
+"""Separates waiting from transfer: nobody waits for the rank that arrives last.
 
-If members of a group were not recorded, all recorded ones may have waited. The wire time is then at most what the same
-operation of this group took elsewhere, in its fastest tenth.
+Where the clocks of a pair's ranks are one or aligned well enough, the transfer of a rank is the time from the last
+arrival to its end. Elsewhere it is the shortest duration of the pair, which needs no clocks. If members of a group were
+not recorded, all recorded ones may have waited: the transfer is then at most what the same operation of this group took
+elsewhere, in its fastest tenth.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.jobs.pairing.clocks import Clocks
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import P2P, Pairs
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 _FAST_SHARE = 0.1
+# The uncertainty of the clocks relative to the transfer that is measured with them.
+MAX_CLOCK_ERROR = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +33,37 @@ class WireTimes:
     complete: Bools
 
 
-def wire_times_of(job: JobTable, pairs: Pairs) -> WireTimes:
-    """Returns the wire time and the wait of each row."""
+def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints) -> WireTimes:
+    """Returns the wire time and the wait of each row. `hosts` are the numbers of the ranks' hosts, -1 if not known."""
     rows = job.rows
     duration = (rows.end - rows.start).astype(np.float64)
     paired = np.flatnonzero(pairs.pair >= 0)
-    shortest, size = np.full(pairs.count, np.inf), np.bincount(pairs.pair[paired], minlength=pairs.count)
-    np.minimum.at(shortest, pairs.pair[paired], duration[paired])
-    order = paired[np.lexsort((duration[paired], pairs.pair[paired]))]
+    pair = pairs.pair[paired]
+    shortest, size = np.full(pairs.count, np.inf), np.bincount(pair, minlength=pairs.count)
+    np.minimum.at(shortest, pair, duration[paired])
+    arrival, end = clocks.aligned(rows.rank, rows.start), clocks.aligned(rows.rank, rows.end)
+    latest = np.full(pairs.count, -np.inf)
+    np.maximum.at(latest, pair, arrival[paired])
+    on_clock = _on_clock(pairs, paired, hosts[rows.rank[paired]], shortest, clocks)
+    order = paired[np.lexsort((np.where(on_clock[pair], -arrival[paired], duration[paired]), pair))]
     _, first = np.unique(pairs.pair[order], return_index=True)
     last = order[first] if len(order) else order
     complete = size >= _sizes(job)[last] if len(last) else np.zeros(0, np.bool_)
-    shortest = np.where(complete, shortest, np.minimum(shortest, _fast(job, last, shortest)))
+    fast = np.where(complete, shortest, np.minimum(shortest, _fast(job, last, shortest)))
+    since = np.clip(end[paired] - latest[pair], 0.0, duration[paired])
     wire = duration.copy()
-    wire[paired] = shortest[pairs.pair[paired]]
+    wire[paired] = np.where((on_clock & complete)[pair], since, fast[pair])
     return WireTimes(wire, np.maximum(duration - wire, 0.0), last, complete)
+
+
+def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: Clocks) -> Bools:
+    """Returns the pairs whose ranks share a clock, or have clocks that are more exact than their transfer is long."""
+    low, high = np.full(pairs.count, np.iinfo(np.int64).max), np.full(pairs.count, -1)
+    np.minimum.at(low, pairs.pair[paired], host)
+    np.maximum.at(high, pairs.pair[paired], host)
+    exact = clocks.error is not None
+    error = clocks.error if clocks.error is not None else 0.0
+    return np.asarray((low == high) & (low >= 0) | (exact & (error <= MAX_CLOCK_ERROR * shortest)), np.bool_)
 
 
 def _sizes(job: JobTable) -> Ints:

@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.jobs.summary.communication_rows import communications_of
-from tb_bottleneck.jobs.summary.own_time import points_of
+from tb_bottleneck.jobs.summary.own_time import ends_with, points_of, waits_of
 from tb_bottleneck.jobs.summary.process_groups import GroupTable
 from tb_bottleneck.jobs.summary.rank_summary import RankFacts, RankSummary
 from tb_bottleneck.jobs.summary.step_work import kernel_times_of, step_work_of
@@ -20,6 +20,8 @@ def summary_of(recording: Recording) -> RankSummary | None:
         return None
     groups = GroupTable(header)
     communications = communications_of(recording, groups)
+    waits = waits_of(recording, communications)
+    communications = ends_with(communications, waits)
     return RankSummary(
         facts=_facts(recording, header.rank, header.world_size),
         groups=groups.groups(),
@@ -29,7 +31,7 @@ def summary_of(recording: Recording) -> RankSummary | None:
         work=step_work_of(recording),
         kernels=kernel_times_of(recording),
         communications=communications,
-        points=points_of(recording, communications),
+        points=points_of(recording, communications, waits),
     )
 
 

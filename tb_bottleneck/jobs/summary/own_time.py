@@ -6,7 +6,7 @@ nothing yet, and the communication only ran meanwhile: that is the rank's own ti
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000
+# A collective of Gloo releases the waiting thread before its row ends: usually 0.1 ms, on a busy machine 1 ms before.
+RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +32,31 @@ class Waits(Table):
     end: Ints = column("ns", "end of the communication")
 
 
-def points_of(recording: Recording, communications: Communications) -> Points:
-    """Returns the starts and the waits of a rank, with its own time in between."""
+def waits_of(recording: Recording, communications: Communications) -> Waits:
+    """Returns the intervals in which a rank waits for a communication."""
     begin = recording.steps.begin
     exposed = recording.owned_spans.of(Regime.COMMUNICATION)
     shifted = Spans(exposed.starts - begin, exposed.ends - begin)
-    last, until = _waits(shifted, communications)
+    if not recording.on_device:
+        return _host_waits(shifted, communications)
+    last, until = _ends_in(shifted, communications)
     waited = (last >= 0) & _is_followed(recording, until + begin)
-    waits = Waits(last[waited], shifted.starts[waited], until[waited])
+    return Waits(last[waited], shifted.starts[waited], until[waited])
+
+
+def points_of(recording: Recording, communications: Communications, waits: Waits) -> Points:
+    """Returns the starts and the waits of a rank, with its own time in between."""
     return points_between(communications, waits, _own(recording, union(waits.start, waits.end)))
+
+
+def ends_with(communications: Communications, waits: Waits) -> Communications:
+    """Returns the communications, ended where their rank stops waiting for them.
+
+    A thread of Gloo may leave its row some time after it has released the waiting thread.
+    """
+    end = communications.end.copy()
+    np.minimum.at(end, waits.communication, waits.end)
+    return replace(communications, end=np.maximum(end, communications.start + 1))
 
 
 def points_between(communications: Communications, waits: Waits, own: Sequence[Spans]) -> Points:
@@ -52,7 +70,7 @@ def points_between(communications: Communications, waits: Waits, own: Sequence[S
     return Points(time, row[order], resumes[order], *by_kind)
 
 
-def _waits(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
+def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
     """Returns per interval: the communication that ends last in it, or -1, and until when the rank waits for it."""
     by_end = np.argsort(communications.end, kind="stable")
     ends = communications.end[by_end]
@@ -64,10 +82,25 @@ def _waits(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
     return np.where(found, by_end[np.maximum(position, 0)], -1), np.minimum(end, exposed.ends)
 
 
+def _host_waits(exposed: Spans, communications: Communications) -> Waits:
+    """Returns the waits for collectives that run on the host: the last interval that is exposed in each of them, if the
+    collective ends soon after it. Earlier intervals are the rank's own: it continued while the collective ran."""
+    rows = []
+    late = np.maximum(RELEASE_NS, ((communications.end - communications.start) * RELEASE_SHARE).astype(np.int64))
+    for row in np.argsort(communications.end, kind="stable").tolist():
+        interval = int(np.searchsorted(exposed.starts, communications.end[row])) - 1
+        if interval < 0:
+            continue
+        begin, end = int(exposed.starts[interval]), min(int(exposed.ends[interval]), int(communications.end[row]))
+        if end > communications.start[row] and communications.end[row] - end <= late[row]:
+            rows.append((row, max(begin, int(communications.start[row])), end))
+    last = {(begin, end): row for row, begin, end in rows}  # of several that end together, the last
+    columns = np.array([(row, begin, end) for (begin, end), row in last.items()], np.int64).reshape(-1, 3).T
+    return Waits(*(np.ascontiguousarray(column) for column in columns))
+
+
 def _is_followed(recording: Recording, times: Ints) -> Bools:
     """Returns True for ends of communications that work was queued behind, or that blocked the host."""
-    if not recording.on_device:
-        return np.ones(len(times), np.bool_)  # nothing was recorded on the main thread: it waited
     ops, calls = recording.trace.device_ops, recording.trace.calls
     following = np.searchsorted(ops.start, times - TOLERANCE_NS)
     issued = ops.issued(calls)[np.minimum(following, len(ops) - 1)]
