@@ -13,7 +13,7 @@ from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
 from tb_bottleneck.jobs.replay.sweep import Result, sweep
-from tb_bottleneck.jobs.replay.wire_times import WireTimes, wire_times_of
+from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, wire_times_of
 from tb_bottleneck.trace.table import Floats, Ints
 
 # Longer than any window, so that the times of all ranks fit on one axis.
@@ -60,7 +60,8 @@ class JobContext:
     @cached_property
     def wires(self) -> WireTimes:
         """Waiting and transfer of each row."""
-        return wire_times_of(self.job, self.pairs, self.clocks, self.hosts)
+        wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts)
+        return limited_by_progress(wires, self.job, self.pairs, self.clocks, self.graph.points)
 
     @cached_property
     def graph(self) -> JobGraph:

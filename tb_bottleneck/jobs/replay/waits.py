@@ -22,14 +22,15 @@ class RankPoints:
     """Points of all ranks, by rank and order.
 
     `time` is recorded, in ns since the begin of the rank's window; `reached` is when the rank itself got there, which
-    is earlier by a wait, and for a communication that starts during one. `own` is the own time before each point by
-    kind.
+    is earlier by a wait, and for a communication that starts during one. `added` is True for waits that were not
+    recorded. `own` is the own time before each point by kind.
     """
 
     rank: Ints
     row: Ints
     resumes: Bools
     first: Bools
+    added: Bools
     time: Floats
     reached: Floats
     own: Floats
@@ -94,7 +95,10 @@ def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> 
     row, resumes, time = points.communication + job.first[position], points.resumes == 1, points.time.astype(np.float64)
     begins = np.zeros(len(row), np.bool_)
     begins[:1] = True
-    found = RankPoints(np.full(len(row), position), row, resumes, begins, time, _reached(time, resumes, own), own)
+    reached = _reached(time, resumes, own)
+    found = RankPoints(
+        np.full(len(row), position), row, resumes, begins, np.zeros(len(row), np.bool_), time, reached, own
+    )
     return _with_missing_waits(found, pairs, usual)
 
 
@@ -129,6 +133,7 @@ def _with_missing_waits(points: RankPoints, pairs: Pairs, usual: _UsualWaits) ->
         row=np.insert(points.row, place, row),
         resumes=np.insert(points.resumes, place, True),
         first=np.insert(points.first, place, False),
+        added=np.insert(points.added, place, True),
         time=np.insert(points.time, place, np.maximum(reached, points.time[at])),
         reached=np.insert(points.reached, place, reached),
         own=np.maximum(np.insert(own, place, part, axis=0), 0.0),

@@ -6,13 +6,14 @@ not recorded, all recorded ones may have waited: the transfer is then at most wh
 elsewhere, in its fastest tenth.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_bottleneck.jobs.pairing.clocks import Clocks
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import P2P, Pairs
+from tb_bottleneck.jobs.replay.waits import RankPoints
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 _FAST_SHARE = 0.1
@@ -54,6 +55,25 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints) -> W
     wire = duration.copy()
     wire[paired] = np.where((on_clock & complete)[pair], since, fast[pair])
     return WireTimes(wire, np.maximum(duration - wire, 0.0), last, complete)
+
+
+def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
+    """Returns wire times of ranks that did not wait which are no longer than until they continued.
+
+    A collective that its rank did not wait for, unlike the other ranks, was done by then, whatever its row says: a
+    thread of Gloo that loses its core ends its row late.
+    """
+    added = np.flatnonzero(points.added)
+    row = points.row[added]
+    arrival = clocks.aligned(job.rows.rank, job.rows.start)
+    latest = np.full(pairs.count, -np.inf)
+    paired = pairs.pair >= 0
+    np.maximum.at(latest, pairs.pair[paired], arrival[paired])
+    begin = np.array([summary.facts.begin_ns for summary in job.summaries], np.int64)[points.rank[added]]
+    continued = clocks.aligned(points.rank[added], begin + points.reached[added].astype(np.int64))
+    wire = wires.wire.copy()
+    wire[row] = np.minimum(wire[row], np.maximum(continued - latest[pairs.pair[row]], 0.0))
+    return replace(wires, wire=wire)
 
 
 def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: Clocks) -> Bools:
