@@ -123,11 +123,15 @@ def _with_missing_waits(points: RankPoints, pairs: Pairs, usual: _UsualWaits) ->
     number = np.flatnonzero(missing)
     pair, row = pair[number], points.row[starts[number]]
     at = starts[np.minimum(number + usual.starts[pair], len(starts) - 1)]
+    share = np.where(at + 1 < len(points), usual.share[pair], 0.0)
+    order = np.lexsort((share, at))
+    at, share, row = at[order], share[order], row[order]
     following = np.minimum(at + 1, len(points) - 1)
-    part = np.where((at + 1 < len(points))[:, None], points.own[following] * usual.share[pair][:, None], 0.0)
+    before = np.where(np.diff(at, prepend=-1) == 0, np.concatenate(([0.0], share[:-1])), 0.0)
+    part = points.own[following] * (share - before)[:, None]  # of several waits at one place, each takes its part
     own = points.own.copy()
     np.subtract.at(own, following, part)
-    reached, place = points.reached[at] + part.sum(axis=1), at + 1
+    reached, place = points.reached[at] + points.own[following].sum(axis=1) * share, at + 1
     return RankPoints(
         rank=np.insert(points.rank, place, points.rank[0]),
         row=np.insert(points.row, place, row),
