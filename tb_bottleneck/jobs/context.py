@@ -31,8 +31,9 @@ class JobContext:
         """The pairs without those that the clocks or a cycle refute, and the clocks that the others give."""
         pairs = pairs_of(self.job)
         clocks = align_clocks(self.job, pairs)
-        if clocks.error is not None:
-            pairs = pairs.without(contradicted(self.job, pairs, clocks))
+        refuted = contradicted(self.job, pairs, clocks)
+        if refuted.any():
+            pairs = pairs.without(refuted)
             clocks = align_clocks(self.job, pairs)
         wrong = cyclic_pairs(job_graph(self.job, pairs, clocks), pairs)
         return (pairs.without(wrong), clocks) if wrong.any() else (pairs, clocks)

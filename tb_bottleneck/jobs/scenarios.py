@@ -53,7 +53,19 @@ def like_peers(
 
 
 def even(changed: Changed, context: JobContext, ranks: Ints) -> Changed:
-    """Returns the same device work, spread evenly over ranks in each slot: the work up to the n-th start of a step."""
+    """Returns the same device work, spread evenly over ranks in each step."""
+    table = context.own
+    device = table.own[ranks][:, :, Own.DEVICE]
+    factor = np.ones_like(table.own)
+    factor[ranks, :, Own.DEVICE] = np.where(device > 0, np.nanmean(device, axis=0) / np.maximum(device, 1.0), 1.0)
+    return scaled(changed, context, factor)
+
+
+def even_slots(changed: Changed, context: JobContext, ranks: Ints) -> Changed:
+    """Returns the same device work, spread evenly over ranks in each slot: the work up to the n-th start of a step.
+
+    Experts are uneven in some layers of a step only.
+    """
     points, table = context.graph.points, context.own
     slot = _slots(context)
     chosen = np.flatnonzero(np.isin(points.rank, ranks))

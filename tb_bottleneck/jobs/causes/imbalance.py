@@ -9,7 +9,7 @@ from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, persistent_ran
 from tb_bottleneck.jobs.causes.work_amounts import amounts, expert_skew
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
-from tb_bottleneck.jobs.scenarios import even, even_microbatches, even_stages, microbatch_classes
+from tb_bottleneck.jobs.scenarios import even, even_microbatches, even_slots, even_stages, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -45,7 +45,8 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
     cause = "expert_imbalance" if skew >= MIN_EXPERT_SKEW else "data_imbalance"
     late = ranks[np.flatnonzero(np.bincount(np.nanargmax(device, axis=0), minlength=len(ranks)))]
     facts = {"spread_ns": spread, "correlation": correlation, "skew": skew}
-    yield Candidate(cause, late, lambda changed, of: even(changed, of, ranks), facts)
+    spread_evenly = even_slots if cause == "expert_imbalance" else even
+    yield Candidate(cause, late, lambda changed, of: spread_evenly(changed, of, ranks), facts)
 
 
 def _correlation(device: Floats, work: Floats) -> float:

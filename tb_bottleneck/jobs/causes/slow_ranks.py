@@ -14,7 +14,7 @@ from tb_bottleneck.jobs.causes.candidate import Candidate
 from tb_bottleneck.jobs.causes.work_amounts import expert_skew, kernel_ratio, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
-from tb_bottleneck.jobs.scenarios import Changed, even, like_peers
+from tb_bottleneck.jobs.scenarios import Changed, even, even_slots, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -69,12 +69,13 @@ def _cause(context: JobContext, rank: int) -> str:
     if kind is Own.INTERRUPTION:
         return "rank_interruption"
     if kind is Own.DEVICE:
-        if expert_skew(context) >= MIN_EXPERT_SKEW:
-            return "expert_imbalance"
+        uneven = "expert_imbalance" if expert_skew(context) >= MIN_EXPERT_SKEW else "data_imbalance"
         if work_ratio(context, rank) >= 1 + MIN_MORE_WORK:
-            return "data_imbalance"
+            return uneven
         if kernel_ratio(context, rank) >= 1 + MIN_SLOWER_KERNELS:
             return "throttled_rank"
+        if uneven == "expert_imbalance":
+            return uneven
     return "slow_rank"
 
 
@@ -100,7 +101,8 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
         facts["work_ratio"] = max(work_ratio(context, rank) for rank in ranks)
         facts["skew"] = expert_skew(context)
         peers = np.flatnonzero(np.isin(context.grid.stage, context.grid.stage[members]))
-        return Candidate(cause, members, lambda changed, of: even(changed, of, peers), facts)
+        spread = even_slots if cause == "expert_imbalance" else even
+        return Candidate(cause, members, lambda changed, of: spread(changed, of, peers), facts)
     if cause == "throttled_rank":
         facts["kernel_ratio"] = max(kernel_ratio(context, rank) for rank in ranks)
     kinds = tuple(Own)
