@@ -40,8 +40,9 @@ def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
     columns = np.unique(np.concatenate(numbers))
     own = np.full((len(job.summaries), len(columns), len(Own)), np.nan)
     step = np.zeros(len(points), np.int64)
+    bounds = np.searchsorted(points.rank, np.arange(len(job.summaries) + 1))
     for position, summary in enumerate(job.summaries):
-        mine = np.flatnonzero(points.rank == position) if len(points) else np.zeros(0, np.int64)
+        mine = np.arange(bounds[position], bounds[position + 1])
         place = np.clip(np.searchsorted(summary.edges, points.time[mine], side="right") - 1, 0, summary.steps - 1)
         column = np.searchsorted(columns, numbers[position])
         own[position, column] = 0.0

@@ -37,6 +37,9 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
     find = _on_device if recording.on_device else _on_host
     rows = [row for row in find(recording.trace, groups) if row[-1] > row[-2]][:MAX_COMMUNICATIONS]
     table = np.array(rows, np.int64).reshape(-1, 11)
+    if not recording.on_device:  # threads of Gloo end their last rows while the profiler stops
+        table[:, -1] = np.minimum(table[:, -1], recording.steps.end)
+        table = table[table[:, -1] > table[:, -2]]
     issued, begin = table[:, 0], recording.steps.begin
     step = np.searchsorted(recording.steps.host, issued, side="right") - 1
     keep = (step >= 0) & (step < len(recording.steps)) & (table[:, -2] >= begin)

@@ -1,5 +1,6 @@
 """Results are the same wherever recordings are analysed; a recording that kills its worker costs only itself."""
 
+import contextlib
 import json
 import os
 import signal
@@ -20,6 +21,15 @@ from tb_bottleneck.jobs.execution.run import analyse_all
 from tb_bottleneck.jobs.report.job_report import judged_together
 from tb_bottleneck.jobs.summary.encoding import MAX_BYTES, decode
 from tb_bottleneck.schema.bottleneck_pb2 import Report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads_of_dask():
+    """Starts the one thread that distributed keeps for the life of the process."""
+    with contextlib.suppress(ImportError):
+        from distributed.utils import _offload_executor
+
+        _offload_executor.submit(int).result()
 
 
 @pytest.fixture(scope="module")
