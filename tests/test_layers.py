@@ -38,6 +38,17 @@ ALLOWED = {
         "regimes",
         "replay",
     },
+    "jobs": {
+        "schema",
+        "sources",
+        "knowledge",
+        "trace",
+        "attribution",
+        "measures",
+        "replay",
+        "report",
+        "diagnosis",
+    },
     "diagnosis": {
         "schema",
         "sources",
@@ -63,7 +74,7 @@ ALLOWED = {
     },
     "drilldown": {"schema", "knowledge", "trace", "roofline", "attribution", "measures", "report"},
     "plugin": {"schema", "sources", "knowledge", "report", "comparison", "drilldown", "diagnosis", "telemetry"},
-    "commands": {"schema", "sources", "report", "diagnosis", "comparison", "monitor", "tools"},
+    "commands": {"schema", "sources", "report", "diagnosis", "jobs", "comparison", "monitor", "tools"},
     "__main__": {"commands"},
     "__init__": {"diagnosis", "comparison", "monitor"},
     **{name: set() for name in BASE},
@@ -83,6 +94,7 @@ THIRD_PARTY = {
     "msgspec": {"sources"},
     "zlib_ng": {"sources"},
     "fsspec": {"sources"},
+    "distributed": {"jobs"},
     "platformdirs": {"persistence"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}

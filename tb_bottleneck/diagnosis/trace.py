@@ -21,6 +21,7 @@ from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
 from tb_bottleneck.report.builders.confidence import trace_confidence
+from tb_bottleneck.report.builders.membership import membership_of
 from tb_bottleneck.report.builders.predictions import ReplayFailed
 from tb_bottleneck.report.builders.provenance import trace_origin, unused_device
 from tb_bottleneck.report.builders.report_builder import (
@@ -80,7 +81,9 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     if steps is None or fatal is not None:
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     recording = Recording(trace, steps)
-    build = partial(build_report, window=trace_window(recording), account=recording.account)
+    build = partial(
+        build_report, window=trace_window(recording), account=recording.account, membership=membership_of(recording)
+    )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None

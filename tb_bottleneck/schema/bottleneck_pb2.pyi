@@ -15,20 +15,130 @@ class Reports(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup")
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "clock_error_ns")
     RUN_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     STRAGGLERS_FIELD_NUMBER: _ClassVar[int]
     SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    MISSING_RANKS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    CULPRITS_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_ALL_FIELD_NUMBER: _ClassVar[int]
+    REPLAY_FIELD_NUMBER: _ClassVar[int]
+    HEALTH_FIELD_NUMBER: _ClassVar[int]
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    SLOWDOWNS_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_ERROR_NS_FIELD_NUMBER: _ClassVar[int]
     run: str
     ranks: _containers.RepeatedScalarFieldContainer[int]
     verdict: Verdict
     account: _containers.RepeatedCompositeFieldContainer[AccountRow]
     stragglers: _containers.RepeatedCompositeFieldContainer[Straggler]
     speedup: Speedup
-    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
+    world_size: int
+    missing_ranks: _containers.RepeatedScalarFieldContainer[int]
+    groups: _containers.RepeatedCompositeFieldContainer[Group]
+    culprits: _containers.RepeatedCompositeFieldContainer[Culprit]
+    speedup_all: Speedup
+    replay: Replay
+    health: Health
+    step_ns: float
+    hosts: _containers.RepeatedCompositeFieldContainer[Host]
+    slowdowns: _containers.RepeatedCompositeFieldContainer[Slowdown]
+    clock_error_ns: float
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
+
+class Group(_message.Message):
+    __slots__ = ("name", "kind", "ranks", "count", "wait_share", "wire_share", "bus_gbps", "transfers")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    WAIT_SHARE_FIELD_NUMBER: _ClassVar[int]
+    WIRE_SHARE_FIELD_NUMBER: _ClassVar[int]
+    BUS_GBPS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    count: int
+    wait_share: float
+    wire_share: float
+    bus_gbps: float
+    transfers: _containers.RepeatedCompositeFieldContainer[Transfer]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., count: _Optional[int] = ..., wait_share: _Optional[float] = ..., wire_share: _Optional[float] = ..., bus_gbps: _Optional[float] = ..., transfers: _Optional[_Iterable[_Union[Transfer, _Mapping]]] = ...) -> None: ...
+
+class Transfer(_message.Message):
+    __slots__ = ("operation", "calls", "bytes", "wait_share", "wire_share", "bus_gbps")
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    WAIT_SHARE_FIELD_NUMBER: _ClassVar[int]
+    WIRE_SHARE_FIELD_NUMBER: _ClassVar[int]
+    BUS_GBPS_FIELD_NUMBER: _ClassVar[int]
+    operation: str
+    calls: float
+    bytes: float
+    wait_share: float
+    wire_share: float
+    bus_gbps: float
+    def __init__(self, operation: _Optional[str] = ..., calls: _Optional[float] = ..., bytes: _Optional[float] = ..., wait_share: _Optional[float] = ..., wire_share: _Optional[float] = ..., bus_gbps: _Optional[float] = ...) -> None: ...
+
+class Culprit(_message.Message):
+    __slots__ = ("cause", "ranks", "cost_share", "evidence", "speedup", "fix", "title", "host")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    COST_SHARE_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    FIX_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    cost_share: float
+    evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
+    speedup: Speedup
+    fix: Fix
+    title: str
+    host: int
+    def __init__(self, cause: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., cost_share: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., host: _Optional[int] = ...) -> None: ...
+
+class Host(_message.Message):
+    __slots__ = ("number", "ranks")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[int] = ..., ranks: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Slowdown(_message.Message):
+    __slots__ = ("of", "name", "factor")
+    OF_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FACTOR_FIELD_NUMBER: _ClassVar[int]
+    of: str
+    name: str
+    factor: float
+    def __init__(self, of: _Optional[str] = ..., name: _Optional[str] = ..., factor: _Optional[float] = ...) -> None: ...
+
+class Membership(_message.Message):
+    __slots__ = ("begin_ns", "end_ns", "first_step", "last_step", "default_group")
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STEP_FIELD_NUMBER: _ClassVar[int]
+    LAST_STEP_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_GROUP_FIELD_NUMBER: _ClassVar[int]
+    begin_ns: float
+    end_ns: float
+    first_step: int
+    last_step: int
+    default_group: str
+    def __init__(self, begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., first_step: _Optional[int] = ..., last_step: _Optional[int] = ..., default_group: _Optional[str] = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("rank", "behind_share")
@@ -39,7 +149,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -60,6 +170,8 @@ class Report(_message.Message):
     PHASES_FIELD_NUMBER: _ClassVar[int]
     UNPROFILED_FIELD_NUMBER: _ClassVar[int]
     OTHERS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
+    JOB_HEADLINE_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -80,7 +192,9 @@ class Report(_message.Message):
     phases: _containers.RepeatedCompositeFieldContainer[Phase]
     unprofiled: Unprofiled
     others: _containers.RepeatedCompositeFieldContainer[OtherVerdict]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ...) -> None: ...
+    membership: Membership
+    job_headline: str
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ...) -> None: ...
 
 class OtherVerdict(_message.Message):
     __slots__ = ("witness", "verdict", "trusted", "because")

@@ -34,6 +34,17 @@ class Args(msgspec.Struct, gc=False):
     dtype: Any = None  # of a collective's elements
     elements_in: Number = msgspec.field(default=None, name="In msg nelems")
     elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
+    operation: Any = msgspec.field(default=None, name="Collective name")
+    group_size: Any = msgspec.field(default=None, name="Group size")
+    split_in: Any = msgspec.field(default=None, name="In split size")
+    split_out: Any = msgspec.field(default=None, name="Out split size")
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    description: Any = msgspec.field(default=None, name="Process Group Description")
+    ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
+    source: Any = msgspec.field(default=None, name="Src Rank")
+    destination: Any = msgspec.field(default=None, name="Dst Rank")
+    collective_sequence: Any = msgspec.field(default=None, name="Seq")
+    message_id: Any = msgspec.field(default=None, name="Comms Id")
     dims_old: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
 
 

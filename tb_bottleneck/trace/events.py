@@ -11,6 +11,7 @@ import numpy as np
 from tb_bottleneck.sources.trace_event import Event, ExactEvent
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
+from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
 from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
@@ -44,6 +45,7 @@ class Events(Table):
     signature: Ints = column(
         "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
     )
+    message: Ints = column("row of messages", "interned arguments of a collective or a message; 0 for none")
 
     @cached_property
     def end(self) -> Ints:
@@ -60,6 +62,7 @@ class EventsBuilder:
         self.lost: Counter[str] = Counter()
         self._labels = Labels()
         self._signatures = Signatures()
+        self._messages = Messages()
         self._thread_names: dict[tuple[str, str], str] = {}
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
         self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are not concatenated yet
@@ -95,6 +98,10 @@ class EventsBuilder:
     def signatures(self) -> tuple[Signature, ...]:
         """Returns the interned signatures as JSON text: shapes, types, values."""
         return tuple(self._signatures.row_of)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Returns the interned arguments of collectives: untrusted."""
+        return tuple(self._messages)
 
     def threads(self) -> tuple[Thread, ...]:
         """Returns the interned threads."""
@@ -135,10 +142,13 @@ class EventsBuilder:
             "duration": duration if sound else np.maximum(duration, 0),
             "label": label,
             **operator_columns(self._signatures, events, kind),
+            "message": message_rows(self._messages, events, self._labels.have_messages(label)),
             **argument_columns(events, kind),
         }
         if self._signatures.lost:
             self.lost["shapes"] = self._signatures.lost
+        if self._messages.lost:
+            self.lost["arguments of collectives"] = self._messages.lost
         return columns if sound else {name: values[keep] for name, values in columns.items()}
 
     def _count_odd(self, usable: Bools, duration: Ints) -> None:

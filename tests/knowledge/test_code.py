@@ -15,6 +15,7 @@ from tb_bottleneck import knowledge
 from tb_bottleneck.__main__ import argument_parser
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.plugin.workers.failures import FIXES
 from tb_bottleneck.regime import Regime
 
@@ -42,6 +43,8 @@ def _texts():
             yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
     for name, entry in load("advice/telemetry.toml")["cause"].items():
         yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
+    for name, cause in job_texts().causes.items():
+        yield f"jobs.{name}", cause.code, f"{cause.summary} {cause.confirm}"
     for name, entry in load("advice/health.toml").items():
         for fix in health_advice(name).fixes:
             yield f"health.{name}", fix, entry["detail"]

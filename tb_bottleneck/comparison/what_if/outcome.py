@@ -11,7 +11,8 @@ from tb_bottleneck.comparison.significance import mean_interval
 from tb_bottleneck.comparison.what_if.changes.change import Change
 from tb_bottleneck.comparison.what_if.without_profiler import SpeedupWithoutProfiler
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.replay.gain import HOST_DRIFTS, Gain, deviations, on_host, with_bounds
+from tb_bottleneck.replay.deviations import HOST_DRIFTS
+from tb_bottleneck.replay.gain import Gain, deviations, on_host, with_bounds
 from tb_bottleneck.replay.host_scale import with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.trace.table import Floats

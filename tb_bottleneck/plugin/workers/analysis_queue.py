@@ -18,7 +18,7 @@ from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.workers.failures import as_report
 from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
-from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Report, Speedup, Verdict
+from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Membership, Report, Speedup, Verdict
 from tb_bottleneck.sources.logdir import RecordingFile
 
 REPORTS_KEPT = 256  # about 50 KB each; a dropped report is built again on request
@@ -38,6 +38,7 @@ class Digest:
     rank: int | None = None
     world_size: int = 0
     account: tuple[AccountRow, ...] = ()  # only if the job has several ranks
+    membership: Membership | None = None
     live: bool = False  # telemetry that still grows
     device: str = ""
     action: str = ""
@@ -59,6 +60,7 @@ class Digest:
             device=report.device.name or report.device.kind,
             action=_action(report),
             gain=_gain(report),
+            membership=report.membership if report.HasField("membership") else None,
         )
 
 

@@ -81,6 +81,7 @@ def build_report(
     places: Places | None = None,
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
+    membership: pb.Membership | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -96,6 +97,7 @@ def build_report(
         device=pb.Device(name=device.name, kind=device.kind, index=device.index, count=device.count),
         health=_health(defects),
         phases=[_phase(phase, texts) for phase in phases],
+        membership=membership,
     )
     if window is None:
         return report
