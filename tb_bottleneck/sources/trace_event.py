@@ -33,6 +33,12 @@ class Args(msgspec.Struct, gc=False):
     dtype: Any = None  # of a collective's elements
     elements_in: Number = msgspec.field(default=None, name="In msg nelems")
     elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
+    total_reserved: Number = msgspec.field(default=None, name="Total Reserved")  # this and the next five: [memory]
+    total_allocated: Number = msgspec.field(default=None, name="Total Allocated")
+    allocated_bytes: Number = msgspec.field(default=None, name="Bytes")
+    memory_device: Number = msgspec.field(default=None, name="Device Id")
+    memory_device_type: Number = msgspec.field(default=None, name="Device Type")
+    address: Number = msgspec.field(default=None, name="Addr")
     dims_old: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
 
 

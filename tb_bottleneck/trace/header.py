@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEVICES = 1024
+MAX_MEMORY = 2**50  # bytes of one device
 # Every multiprocessor has at least this many threads (CUDA C++ Programming Guide, compute capabilities: 1024 or more).
 FEWEST_THREADS = 512
 # Version numbers in the libraries' own format: CUDA's 12040 is 12.4.
@@ -30,6 +31,7 @@ class DeviceFacts:
     name: str
     multiprocessors: int | None
     capability: tuple[int, int] | None = None  # CUDA only; ROCm writes something else there
+    memory: int | None = None  # bytes
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def _devices(raw: object) -> list[DeviceFacts]:
                     name=_text(entry.get("name"), 200),
                     multiprocessors=_multiprocessors(entry),
                     capability=_capability(entry),
+                    memory=_whole(entry.get("totalGlobalMem"), MAX_MEMORY) or None,
                 )
             )
     return devices
@@ -119,8 +122,8 @@ def _context(raw: object) -> dict[str, Any]:
     return context if isinstance(context, dict) else {}
 
 
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+def _whole(value: object, limit: int = 2**31) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit else None
 
 
 def _text(value: object, length: int) -> str:

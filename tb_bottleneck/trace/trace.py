@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.memory_events import MemoryEvents
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
@@ -31,6 +32,7 @@ class Trace:
     signatures: tuple[tuple[bytes, bytes, bytes], ...]
     lost: Counter[str]
     truncated: str
+    memory: MemoryEvents = field(default_factory=MemoryEvents.empty)
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of these kinds, in order of start."""
@@ -119,6 +121,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     reader, builder = KinetoReader(path, progress), EventsBuilder()
     for batch in reader.batches():
         builder.add(batch)
+    memory = builder.memory()
     return Trace(
         header=read_header(reader.header),
         events=builder.build(),
@@ -127,4 +130,5 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         signatures=builder.signatures(),
         lost=reader.lost + builder.lost,
         truncated=reader.truncated,
+        memory=memory,
     )

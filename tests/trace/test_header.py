@@ -96,3 +96,11 @@ def test_the_exporter_in_python_misnames_the_multiprocessors(entry, multiprocess
 def test_versions_of_libraries_are_whole_numbers_or_not_there():
     raw = {"cuda_runtime_version": 12040, "cuda_driver_version": "12.8", "hip_runtime_version": -1, "nccl_version": 1}
     assert read_header(raw).versions == {"cuda_runtime_version": 12040}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [(85899345920, 85899345920), (0, None), (-1, None), (2**60, None), ("x", None)]
+)
+def test_the_memory_of_a_device_is_read(written, read):
+    header = read_header({"deviceProperties": [{"id": 0, "name": "A100", "totalGlobalMem": written}]})
+    assert header.devices[0].memory == read

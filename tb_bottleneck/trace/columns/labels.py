@@ -54,6 +54,10 @@ class Labels(dict[tuple[Any, ...], int]):
         """Returns the label of each event."""
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
 
+    def thread(self, process: object, thread: object) -> int:
+        """Returns the row of a thread."""
+        return self._threads[id_text(process), id_text(thread)]
+
     def columns(self, labels: Ints) -> dict[str, Ints]:
         """Returns the columns that the labels encode: kind, name (row of names) and thread (row of threads)."""
         row = labels >> _KIND_BITS
