@@ -1,0 +1,1 @@
+"""Reads allocator snapshots, which are pickles of plain data, without executing anything in them."""
