@@ -97,6 +97,12 @@ def frame_patterns() -> tuple[NamePattern, ...]:
 
 
 @cache
+def installed_packages() -> frozenset[str]:
+    """Returns the names under which well-known installed packages are imported."""
+    return frozenset(name for entry in load("frames.toml")["packages"] for name in entry["names"])
+
+
+@cache
 def operator_patterns() -> tuple[NamePattern, ...]:
     """Returns the patterns for the kind of work of operators, in order of precedence."""
     return _patterns("operators.toml", "operator", "work", "")

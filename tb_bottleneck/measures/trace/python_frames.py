@@ -1,6 +1,5 @@
 """The lines of the user's program that a thread runs, from recorded Python frames."""
 
-import sys
 from collections import Counter
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
+from tb_bottleneck.trace.frame_owner import is_user_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -16,10 +16,6 @@ from tb_bottleneck.trace.table import Ints, Rows
 
 # The number of evenly spread times at which frames are looked up: a line with 1 % of the time is found 20 times.
 SAMPLES = 2_000
-# The profiler names files relative to the import path: the files of a library start with the library's name.
-_NOT_USER_PACKAGES = {*sys.stdlib_module_names, "torch", "torchvision", "numpy", "PIL", "site"}
-# The frames of the monitor's own hooks enclose the backward pass, wherever the monitor is installed.
-_LIBRARIES = ("site-packages/", "dist-packages/", "tb_bottleneck/monitor/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +88,3 @@ def _by_share(recording: Recording, rows: Ints) -> list[tuple[str, float]]:
     trace = recording.trace
     counts = Counter(trace.names[trace.events.name[row]] for row in rows[rows >= 0].tolist())
     return [(cut(name), count / len(rows)) for name, count in counts.most_common()]
-
-
-def is_user_frame(frame: str) -> bool:
-    """Return True if a Python frame is of the user's program: not of Python itself nor of a library."""
-    if ".py(" not in frame or frame.startswith("<") or any(part in frame for part in _LIBRARIES):
-        return False
-    top = frame.replace("\\", "/").split("/", 1)[0].split(".py(", 1)[0]
-    return top not in _NOT_USER_PACKAGES

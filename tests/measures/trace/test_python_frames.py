@@ -10,30 +10,7 @@ from simulate.workload import healthy
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.intervals import EMPTY, Spans
-from tb_bottleneck.measures.trace.python_frames import frames_of, is_user_frame, lines_in
-
-
-@pytest.mark.parametrize(
-    ("frame", "users"),
-    [
-        ("train.py(42): train_step", True),
-        ("/home/me/project/data/prepare.py(7): augment", True),
-        ("project/train.py(1): main", True),
-        ("torch/nn/modules/module.py(1553): _call_impl", False),
-        ("numpy/core/fromnumeric.py(88): _wrapreduction", False),
-        ("threading.py(1016): _bootstrap", False),
-        ("json/encoder.py(183): encode", False),
-        ("/usr/lib/python3/site-packages/x/y.py(3): f", False),
-        ("<built-in method item of Tensor object at 0x7f>", False),
-        ("<frozen runpy>(198): _run_module_as_main", False),
-        ("nn.Module: Linear_0", False),
-        ("", False),
-        ("tb_bottleneck/monitor/hooks/backward.py(19): backward", False),
-        ("/home/me/tb_bottleneck/tb_bottleneck/monitor/capture.py(200): _sign", False),
-    ],
-)
-def test_which_frames_are_the_users(frame, users):
-    assert is_user_frame(frame) is users
+from tb_bottleneck.measures.trace.python_frames import frames_of, lines_in
 
 
 def test_times_belong_to_the_innermost_of_the_users_lines():
