@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.memory import recorded_memory
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.quality.degradations import degradations_of
@@ -76,7 +77,8 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     if steps is None or fatal is not None:
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     recording = Recording(trace, steps)
-    build = partial(build_report, window=trace_window(recording), account=recording.account)
+    memory = recorded_memory(trace, steps)
+    build = partial(build_report, window=trace_window(recording), account=recording.account, memory=memory)
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None

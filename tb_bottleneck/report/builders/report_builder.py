@@ -75,6 +75,7 @@ def build_report(
     prediction: Prediction | ReplayFailed | None = None,
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
+    memory: pb.Memory | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -89,6 +90,7 @@ def build_report(
         device=pb.Device(name=device.name, kind=device.kind, index=device.index, count=device.count),
         health=_health(defects),
         phases=[_phase(phase, texts) for phase in phases],
+        memory=memory,
     )
     if window is None:
         return report

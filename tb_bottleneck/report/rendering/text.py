@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import phases
+from tb_bottleneck.report.rendering import memory, phases
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -65,6 +65,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", "Phases, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)
+    if report.HasField("memory"):
+        yield from ("", *memory.lines_of(report.memory))
 
 
 def _severity(report: pb.Report) -> str:

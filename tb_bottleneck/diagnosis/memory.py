@@ -1,0 +1,35 @@
+"""The memory part of the report of a trace."""
+
+import logging
+
+import numpy as np
+
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.memory.findings import findings_of
+from tb_bottleneck.memory.sites import sites_of
+from tb_bottleneck.memory.trace_memory import trace_memory
+from tb_bottleneck.report.builders.memory import memory_message
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.trace import Trace
+
+_log = logging.getLogger(__name__)
+
+
+def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
+    """Returns the memory part, or None if no usable memory events were recorded.
+
+    An error affects only this part of the report.
+    """
+    try:
+        memory = trace_memory(trace)
+        if isinstance(memory, Missing):
+            return None
+        alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
+        sites = sites_of(trace, memory.blocks, memory.category, alive)
+        return memory_message(memory.account, sites, findings_of(memory, steps))
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the memory of one recording could not be accounted for")
+        return None
