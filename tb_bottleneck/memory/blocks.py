@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.trace.memory_events import MemoryEvents
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 BEFORE = np.iinfo(np.int64).min // 2

@@ -11,7 +11,7 @@ from tb_bottleneck.memory.blocks import Blocks, blocks_of
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of
 from tb_bottleneck.memory.optimizer_state import state_per_parameter
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
-from tb_bottleneck.trace.memory_events import CPU_DEVICE_TYPE, MemoryEvents
+from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
 

@@ -11,8 +11,8 @@ import numpy as np
 from tb_bottleneck.sources.trace_event import Event, ExactEvent
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, signature_rows
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
+from tb_bottleneck.trace.columns.memory_events import MEMORY_EVENT, MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.columns.number_columns import narrow, times
-from tb_bottleneck.trace.memory_events import MEMORY_EVENT, MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
 

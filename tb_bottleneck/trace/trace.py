@@ -9,11 +9,11 @@ import numpy as np
 
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.columns.labels import Thread
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.memory_events import MemoryEvents
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.memory_recordings import RecordedAllocator
 
-from tb_bottleneck.trace import memory_events
+from tb_bottleneck.trace.columns import memory_events
 from tb_bottleneck.trace.trace import load
 
 
