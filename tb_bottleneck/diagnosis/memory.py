@@ -6,6 +6,8 @@ import numpy as np
 
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.memory.findings import findings_of
+from tb_bottleneck.memory.forecast.forecasts import Forecaster
+from tb_bottleneck.memory.forecast.samples import samples_of
 from tb_bottleneck.memory.sites import sites_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message
@@ -27,7 +29,8 @@ def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
             return None
         alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
         sites = sites_of(trace, memory.blocks, memory.category, alive)
-        return memory_message(memory.account, sites, findings_of(memory, steps))
+        forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
+        return memory_message(memory.account, sites, findings_of(memory, steps), forecasts)
     except MemoryError:
         raise
     except Exception:

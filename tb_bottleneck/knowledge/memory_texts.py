@@ -1,5 +1,6 @@
-"""Texts of the memory account, from memory.toml."""
+"""Texts of the memory account and memory sizes of devices, from memory.toml."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -40,3 +41,17 @@ def memory_advice(cause: str) -> MemoryAdvice:
     if not str(entry.get("source", "")).strip():
         raise Unsourced(f"memory.toml: {cause} has no source")
     return MemoryAdvice(entry["title"], entry["summary"], entry["code"].strip(), entry["confirm"])
+
+
+# Devices report a little less than their name states: 0.986 of an A100 40 GB, 0.990 of an H100 80 GB.
+_REPORTED_SHARE = 0.985
+_IN_NAME = re.compile(r"\b(\d{1,3}) ?GB\b")
+
+
+def device_memory(name: str) -> int | None:
+    """Returns the bytes of memory of a device, by its name in gpus.toml; None if they are not known."""
+    stated = _IN_NAME.search(name)
+    if stated is not None:
+        return round(int(stated[1]) * _REPORTED_SHARE * (1 << 30))
+    entry = next((entry for entry in load("memory.toml")["device"] if entry["name"] == name), None)
+    return None if entry is None else round(entry["gib"] * (1 << 30))

@@ -563,6 +563,24 @@ export interface WhatIf {
   readonly basis: string;
   /** step | sample */
   readonly per: string;
+  /** memory after the change; absent if it cannot be predicted */
+  readonly memory?: PeakMemory;
+}
+
+/** The peak of the memory after a change. */
+export interface PeakMemory {
+  readonly peak_bytes: number;
+  /** 90 % interval */
+  readonly low_bytes: number;
+  readonly high_bytes: number;
+  /** as recorded */
+  readonly now_bytes: number;
+  /** of the device after the change; absent if not known */
+  readonly capacity_bytes?: number;
+  /** whether the upper bound fits, with a reserve; absent without a capacity */
+  readonly fits?: boolean;
+  /** the assumptions, as text */
+  readonly assumes: string;
 }
 
 export interface Prediction {

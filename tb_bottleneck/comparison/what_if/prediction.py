@@ -21,6 +21,7 @@ from tb_bottleneck.comparison.what_if.changes.device import change_device, devic
 from tb_bottleneck.comparison.what_if.changes.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.changes.pcie_link import change_link, with_link
 from tb_bottleneck.comparison.what_if.changes.precision import change_precision
+from tb_bottleneck.comparison.what_if.peak_memory import add_peak_memory
 from tb_bottleneck.comparison.what_if.without_profiler import (
     SpeedupWithoutProfiler,
     device_bound,
@@ -75,6 +76,7 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
         return prediction
     prediction.step_ns = run.step_ns
     prediction.notes.extend(reason.detail for reason in run.report.health.reasons)
+    add_peak_memory(prediction, run.recording, device=options.device, batch=options.batch, precision=options.precision)
     try:
         changes = _changes(run, options)
     except CannotPredict as error:

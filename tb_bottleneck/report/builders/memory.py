@@ -6,13 +6,19 @@ from tb_bottleneck.knowledge.memory_texts import evidence_label, memory_advice, 
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import MemoryFinding, Value
+from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_SITES = 20
 
 
-def memory_message(account: MemoryAccount, sites: Sequence[Site], findings: Iterable[MemoryFinding]) -> pb.Memory:
+def memory_message(
+    account: MemoryAccount,
+    sites: Sequence[Site],
+    findings: Iterable[MemoryFinding],
+    forecasts: Iterable[Forecast] = (),
+) -> pb.Memory:
     """Returns the memory part of a report."""
     message = pb.Memory(
         peak_bytes=account.peak,
@@ -24,11 +30,27 @@ def memory_message(account: MemoryAccount, sites: Sequence[Site], findings: Iter
         sites=[_site(site) for site in sites[:MAX_SITES]],
         findings=[_finding(finding) for finding in findings],
         missing=" ".join(_missing(account)),
+        forecasts=[_forecast(forecast, account.capacity) for forecast in forecasts],
     )
     if account.kind != "cpu":
         message.reserved_bytes = account.reserved
     if account.capacity is not None:
         message.capacity_bytes, message.headroom_bytes = account.capacity, account.headroom or 0
+    return message
+
+
+def _forecast(forecast: Forecast, capacity: int | None) -> pb.MemoryForecast:
+    message = pb.MemoryForecast(
+        change=forecast.change,
+        title=sentence("forecast", forecast.change, forecast.values),
+        peak_bytes=forecast.peak,
+        low_bytes=forecast.low,
+        high_bytes=forecast.high,
+        assumes=sentence("assumes", forecast.change),
+    )
+    fits = forecast.fits(capacity)
+    if fits is not None:
+        message.fits = fits
     return message
 
 

@@ -26,6 +26,8 @@ def lines_of(memory: pb.Memory) -> Iterator[str]:
         for site in places:
             yield from _wrapped(f"- {bytes_text(site.bytes)}: {place_of(site)}", "  ")
     yield from _wrapped(memory.missing, "  ")
+    if memory.forecasts:
+        yield "  predicted peak with"
     for forecast in memory.forecasts:
         yield from _wrapped(f"- {forecast_text(forecast)}", "  ")
     for finding in memory.findings:
