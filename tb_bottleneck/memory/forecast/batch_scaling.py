@@ -80,7 +80,9 @@ class ScalingRules:
         return size >= self._samples, size < self._samples
 
     def _with_shape(self, shape: Shape, call: Call, phase: int) -> tuple[bool, bool]:
-        parameter = shape in self._parameters or shape[::-1] in self._parameters
+        parameter = shape in self._parameters
+        if call.product is not None or _COPIES.match(call.name):  # only these transpose
+            parameter |= shape[::-1] in self._parameters
         batch = self._has_batch(shape)
         if phase == Phase.BACKWARD and call.product is not None and call.product[0] == shape:
             contracted = call.product[1] in self._batch_sizes
