@@ -61,3 +61,10 @@ def blocks_of(events: MemoryEvents) -> Blocks:
         closed=closed,
         thread=events.thread[row],
     ).take(np.lexsort((closed, opened)))
+
+
+def peak_row(reserved: Ints, in_use: Ints) -> int:
+    """Returns the event of the peak: with the most reserved memory, then the most in use; the last of equal ones."""
+    most_reserved = np.flatnonzero(reserved == reserved.max())
+    most = in_use[most_reserved].max()
+    return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])

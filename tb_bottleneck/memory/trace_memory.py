@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.memory.account import MemoryAccount
-from tb_bottleneck.memory.blocks import Blocks, blocks_of
+from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of
 from tb_bottleneck.memory.optimizer_state import state_per_parameter
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
@@ -66,11 +66,8 @@ class TraceMemory:
 
     @cached_property
     def peak_row(self) -> int:
-        """The event of the peak: with the most reserved memory, then the most in use; the last of equal ones."""
-        reserved = self.events.reserved.max()
-        at_most = np.flatnonzero(self.events.reserved == reserved)
-        most = self.in_use[at_most].max()
-        return int(at_most[np.flatnonzero(self.in_use[at_most] == most)[-1]])
+        """The event of the peak."""
+        return peak_row(self.events.reserved, self.in_use)
 
     @cached_property
     def gradient_bytes(self) -> int:
