@@ -21,6 +21,7 @@ EXAMPLES = """\
 examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       all recordings under a logdir
+  tb-bottleneck diagnose snapshot.pickle             what fills the memory, from torch.cuda.memory._dump_snapshot()
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...], "jobs": [...]}
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
 
@@ -36,6 +37,8 @@ record a trace with:
           prof.step()
 """
 
+# Names of files that torch.cuda.memory._dump_snapshot writes in its documentation. They are read if they are named.
+SNAPSHOT_ENDINGS = (".pickle", ".pkl", ".pickle.gz", ".pkl.gz")
 _PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz and event files of the monitor, at any depth"
 
 
@@ -53,7 +56,8 @@ def add(commands: "Subparsers") -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both",
+        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both; or a "
+        "snapshot of the CUDA allocator (*.pickle)",
     )
     diagnose.add_argument(
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
@@ -163,6 +167,10 @@ def _reports(recordings: list[tuple[str, str]], options: argparse.Namespace, pro
                 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 
                 yield diagnose_telemetry(path, run=run, progress=progress)
+            elif path.endswith(SNAPSHOT_ENDINGS):
+                from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+
+                yield diagnose_snapshot(path, run=run)
             elif options.write:
                 yield _written(path, partial(judge, path, run=run, progress=progress), problems)
             else:

@@ -1,7 +1,7 @@
 """Findings about the memory of a trace. A rule without its signal finds nothing."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import INFO, WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.growth import growth_finding, site_text
 from tb_bottleneck.memory.phases import Phase
-from tb_bottleneck.memory.sites import sites_of
+from tb_bottleneck.memory.sites import Site, sites_of
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -39,8 +39,13 @@ _ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad#")
 
 def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
     """Returns the findings, warnings first."""
-    found = [near_limit(memory.account), growth_finding(memory, steps)]
+    found = [near_limit(memory.account), fragmentation(memory.account), growth_finding(memory, steps)]
     found += [rule(memory, steps) for rule in RULES]
+    return by_severity(found)
+
+
+def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
+    """Returns the findings, warnings first, then those that cost most."""
     return sorted((it for it in found if it is not None), key=lambda it: (it.severity != WARNING, -it.bytes))
 
 
@@ -53,17 +58,23 @@ def near_limit(account: MemoryAccount) -> MemoryFinding | None:
     return MemoryFinding("near_limit", WARNING, 0, evidence)
 
 
-def _dominates(category: Category, cause: str) -> Callable[[TraceMemory, Steps], MemoryFinding | None]:
-    def rule(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-        """A category is more than half of the peak."""
-        account = memory.account
-        if account.share(category) <= DOMINATES or not memory.phases.trains:
-            return None
-        size = account.bytes_of[category]
-        share = Value("part_share", account.share(category), "share")
-        return MemoryFinding(cause, INFO, size, (Value("part", size), share))
+def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryFinding | None:
+    """A category is more than half of the peak."""
+    if account.share(category) <= DOMINATES:
+        return None
+    size = account.bytes_of[category]
+    share = Value("part_share", account.share(category), "share")
+    return MemoryFinding(cause, INFO, size, (Value("part", size), share))
 
-    return rule
+
+def _optimizer_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    return dominates(memory.account, Category.OPTIMIZER, "optimizer_dominates")
+
+
+def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """Without a backward pass, activations are all that there is besides parameters."""
+    found = dominates(memory.account, Category.ACTIVATIONS, "activations_dominate")
+    return found if memory.phases.trains else None
 
 
 def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
@@ -74,19 +85,21 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     if not len(rows):
         return None
     largest = rows[np.argmax(blocks.size[rows])]
-    size = int(blocks.size[largest])
-    share = size / memory.account.peak
+    return dominating_tensor(memory.account, sites_of(memory.trace, blocks, memory.category, np.array([largest]))[0])
+
+
+def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
+    """The largest block of a place is more than ONE_TENSOR of the peak."""
+    share = site.largest / max(account.peak, 1)
     if share <= ONE_TENSOR:
         return None
-    site = sites_of(memory.trace, blocks, memory.category, np.array([largest]))[0]
-    evidence = [Value("largest", size), Value("part_share", share, "share")]
+    evidence = [Value("largest", site.largest), Value("part_share", share, "share")]
     evidence += [Value("at", site_text(site), "text")] if site_text(site) else []
-    return MemoryFinding("tensor_dominates", INFO, size, tuple(evidence))
+    return MemoryFinding("tensor_dominates", INFO, site.largest, tuple(evidence))
 
 
-def fragmentation(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
     """Much memory was free when the allocator had to ask for more."""
-    account = memory.account
     if account.share(Category.FRAGMENTATION) <= FRAGMENTED:
         return None
     size = account.bytes_of[Category.FRAGMENTATION]
@@ -164,10 +177,9 @@ def _named(memory: TraceMemory, kind: Kind, pattern: re.Pattern[str]) -> Rows:
 
 
 RULES: tuple[Callable[[TraceMemory, Steps], MemoryFinding | None], ...] = (
-    _dominates(Category.OPTIMIZER, "optimizer_dominates"),
-    _dominates(Category.ACTIVATIONS, "activations_dominate"),
+    _optimizer_dominates,
+    _activations_dominate,
     tensor_dominates,
-    fragmentation,
     cache_flushes,
     gradients_kept,
     evaluation_without_no_grad,

@@ -1,9 +1,11 @@
 """Memory that steps leave behind."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.sites import Site, sites_of
@@ -32,6 +34,11 @@ class Growth:
         """Bytes that a step leaves behind: the median."""
         return int(np.median(self.left)) if len(self.left) else 0
 
+    def steady(self, peak: int) -> bool:
+        """Returns True if enough steps were recorded, and each of them leaves a noticeable part of the peak."""
+        enough = len(self.left) >= MIN_STEPS and bool((self.left > 0).all())
+        return enough and self.per_step >= MIN_SHARE * peak
+
     @property
     def of_graphs(self) -> bool:
         """True if steps leave their activations."""
@@ -39,31 +46,36 @@ class Growth:
 
 
 def growth_of(memory: TraceMemory, steps: Steps) -> Growth:
-    """Returns what the steps leave. The last step is left out: it has no successor that could free its blocks.
+    """Returns what the steps of a trace leave."""
+    return growth_between(steps.host, memory.blocks, memory.category)
 
-    Parameters and the optimizer's state are allocated once. So is everything of the first step that is recorded.
+
+def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
+    """Returns what the steps between these times leave.
+
+    The last step is left out: it has no successor that could free its blocks. Parameters and the optimizer's state are
+    allocated once.
     """
-    blocks = memory.blocks
-    once = np.isin(memory.category, (INDEX[Category.PARAMETERS], INDEX[Category.OPTIMIZER]))
-    step = np.searchsorted(steps.host, blocks.begin, side="right") - 1
-    judged = (step >= 0) & (step < len(steps) - 1)
+    once = np.isin(category, (INDEX[Category.PARAMETERS], INDEX[Category.OPTIMIZER]))
+    judged_steps = max(len(edges) - 2, 0)
+    step = np.searchsorted(edges, blocks.begin, side="right") - 1
+    judged = (step >= 0) & (step < judged_steps)
     kept = judged & ~blocks.freed & ~once
-    left = np.bincount(step[kept], blocks.size[kept], minlength=max(len(steps) - 1, 0)).astype(np.int64)
-    forward = judged & (memory.category == INDEX[Category.ACTIVATIONS])
-    activations = int(blocks.size[forward].sum() / max(len(steps) - 1, 1))
-    return Growth(left, kept, activations)
+    left = np.bincount(step[kept], blocks.size[kept], minlength=judged_steps).astype(np.int64)
+    forward = judged & (category == INDEX[Category.ACTIVATIONS])
+    return Growth(left, kept, int(blocks.size[forward].sum() / max(judged_steps, 1)))
 
 
 def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     """Returns the finding if each step leaves memory behind."""
-    if len(steps) <= MIN_STEPS:
-        return None
     growth = growth_of(memory, steps)
-    if growth.left.min(initial=0) <= 0 and (growth.left <= 0).any():
+    if not growth.steady(memory.account.peak):
         return None
-    if growth.per_step < MIN_SHARE * memory.account.peak:
-        return None
-    sites = sites_of(memory.trace, memory.blocks, memory.category, np.flatnonzero(growth.kept))
+    return finding_of(growth, sites_of(memory.trace, memory.blocks, memory.category, np.flatnonzero(growth.kept)))
+
+
+def finding_of(growth: Growth, sites: Sequence[Site]) -> MemoryFinding:
+    """Returns the finding about memory that was allocated at these places."""
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
     evidence += [Value("at", site_text(site), "text") for site in sites[:1] if site_text(site)]
     cause = "retained_graph" if growth.of_graphs else "growing_memory"

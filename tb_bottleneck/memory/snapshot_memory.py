@@ -13,6 +13,7 @@ import numpy as np
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category
+from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.snapshot_categories import categories_of_calls, categories_of_earlier
 from tb_bottleneck.memory.snapshot_stacks import Role, roles_of
@@ -186,13 +187,27 @@ class SnapshotMemory:
         blocks = self._final
         return int(blocks["size"][(blocks["state"] < _ACTIVE) & (blocks["private"] > 0)].sum())
 
+    @cached_property
+    def growth(self) -> Growth:
+        """Memory that the steps leave behind. A step begins with an optimizer step of the one before."""
+        return growth_between(np.unique(self._updates), self.blocks, self.category)
+
     def sites(self) -> list[Site]:
         """Returns the lines that allocated the memory of the peak, the most bytes first."""
         row = self.peak_row
         alive = self.blocks.alive(row) if row is not None else np.zeros(len(self.blocks), np.bool_)
-        size = np.concatenate((self.blocks.size[alive], self._earlier["size"]))
-        stack = np.concatenate((self._stack[alive], self._earlier["stack"]))
-        category = np.concatenate((self.category[alive], self._earlier_category))
+        return self._sites(
+            np.concatenate((self.blocks.size[alive], self._earlier["size"])),
+            np.concatenate((self._stack[alive], self._earlier["stack"])),
+            np.concatenate((self.category[alive], self._earlier_category)),
+        )
+
+    def growing_sites(self) -> list[Site]:
+        """Returns the lines that allocated what the steps leave, the most bytes first."""
+        kept = self.growth.kept
+        return self._sites(self.blocks.size[kept], self._stack[kept], self.category[kept])
+
+    def _sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
         keys, which = np.unique(np.stack((category, stack), axis=1), axis=0, return_inverse=True)
         which = which.reshape(-1)
         total = np.bincount(which, size, minlength=len(keys)).astype(np.int64)

@@ -63,6 +63,11 @@ def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Rep
     return _report(identity, health=pb.Health(status="unreadable", reasons=[_reason(code, {"error": error})]))
 
 
+def snapshot_report(identity: ReportIdentity, device: int, memory: pb.Memory) -> pb.Report:
+    """Returns the report of an allocator snapshot, which has no times and so no verdict."""
+    return _report(identity, health=pb.Health(status="ok"), device=pb.Device(kind="cuda", index=device), memory=memory)
+
+
 def build_report(
     identity: ReportIdentity,
     texts: SourceTexts,

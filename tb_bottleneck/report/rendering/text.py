@@ -54,6 +54,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from _wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
+    elif report.evidence_source == "snapshot":
+        yield "A snapshot of the allocator: it shows the memory, and has no times."
     else:
         yield "There is no verdict, because the recording is not sufficient."
     yield from _about(report)
