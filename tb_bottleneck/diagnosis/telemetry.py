@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.diagnosis.memory import counted_memory
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import work_known
@@ -137,6 +138,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         diagnosis=_judge(recording, defects),
         phases=phases,
         latest_phase_only=latest_phase_only,
+        memory=counted_memory(reader.telemetry, origin.device.kind),
     )
 
 

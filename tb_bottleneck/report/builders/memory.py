@@ -28,7 +28,7 @@ def memory_message(
         estimated_bytes=account.estimated,
         parts=[_part(account, category, size) for category, size in account.rows],
         sites=[_site(site) for site in sites[:MAX_SITES]],
-        findings=[_finding(finding) for finding in findings],
+        findings=findings_message(findings),
         missing=" ".join(_missing(account)),
         forecasts=[_forecast(forecast, account.capacity) for forecast in forecasts],
     )
@@ -37,6 +37,11 @@ def memory_message(
     if account.capacity is not None:
         message.capacity_bytes, message.headroom_bytes = account.capacity, account.headroom or 0
     return message
+
+
+def findings_message(findings: Iterable[MemoryFinding]) -> list[pb.MemoryFinding]:
+    """Returns the findings with their texts."""
+    return [_finding(finding) for finding in findings]
 
 
 def _forecast(forecast: Forecast, capacity: int | None) -> pb.MemoryForecast:
@@ -99,5 +104,7 @@ def _missing(account: MemoryAccount) -> Iterable[str]:
         yield sentence("missing", "estimated")
     if account.source == "trace" and account.bytes_of.get(Category.UNEXPLAINED):
         yield sentence("missing", "earlier")
-    if account.source != "telemetry" and account.kind != "cpu":
+    if account.source == "telemetry":
+        yield sentence("missing", "counters")
+    elif account.kind != "cpu":
         yield sentence("missing", "outside")

@@ -14,7 +14,7 @@ _SITES = 5
 
 def lines_of(memory: pb.Memory) -> Iterator[str]:
     """Yields the lines of the section."""
-    yield f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}"
+    yield f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}" if memory.parts else "Memory"
     rows = [part for part in memory.parts if part.share >= 0.0005]
     width = max((len(part.title) for part in rows), default=0)
     for part in sorted(rows, key=lambda part: -part.bytes):
