@@ -26,10 +26,11 @@ VALUES = [0, 1, -1, None, "x", [], 2**40, -(2**40), 2**61, -(2**61), 1e300, True
 
 def damaged(seed: int) -> Trace:
     chance = random.Random(seed)
-    allocator = SimulatedTraining(3, seed=seed, cpu=chance.random() < 0.5, built=chance.random() < 0.5).allocator
-    if chance.random() < 0.5:
-        allocator.events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 9, "dur": 5})
-    for _ in range(chance.choice([1, 3, 30, 200])):
+    cpu = chance.random() < 0.5
+    allocator = SimulatedTraining(3, seed=seed, cpu=cpu, built=chance.random() < 0.5).allocator
+    if not cpu:
+        allocator.span("k", 9, 14, "kernel", device=0)
+    for _ in range(chance.choice([1, 3, 10, 30])):
         event = chance.choice(allocator.events)
         match chance.randrange(5):
             case 0:
@@ -43,7 +44,7 @@ def damaged(seed: int) -> Trace:
             case _:
                 event["name"] = chance.choice(NAMES)
     allocator.events.sort(key=lambda event: event["ts"] if isinstance(event["ts"], float) else 0.0)
-    if chance.random() < 0.7:
+    if chance.random() < 0.9:
         _with_totals(allocator)
     recorded = RecordedAllocator()
     recorded.content = lambda **header: {"traceEvents": allocator.events, "profile_memory": 1}  # type: ignore[method-assign]
@@ -61,6 +62,7 @@ def _with_totals(allocator: RecordedAllocator) -> None:
         args = event.get("args", {})
         if event["name"] == "[memory]" and type(args.get("Bytes")) is int and abs(args["Bytes"]) < 2**50:
             total += args["Bytes"]
+            args["Addr"] = args.get("Addr") or 1
             args["Total Allocated"] = total
 
 
