@@ -5,6 +5,7 @@ import logging
 import numpy as np
 
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.memory.curve import curve_of
 from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.forecast.samples import samples_of
@@ -32,7 +33,8 @@ def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
         alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
         sites = sites_of(trace, memory.blocks, memory.category, alive)
         forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
-        return memory_message(memory.account, sites, findings_of(memory, steps), forecasts)
+        findings = findings_of(memory, steps)
+        return memory_message(memory.account, sites, findings, forecasts, curve_of(memory, steps))
     except MemoryError:
         raise
     except Exception:

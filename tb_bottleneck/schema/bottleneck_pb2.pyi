@@ -83,7 +83,7 @@ class Report(_message.Message):
     def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("peak_bytes", "capacity_bytes", "headroom_bytes", "parts", "evidence_source", "kind", "allocated_bytes", "reserved_bytes", "estimated_bytes", "sites", "findings", "missing", "forecasts")
+    __slots__ = ("peak_bytes", "capacity_bytes", "headroom_bytes", "parts", "evidence_source", "kind", "allocated_bytes", "reserved_bytes", "estimated_bytes", "sites", "findings", "missing", "forecasts", "curve")
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
     CAPACITY_BYTES_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +97,7 @@ class Memory(_message.Message):
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     FORECASTS_FIELD_NUMBER: _ClassVar[int]
+    CURVE_FIELD_NUMBER: _ClassVar[int]
     peak_bytes: float
     capacity_bytes: float
     headroom_bytes: float
@@ -110,7 +111,28 @@ class Memory(_message.Message):
     findings: _containers.RepeatedCompositeFieldContainer[MemoryFinding]
     missing: str
     forecasts: _containers.RepeatedCompositeFieldContainer[MemoryForecast]
-    def __init__(self, peak_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., parts: _Optional[_Iterable[_Union[MemoryPart, _Mapping]]] = ..., evidence_source: _Optional[str] = ..., kind: _Optional[str] = ..., allocated_bytes: _Optional[float] = ..., reserved_bytes: _Optional[float] = ..., estimated_bytes: _Optional[float] = ..., sites: _Optional[_Iterable[_Union[MemorySite, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[MemoryFinding, _Mapping]]] = ..., missing: _Optional[str] = ..., forecasts: _Optional[_Iterable[_Union[MemoryForecast, _Mapping]]] = ...) -> None: ...
+    curve: MemoryCurve
+    def __init__(self, peak_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., parts: _Optional[_Iterable[_Union[MemoryPart, _Mapping]]] = ..., evidence_source: _Optional[str] = ..., kind: _Optional[str] = ..., allocated_bytes: _Optional[float] = ..., reserved_bytes: _Optional[float] = ..., estimated_bytes: _Optional[float] = ..., sites: _Optional[_Iterable[_Union[MemorySite, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[MemoryFinding, _Mapping]]] = ..., missing: _Optional[str] = ..., forecasts: _Optional[_Iterable[_Union[MemoryForecast, _Mapping]]] = ..., curve: _Optional[_Union[MemoryCurve, _Mapping]] = ...) -> None: ...
+
+class MemoryCurve(_message.Message):
+    __slots__ = ("times_ns", "series", "peak")
+    TIMES_NS_FIELD_NUMBER: _ClassVar[int]
+    SERIES_FIELD_NUMBER: _ClassVar[int]
+    PEAK_FIELD_NUMBER: _ClassVar[int]
+    times_ns: _containers.RepeatedScalarFieldContainer[float]
+    series: _containers.RepeatedCompositeFieldContainer[MemorySeries]
+    peak: int
+    def __init__(self, times_ns: _Optional[_Iterable[float]] = ..., series: _Optional[_Iterable[_Union[MemorySeries, _Mapping]]] = ..., peak: _Optional[int] = ...) -> None: ...
+
+class MemorySeries(_message.Message):
+    __slots__ = ("kind", "title", "bytes")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    title: str
+    bytes: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., bytes: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class MemoryPart(_message.Message):
     __slots__ = ("kind", "bytes", "share", "title")

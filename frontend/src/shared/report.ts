@@ -96,6 +96,25 @@ export interface Memory {
   readonly missing: string;
   /** the peak under other conditions */
   readonly forecasts: readonly MemoryForecast[];
+  /** of a trace; absent if the peak lies outside the steps */
+  readonly curve?: MemoryCurve;
+}
+
+/** The memory in use over the step of the peak. Memory that the allocator caches is not in it. */
+export interface MemoryCurve {
+  /** since the beginning of the step */
+  readonly times_ns: readonly number[];
+  readonly series: readonly MemorySeries[];
+  /** the point of the peak */
+  readonly peak: number;
+}
+
+export interface MemorySeries {
+  /** as in MemoryPart */
+  readonly kind: string;
+  readonly title: string;
+  /** one value per time */
+  readonly bytes: readonly number[];
 }
 
 export interface MemoryPart {

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from tb_bottleneck.knowledge.memory_texts import evidence_label, memory_advice, part_label, sentence
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import Category
+from tb_bottleneck.memory.curve import MemoryCurve
 from tb_bottleneck.memory.finding import MemoryFinding, Value
 from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.sites import Site
@@ -18,6 +19,7 @@ def memory_message(
     sites: Sequence[Site],
     findings: Iterable[MemoryFinding],
     forecasts: Iterable[Forecast] = (),
+    curve: MemoryCurve | None = None,
 ) -> pb.Memory:
     """Returns the memory part of a report."""
     message = pb.Memory(
@@ -31,12 +33,21 @@ def memory_message(
         findings=findings_message(findings),
         missing=" ".join(_missing(account)),
         forecasts=[_forecast(forecast, account.capacity) for forecast in forecasts],
+        curve=None if curve is None else _curve(curve),
     )
     if account.kind != "cpu":
         message.reserved_bytes = account.reserved
     if account.capacity is not None:
         message.capacity_bytes, message.headroom_bytes = account.capacity, account.headroom or 0
     return message
+
+
+def _curve(curve: MemoryCurve) -> pb.MemoryCurve:
+    series = [
+        pb.MemorySeries(kind=category.value, title=part_label(category.value), bytes=values.tolist())
+        for category, values in curve.bytes_of.items()
+    ]
+    return pb.MemoryCurve(times_ns=curve.times.tolist(), series=series, peak=curve.peak)
 
 
 def findings_message(findings: Iterable[MemoryFinding]) -> list[pb.MemoryFinding]:
