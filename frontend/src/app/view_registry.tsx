@@ -13,6 +13,7 @@ import type { State } from "./state";
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
 const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
+const Memory = lazyView(async () => (await import("../features/memory/memory")).MemoryView);
 const Ranks = lazyView(async () => (await import("../features/ranks/ranks")).RanksView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
@@ -43,6 +44,11 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   timeline: { title: "Timeline", isAvailable: isReadable, render: (shown) => <Timeline {...viewProps(shown)} /> },
   tables: { title: "What ran", isAvailable: isReadable, render: (shown) => <Tables {...viewProps(shown)} /> },
   roofline: { title: "Roofline", isAvailable: isReadable, render: (shown) => <Roofline {...viewProps(shown)} /> },
+  memory: {
+    title: "Memory",
+    isAvailable: ({ memory }) => memory !== undefined,
+    render: ({ report }) => <Memory report={report} />,
+  },
   ranks: {
     title: "Ranks",
     isAvailable: ({ world_size }, entry) => isTrace(entry) && (world_size ?? 1) > 1,
