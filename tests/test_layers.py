@@ -22,7 +22,7 @@ ALLOWED = {
     "telemetry": {"schema"},
     "roofline": {"trace", "knowledge"},
     "attribution": {"trace", "telemetry", "knowledge", "roofline"},
-    "memory": {"sources", "trace", "telemetry", "knowledge"},
+    "memory": {"schema", "sources", "trace", "telemetry", "knowledge"},
     "measures": {"trace", "telemetry", "knowledge", "roofline", "attribution"},
     "quality": {"trace", "telemetry", "knowledge", "roofline", "attribution", "measures"},
     "regimes": {"measures"},
