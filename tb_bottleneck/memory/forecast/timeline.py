@@ -14,7 +14,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Lives:
-    """Lifetimes of blocks between rows of the memory events, with their sizes. A block may have several."""
+    """Lifetimes of blocks between rows of the memory events, with their sizes. A block may have several.
+
+    A life that ends with the recording is closed at the number of events, or after it.
+    """
 
     opened: Ints
     closed: Ints
@@ -31,6 +34,6 @@ def peak_of(memory: TraceMemory, lives: Lives, fixed: float = 0.0) -> float:
     rows = len(memory.events)
     change = np.zeros(rows + 2)
     np.add.at(change, lives.opened + 1, lives.size)
-    np.subtract.at(change, lives.closed + 1, lives.size)
+    np.subtract.at(change, np.minimum(lives.closed, rows) + 1, lives.size)
     in_use = np.cumsum(change)[1 : rows + 1]
     return fixed + float(in_use.max(initial=0.0))

@@ -99,6 +99,17 @@ def test_checkpointing_keeps_the_results_and_one_module():
     assert found.peak == 3_000_000 + 2_000_000  # results of three modules, and the other tensors of the last one
 
 
+def test_activations_that_are_never_freed_are_not_checkpointed():
+    allocator = with_modules()
+    allocator.events = [event for event in allocator.events if event.get("args", {}).get("Bytes", 1) > 0]
+    total = 0
+    for event in sorted(allocator.events, key=lambda event: event["ts"]):
+        if event["name"] == "[memory]":
+            event["args"]["Total Allocated"] = total = total + event["args"]["Bytes"]
+    memory = memory_of(allocator, device=False)
+    assert checkpointed_peak(memory) is None or checkpointed_peak(memory).peak <= memory.in_use.max()
+
+
 def test_a_single_module_is_not_checkpointed():
     assert checkpointed_peak(memory_of(with_modules(layers=1), device=False)) is None
 
