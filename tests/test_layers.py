@@ -23,7 +23,7 @@ ALLOWED = {
     "roofline": {"trace", "knowledge"},
     "attribution": {"trace", "telemetry", "knowledge", "roofline"},
     "memory": {"schema", "sources", "trace", "telemetry", "knowledge"},
-    "measures": {"trace", "telemetry", "knowledge", "roofline", "attribution"},
+    "measures": {"trace", "telemetry", "memory", "knowledge", "roofline", "attribution"},
     "quality": {"trace", "telemetry", "knowledge", "roofline", "attribution", "measures"},
     "regimes": {"measures"},
     "replay": {"trace", "knowledge", "roofline", "attribution", "measures"},
