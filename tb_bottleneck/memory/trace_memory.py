@@ -11,6 +11,7 @@ from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of
 from tb_bottleneck.memory.optimizer_state import state_per_parameter
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
+from tb_bottleneck.memory.weights import weights_read
 from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
@@ -112,10 +113,13 @@ class TraceMemory:
     def _before(self, seen: dict[Category, int]) -> dict[Category, int]:
         """Returns the bytes from before the recording by category.
 
-        Parameters have the size of their gradients; the optimizer's state is a multiple of it. On a device both are
-        limited by the bytes that the totals show; the rest is unexplained.
+        Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
+        and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
+        by the bytes that the totals show; the rest is unexplained. On the CPU nothing limits them, so that only
+        gradients count.
         """
-        parameters = max(self.gradient_bytes - seen[Category.PARAMETERS], 0)
+        size = self.gradient_bytes if self.on_cpu else max(self.gradient_bytes, weights_read(self.trace))
+        parameters = max(size - seen[Category.PARAMETERS], 0)
         state = max((self.state_bytes or 0) - seen[Category.OPTIMIZER], 0)
         if self.on_cpu:
             return {Category.PARAMETERS: parameters, Category.OPTIMIZER: state}
