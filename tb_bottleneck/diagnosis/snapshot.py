@@ -5,8 +5,8 @@ import os
 from pathlib import PurePath
 
 from tb_bottleneck.errors import BottleneckError
-from tb_bottleneck.memory.snapshot_findings import findings_of_snapshot
-from tb_bottleneck.memory.snapshot_memory import snapshot_memory
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.report.builders.memory import memory_message
 from tb_bottleneck.report.builders.report_builder import ReportIdentity, snapshot_report, unreadable_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb

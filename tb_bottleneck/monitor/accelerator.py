@@ -96,3 +96,27 @@ class AllocatorCounters:
         gauges = {column: counts[name]["all"][which] for column, (name, which) in GAUGES.items() if name in counts}
         changes = {column: after[column] - before[column] for column in after if column in before}
         return {column: float(value) for column, value in {**gauges, **changes}.items()}
+
+
+class MemoryHistory:
+    """The history of CUDA's allocator and its snapshots, as torch.cuda.memory has them."""
+
+    def ready(self) -> bool:
+        """Returns True once CUDA is in use."""
+        return bool(_torch().cuda.is_initialized())
+
+    def record_history(self, entries: int) -> None:
+        """Records the stacks of Python for the last calls; 0 ends it."""
+        memory = _torch().cuda.memory
+        if entries:
+            memory._record_memory_history("all", "all", "python", entries)
+        else:
+            memory._record_memory_history(None)
+
+    def snapshot(self) -> Any:
+        """Returns the snapshot as plain data."""
+        return _torch().cuda.memory._snapshot()
+
+    def on_out_of_memory(self, call: Callable[[], None]) -> None:
+        """Calls a function when a request fails."""
+        _torch()._C._cuda_attach_out_of_memory_observer(lambda *facts: call())

@@ -7,7 +7,7 @@ import pytest
 from helpers.simulated_allocator import SimulatedAllocator
 from helpers.snapshots import BASE, block, random_snapshot, segment
 
-from tb_bottleneck.memory.snapshot_memory import SnapshotMemory, snapshot_memory
+from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory, snapshot_memory
 from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
 
 

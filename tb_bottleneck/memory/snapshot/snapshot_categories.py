@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.snapshot_stacks import Role
+from tb_bottleneck.memory.snapshot.snapshot_stacks import Role
 from tb_bottleneck.trace.table import Bools, Ints
 
 _ALWAYS = {

@@ -6,7 +6,7 @@ from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation
 from tb_bottleneck.memory.growth import finding_of
-from tb_bottleneck.memory.snapshot_memory import SnapshotMemory
+from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.units import NS_PER_US
 

@@ -15,8 +15,8 @@ from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
-from tb_bottleneck.memory.snapshot_categories import categories_of_calls, categories_of_earlier
-from tb_bottleneck.memory.snapshot_stacks import Role, roles_of
+from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_calls, categories_of_earlier
+from tb_bottleneck.memory.snapshot.snapshot_stacks import Role, roles_of
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents

@@ -7,8 +7,8 @@ from helpers.simulated_allocator import SimulatedAllocator
 from helpers.snapshots import BASE, block, segment
 
 from tb_bottleneck.memory.finding import MemoryFinding
-from tb_bottleneck.memory.snapshot_findings import findings_of_snapshot
-from tb_bottleneck.memory.snapshot_memory import snapshot_memory
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
 
 
