@@ -19,6 +19,7 @@ EXAMPLES = """\
 examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       all recordings under a logdir
+  tb-bottleneck diagnose snapshot.pickle             what fills the memory, from torch.cuda.memory._dump_snapshot()
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...], "jobs": [...]}
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
 
@@ -51,7 +52,8 @@ def add(commands: "Subparsers") -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both",
+        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both; or a "
+        "snapshot of the CUDA allocator (*.pickle)",
     )
     diagnose.add_argument(
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'

@@ -35,7 +35,7 @@ from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
 _TEXTS = TraceTexts()
@@ -82,7 +82,11 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     recording = Recording(trace, steps)
     build = partial(
-        build_report, window=trace_window(recording), account=recording.account, membership=membership_of(recording)
+        build_report,
+        window=trace_window(recording),
+        account=recording.account,
+        membership=membership_of(recording),
+        memory=_recorded_memory(trace, steps),
     )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
@@ -98,6 +102,14 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         defects += stacks_defects(recording)
     report = build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction, places=places)
     return report, recording
+
+
+def _recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
+    if not len(trace.memory):
+        return None
+    from tb_bottleneck.diagnosis.memory import recorded_memory  # few traces need its imports
+
+    return recorded_memory(trace, steps)
 
 
 def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:

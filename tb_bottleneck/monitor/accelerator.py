@@ -15,6 +15,13 @@ COUNTERS = {
 }
 """Step columns, and their names in torch."""
 
+GAUGES = {
+    "memory_allocated": ("allocated_bytes", "current"),
+    "memory_allocated_peak": ("allocated_bytes", "peak"),
+    "memory_reserved": ("reserved_bytes", "current"),
+}
+"""Step columns, and the names of their statistics in torch."""
+
 READ_EVERY_NS = 1_000_000_000
 """Interval between two readings of the allocator: torch builds a large dict for each, which takes about 50 µs."""
 
@@ -70,7 +77,7 @@ def allocator_counts() -> Mapping[str, Any]:
 
 
 class AllocatorCounters:
-    """Differences of the allocator's counters between readings."""
+    """The allocator's bytes, and differences of its counters between readings."""
 
     def __init__(self, counts: Callable[[], Mapping[str, Any]] = allocator_counts) -> None:
         self._counts = counts
@@ -78,11 +85,38 @@ class AllocatorCounters:
         self._read_at: int | None = None
 
     def read(self, now: int) -> dict[str, float]:
-        """Returns figures by step column; empty at the first reading, and within READ_EVERY_NS of the last one."""
+        """Returns figures by step column, without changes at the first reading; empty within READ_EVERY_NS of the last
+        one."""
         if self._read_at is not None and now - self._read_at < READ_EVERY_NS:
             return {}
         self._read_at = now
         counts = self._counts()
         after = {column: int(counts[name]) for column, name in COUNTERS.items() if name in counts}
         before, self._before = self._before, after
-        return {column: float(after[column] - before[column]) for column in after if column in before}
+        gauges = {column: counts[name]["all"][which] for column, (name, which) in GAUGES.items() if name in counts}
+        changes = {column: after[column] - before[column] for column in after if column in before}
+        return {column: float(value) for column, value in {**gauges, **changes}.items()}
+
+
+class MemoryHistory:
+    """The history of CUDA's allocator and its snapshots, as torch.cuda.memory has them."""
+
+    def ready(self) -> bool:
+        """Returns True once CUDA is in use."""
+        return bool(_torch().cuda.is_initialized())
+
+    def record_history(self, entries: int) -> None:
+        """Records the stacks of Python for the last calls; 0 ends it."""
+        memory = _torch().cuda.memory
+        if entries:
+            memory._record_memory_history("all", "all", "python", entries)
+        else:
+            memory._record_memory_history(None)
+
+    def snapshot(self) -> Any:
+        """Returns the snapshot as plain data."""
+        return _torch().cuda.memory._snapshot()
+
+    def on_out_of_memory(self, call: Callable[[], None]) -> None:
+        """Calls a function when a request fails."""
+        _torch()._C._cuda_attach_out_of_memory_observer(lambda *facts: call())

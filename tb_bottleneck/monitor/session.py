@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.monitor import accelerator
+from tb_bottleneck.monitor.capture.memory_snapshots import MemorySnapshots
 from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
@@ -54,6 +55,7 @@ class MonitorOptions:
     model: Any = None
     captures: int = 3
     every_s: float = PACKET_S
+    memory_snapshots: int = 0
 
 
 class Session:
@@ -88,6 +90,9 @@ class Session:
         self._directory = options.logdir
         self._traces = TraceWriter(self._rank.rank, self.guard)
         self.capture = self._new_capture()
+        self._snapshots = MemorySnapshots(
+            accelerator.MemoryHistory(), self._trace_directory, self._rank.rank, self.guard, options.memory_snapshots
+        )
         self._remove_hooks: list[Callable[[], None]] = []
         self._missing: dict[str, str] = {}
         self._own_ns = 0
@@ -121,6 +126,7 @@ class Session:
         if self.patches.live and self.clock.is_training_thread():
             self.guard.call("steps", self.clock.finish)
         self.guard.call("traces", self.capture.finish)
+        self._snapshots.finish()
         self.patches.restore()
         for remove in self._remove_hooks:
             self.guard.call("hooks", remove)
@@ -175,6 +181,8 @@ class Session:
             row.figures.update(self.guard.call("allocator", self._allocator.read, row.end_ns) or {})
         if not self._stopping:
             self.capture.advance(row, self._loaders.fetched_ahead)
+            if self._on_device:
+                self._snapshots.advance(row)
         self.spans.close(row)
         if "loader_wait" not in self.clock.known:
             self.spans.begin()
@@ -220,9 +228,13 @@ class Session:
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:
-        text = self._traces.write(recording, trace_directory(self._directory, self._rank))
+        text = self._traces.write(recording, self._trace_directory())
+        self._snapshots.take("trace")
         if text is not None and self._writer is not None:
             self._writer.add_trace(text)
+
+    def _trace_directory(self) -> Path:
+        return trace_directory(self._directory, self._rank)
 
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._rank.rank, "world_size": self._rank.world_size}

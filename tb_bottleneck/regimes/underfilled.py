@@ -13,6 +13,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
+from tb_bottleneck.measures.trace.memory_headroom import fitting_batch
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -28,7 +29,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
         if measures.on_device and isinstance(count, Missing):
             return Judgement(ABSTAINS, share, missing=count.because)
         return Judgement(CLEAR, share)
-    cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels), bounded=False)
+    cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels, fitting_batch), bounded=False)
     return Judgement(FIRES, share, RECOVERABLE_OF_UNDERFILLED * share, (cause,))
 
 

@@ -149,7 +149,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -172,6 +172,7 @@ class Report(_message.Message):
     OTHERS_FIELD_NUMBER: _ClassVar[int]
     MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
     JOB_HEADLINE_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -194,7 +195,8 @@ class Report(_message.Message):
     others: _containers.RepeatedCompositeFieldContainer[OtherVerdict]
     membership: Membership
     job_headline: str
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ...) -> None: ...
+    memory: Memory
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
 
 class OtherVerdict(_message.Message):
     __slots__ = ("witness", "verdict", "trusted", "because")
@@ -207,6 +209,124 @@ class OtherVerdict(_message.Message):
     trusted: bool
     because: str
     def __init__(self, witness: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., trusted: bool = ..., because: _Optional[str] = ...) -> None: ...
+
+class Memory(_message.Message):
+    __slots__ = ("peak_bytes", "capacity_bytes", "headroom_bytes", "parts", "evidence_source", "kind", "allocated_bytes", "reserved_bytes", "estimated_bytes", "sites", "findings", "missing", "forecasts", "curve")
+    PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HEADROOM_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SITES_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    FORECASTS_FIELD_NUMBER: _ClassVar[int]
+    CURVE_FIELD_NUMBER: _ClassVar[int]
+    peak_bytes: float
+    capacity_bytes: float
+    headroom_bytes: float
+    parts: _containers.RepeatedCompositeFieldContainer[MemoryPart]
+    evidence_source: str
+    kind: str
+    allocated_bytes: float
+    reserved_bytes: float
+    estimated_bytes: float
+    sites: _containers.RepeatedCompositeFieldContainer[MemorySite]
+    findings: _containers.RepeatedCompositeFieldContainer[MemoryFinding]
+    missing: str
+    forecasts: _containers.RepeatedCompositeFieldContainer[MemoryForecast]
+    curve: MemoryCurve
+    def __init__(self, peak_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., parts: _Optional[_Iterable[_Union[MemoryPart, _Mapping]]] = ..., evidence_source: _Optional[str] = ..., kind: _Optional[str] = ..., allocated_bytes: _Optional[float] = ..., reserved_bytes: _Optional[float] = ..., estimated_bytes: _Optional[float] = ..., sites: _Optional[_Iterable[_Union[MemorySite, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[MemoryFinding, _Mapping]]] = ..., missing: _Optional[str] = ..., forecasts: _Optional[_Iterable[_Union[MemoryForecast, _Mapping]]] = ..., curve: _Optional[_Union[MemoryCurve, _Mapping]] = ...) -> None: ...
+
+class MemoryCurve(_message.Message):
+    __slots__ = ("times_ns", "series", "peak")
+    TIMES_NS_FIELD_NUMBER: _ClassVar[int]
+    SERIES_FIELD_NUMBER: _ClassVar[int]
+    PEAK_FIELD_NUMBER: _ClassVar[int]
+    times_ns: _containers.RepeatedScalarFieldContainer[float]
+    series: _containers.RepeatedCompositeFieldContainer[MemorySeries]
+    peak: int
+    def __init__(self, times_ns: _Optional[_Iterable[float]] = ..., series: _Optional[_Iterable[_Union[MemorySeries, _Mapping]]] = ..., peak: _Optional[int] = ...) -> None: ...
+
+class MemorySeries(_message.Message):
+    __slots__ = ("kind", "title", "bytes")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    title: str
+    bytes: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., bytes: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class MemoryPart(_message.Message):
+    __slots__ = ("kind", "bytes", "share", "title")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    bytes: float
+    share: float
+    title: str
+    def __init__(self, kind: _Optional[str] = ..., bytes: _Optional[float] = ..., share: _Optional[float] = ..., title: _Optional[str] = ...) -> None: ...
+
+class MemorySite(_message.Message):
+    __slots__ = ("kind", "bytes", "blocks", "operator", "module", "file", "line", "function")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    bytes: float
+    blocks: float
+    operator: str
+    module: str
+    file: str
+    line: int
+    function: str
+    def __init__(self, kind: _Optional[str] = ..., bytes: _Optional[float] = ..., blocks: _Optional[float] = ..., operator: _Optional[str] = ..., module: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ...) -> None: ...
+
+class MemoryFinding(_message.Message):
+    __slots__ = ("cause", "title", "severity", "bytes", "evidence", "fix")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SEVERITY_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    FIX_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    title: str
+    severity: str
+    bytes: float
+    evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
+    fix: Fix
+    def __init__(self, cause: _Optional[str] = ..., title: _Optional[str] = ..., severity: _Optional[str] = ..., bytes: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ...) -> None: ...
+
+class MemoryForecast(_message.Message):
+    __slots__ = ("change", "title", "peak_bytes", "low_bytes", "high_bytes", "fits", "assumes")
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HIGH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    ASSUMES_FIELD_NUMBER: _ClassVar[int]
+    change: str
+    title: str
+    peak_bytes: float
+    low_bytes: float
+    high_bytes: float
+    fits: bool
+    assumes: str
+    def __init__(self, change: _Optional[str] = ..., title: _Optional[str] = ..., peak_bytes: _Optional[float] = ..., low_bytes: _Optional[float] = ..., high_bytes: _Optional[float] = ..., fits: bool = ..., assumes: _Optional[str] = ...) -> None: ...
 
 class Phase(_message.Message):
     __slots__ = ("begin_ns", "end_ns", "regime", "share", "severity", "title")

@@ -177,7 +177,7 @@ class ContextRow(_message.Message):
     def __init__(self, key: _Optional[str] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class WhatIf(_message.Message):
-    __slots__ = ("schema", "run", "changes", "step_ns", "after", "by_regime", "regime", "headline", "fix_first", "assumptions", "notes", "basis", "per")
+    __slots__ = ("schema", "run", "changes", "step_ns", "after", "by_regime", "regime", "headline", "fix_first", "assumptions", "notes", "basis", "per", "memory")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
@@ -191,6 +191,7 @@ class WhatIf(_message.Message):
     NOTES_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
     PER_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     changes: _containers.RepeatedScalarFieldContainer[str]
@@ -204,7 +205,26 @@ class WhatIf(_message.Message):
     notes: _containers.RepeatedScalarFieldContainer[str]
     basis: str
     per: str
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., step_ns: _Optional[float] = ..., after: _Optional[_Union[Prediction, _Mapping]] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., regime: _Optional[str] = ..., headline: _Optional[str] = ..., fix_first: _Optional[_Iterable[_Union[FirstFix, _Mapping]]] = ..., assumptions: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., basis: _Optional[str] = ..., per: _Optional[str] = ...) -> None: ...
+    memory: PeakMemory
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., step_ns: _Optional[float] = ..., after: _Optional[_Union[Prediction, _Mapping]] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., regime: _Optional[str] = ..., headline: _Optional[str] = ..., fix_first: _Optional[_Iterable[_Union[FirstFix, _Mapping]]] = ..., assumptions: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., basis: _Optional[str] = ..., per: _Optional[str] = ..., memory: _Optional[_Union[PeakMemory, _Mapping]] = ...) -> None: ...
+
+class PeakMemory(_message.Message):
+    __slots__ = ("peak_bytes", "low_bytes", "high_bytes", "now_bytes", "capacity_bytes", "fits", "assumes")
+    PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HIGH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    NOW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    ASSUMES_FIELD_NUMBER: _ClassVar[int]
+    peak_bytes: float
+    low_bytes: float
+    high_bytes: float
+    now_bytes: float
+    capacity_bytes: float
+    fits: bool
+    assumes: str
+    def __init__(self, peak_bytes: _Optional[float] = ..., low_bytes: _Optional[float] = ..., high_bytes: _Optional[float] = ..., now_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., fits: bool = ..., assumes: _Optional[str] = ...) -> None: ...
 
 class Prediction(_message.Message):
     __slots__ = ("step_ns", "speedup", "low", "high")

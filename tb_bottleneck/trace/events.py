@@ -11,6 +11,7 @@ import numpy as np
 from tb_bottleneck.sources.trace_event import Event, ExactEvent
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
+from tb_bottleneck.trace.columns.memory_events import MEMORY_EVENT, MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
 from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
@@ -64,12 +65,13 @@ class EventsBuilder:
         self._signatures = Signatures()
         self._messages = Messages()
         self._thread_names: dict[tuple[str, str], str] = {}
+        self._memory = MemoryEventsBuilder(self._labels.thread)
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
         self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are not concatenated yet
         self._fresh_rows = 0
 
     def add(self, batch: Sequence[Event] | Sequence[ExactEvent]) -> None:
-        """Adds the complete events and thread names of a batch. Flows, instants and counters are ignored."""
+        """Adds the complete events, memory events and thread names of a batch. Flows and counters are ignored."""
         whole = [event for event in batch if event.ph == "X"]
         if len(whole) < len(batch):
             self._add_others(batch)
@@ -107,6 +109,12 @@ class EventsBuilder:
         """Returns the interned threads."""
         return self._labels.threads(self._thread_names)
 
+    def memory(self) -> MemoryEvents:
+        """Returns the table of the allocations and frees."""
+        memory = self._memory.build()
+        self.lost += self._memory.lost
+        return memory
+
     def _join_fresh(self) -> None:
         """Concatenates small parts: narrow() takes as long for hundreds of rows as for thousands."""
         for name, parts in self._fresh.items():
@@ -119,6 +127,7 @@ class EventsBuilder:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def _add_others(self, batch: Sequence[Any]) -> None:
+        self._memory.add([event for event in batch if event.name == MEMORY_EVENT and event.args is not None])
         for event in batch:
             if event.ph == "M" and event.name == "thread_name" and getattr(event, "args", None) is not None:
                 if len(self._thread_names) < MAX_THREAD_NAMES:

@@ -14,6 +14,7 @@ MAX_DEVICES = 1024
 MAX_GROUPS, MAX_RANKS = 512, 1 << 17
 # The hash of a host's name is not reversible by a list of hashes made for another program.
 _HOST_SALT = b"tb_bottleneck host:"
+MAX_MEMORY = 2**50  # bytes of one device
 # Every multiprocessor has at least this many threads (CUDA C++ Programming Guide, compute capabilities: 1024 or more).
 FEWEST_THREADS = 512
 # Version numbers in the libraries' own format: CUDA's 12040 is 12.4.
@@ -35,6 +36,7 @@ class DeviceFacts:
     name: str
     multiprocessors: int | None
     capability: tuple[int, int] | None = None  # CUDA only; ROCm writes something else there
+    memory: int | None = None  # bytes
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def _devices(raw: object) -> list[DeviceFacts]:
                     name=_text(entry.get("name"), 200),
                     multiprocessors=_multiprocessors(entry),
                     capability=_capability(entry),
+                    memory=_whole(entry.get("totalGlobalMem"), MAX_MEMORY) or None,
                 )
             )
     return devices
@@ -165,8 +168,8 @@ def _context(raw: object) -> dict[str, Any]:
     return context if isinstance(context, dict) else {}
 
 
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+def _whole(value: object, limit: int = 2**31) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit else None
 
 
 def _text(value: object, length: int) -> str:

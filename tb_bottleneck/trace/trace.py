@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.columns.labels import Thread
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder
@@ -33,6 +34,7 @@ class Trace:
     messages: tuple[Message, ...]
     lost: Counter[str]
     truncated: str
+    memory: MemoryEvents = field(default_factory=MemoryEvents.empty)
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of these kinds, in order of start."""
@@ -121,6 +123,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     reader, builder = KinetoReader(path, progress), EventsBuilder()
     for batch in reader.batches():
         builder.add(batch)
+    memory = builder.memory()
     return Trace(
         header=read_header(reader.header),
         events=builder.build(),
@@ -130,4 +133,5 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         messages=builder.messages(),
         lost=reader.lost + builder.lost,
         truncated=reader.truncated,
+        memory=memory,
     )

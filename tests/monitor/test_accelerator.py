@@ -57,3 +57,14 @@ def test_the_gpu_of_this_process_is_the_one_that_holds_its_memory(held: list[int
     little memory on another GPU is left over from loading."""
     cuda = SimpleNamespace(device_count=lambda: len(held), memory_reserved=held.__getitem__, current_device=lambda: 0)
     assert accelerator.own_gpu(SimpleNamespace(cuda=cuda)) == own
+
+
+def test_the_bytes_of_the_allocator_are_read_as_they_are() -> None:
+    def result() -> dict[str, object]:
+        return {
+            "allocated_bytes": {"all": {"current": 7, "peak": 9}},
+            "reserved_bytes": {"all": {"current": 20, "peak": 20}},
+        }
+
+    read = {"memory_allocated": 7.0, "memory_allocated_peak": 9.0, "memory_reserved": 20.0}
+    assert AllocatorCounters(result).read(0) == read

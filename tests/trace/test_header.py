@@ -121,3 +121,11 @@ def test_wrong_types_of_groups_clock_and_host_are_left_out(wrong):
     header = read_header({"host_name": wrong, "distributedInfo": {"pg_config": [{"pg_size": wrong, "ranks": wrong}]}})
     assert bool(header.host) == (wrong == "x")
     assert len(header.groups) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [(85899345920, 85899345920), (0, None), (-1, None), (2**60, None), ("x", None)]
+)
+def test_the_memory_of_a_device_is_read(written, read):
+    header = read_header({"deviceProperties": [{"id": 0, "name": "A100", "totalGlobalMem": written}]})
+    assert header.devices[0].memory == read

@@ -13,6 +13,7 @@ import type { State } from "./state";
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
 const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
+const Memory = lazyView(async () => (await import("../features/memory/memory")).MemoryView);
 const Ranks = lazyView(async () => (await import("../features/ranks/ranks")).RanksView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
@@ -50,6 +51,11 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   timeline: { title: "Timeline", missing: missingOperations, render: (shown) => <Timeline {...viewProps(shown)} /> },
   tables: { title: "Operators", missing: missingOperations, render: (shown) => <Tables {...viewProps(shown)} /> },
   roofline: { title: "Roofline", missing: missingOperations, render: (shown) => <Roofline {...viewProps(shown)} /> },
+  memory: {
+    title: "Memory",
+    missing: ({ memory }) => (memory ? undefined : "Memory was not recorded. A trace with profile_memory=True contains it."),
+    render: ({ report }) => <Memory report={report} />,
+  },
   ranks: {
     title: "Ranks",
     missing: (report, entry) => missingTrace(report, entry) ?? ((report.world_size ?? 1) > 1 ? undefined : "This run has one process."),

@@ -46,4 +46,21 @@ export function colourOf(regime: string): string {
   return REGIME_COLOURS.get(regime) ?? OTHER;
 }
 
+/** Colours of the parts of memory. What could be given back is red or grey. */
+const MEMORY_COLOURS: ReadonlyMap<string, string> = new Map([
+  ["parameters", COLOURS.blue],
+  ["gradients", COLOURS.violet],
+  ["optimizer", COLOURS.teal],
+  ["activations", COLOURS.orange],
+  ["temporaries", COLOURS.gold],
+  ["inputs", COLOURS.green],
+  ["communication", COLOURS.magenta],
+  ["workspaces", COLOURS.brown],
+  ["graphs", COLOURS.pink],
+  ["fragmentation", COLOURS.red],
+  ["cache", COLOURS.grey],
+]);
+
+export const memoryColourOf = (kind: string): string => MEMORY_COLOURS.get(kind) ?? OTHER;
+
 export const allColours: readonly string[] = [...Object.values(COLOURS), OTHER];

@@ -163,6 +163,8 @@ export interface Report {
   readonly membership?: Membership;
   /** verdict of the job; empty if the report was not judged together with other ranks */
   readonly job_headline: string;
+  /** absent if no memory was recorded */
+  readonly memory?: Memory;
 }
 
 /** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
@@ -173,6 +175,107 @@ export interface OtherVerdict {
   readonly trusted: boolean;
   /** for users: why it is trusted, or is not */
   readonly because: string;
+}
+
+/** What fills the memory of the device at its peak. */
+export interface Memory {
+  /** memory in use at the peak: the sum of the parts */
+  readonly peak_bytes: number;
+  /** size of the device's memory; absent if not known */
+  readonly capacity_bytes?: number;
+  /** capacity - peak */
+  readonly headroom_bytes?: number;
+  /** without empty ones, in a fixed order */
+  readonly parts: readonly MemoryPart[];
+  /** trace | snapshot | telemetry */
+  readonly evidence_source: string;
+  /** cuda | rocm | cpu | ... */
+  readonly kind: string;
+  /** in tensors at the peak, as the allocator counts them */
+  readonly allocated_bytes?: number;
+  /** that the allocator had from the driver at the peak; absent for the CPU */
+  readonly reserved_bytes?: number;
+  /** in the parts, but from before the recording, and estimated */
+  readonly estimated_bytes: number;
+  /** the places that allocated most of the peak, the most bytes first */
+  readonly sites: readonly MemorySite[];
+  readonly findings: readonly MemoryFinding[];
+  /** what is not in the account, and why, as text; may be empty */
+  readonly missing: string;
+  /** the peak under other conditions */
+  readonly forecasts: readonly MemoryForecast[];
+  /** of a trace; absent if the peak lies outside the steps */
+  readonly curve?: MemoryCurve;
+}
+
+/** The memory in use over the step of the peak. Memory that the allocator caches is not in it. */
+export interface MemoryCurve {
+  /** since the beginning of the step */
+  readonly times_ns: readonly number[];
+  readonly series: readonly MemorySeries[];
+  /** the point of the peak */
+  readonly peak: number;
+}
+
+export interface MemorySeries {
+  /** as in MemoryPart */
+  readonly kind: string;
+  readonly title: string;
+  /** one value per time */
+  readonly bytes: readonly number[];
+}
+
+export interface MemoryPart {
+  /** parameters | gradients | optimizer | activations | temporaries | inputs | */
+  readonly kind: string;
+  readonly bytes: number;
+  /** of the peak */
+  readonly share: number;
+  /** label of the kind */
+  readonly title: string;
+}
+
+/** A place that allocated memory of the peak. Names are empty if they were not recorded. */
+export interface MemorySite {
+  /** as in MemoryPart */
+  readonly kind: string;
+  readonly bytes: number;
+  readonly blocks: number;
+  readonly operator: string;
+  /** module of the model, as the profiler names it */
+  readonly module: string;
+  readonly file: string;
+  /** of a trace: where the function begins; of a snapshot: of the call */
+  readonly line: number;
+  readonly function: string;
+}
+
+/** A problem with the memory, with its evidence and its fix. */
+export interface MemoryFinding {
+  readonly cause: string;
+  readonly title: string;
+  /** warning | info */
+  readonly severity: string;
+  /** that the fix can save at the peak at most; 0 if not known */
+  readonly bytes: number;
+  readonly evidence: readonly Evidence[];
+  readonly fix?: Fix;
+}
+
+/** The peak under one changed condition, predicted from the recording. */
+export interface MemoryForecast {
+  /** batch | checkpointing | precision | optimizer | sharding */
+  readonly change: string;
+  /** the change, as text */
+  readonly title: string;
+  readonly peak_bytes: number;
+  /** 90 % interval */
+  readonly low_bytes: number;
+  readonly high_bytes: number;
+  /** whether the upper bound fits into the device; absent if its size is not known */
+  readonly fits?: boolean;
+  /** the assumptions, as text */
+  readonly assumes: string;
 }
 
 /** A part of a run in which one regime owned most of the recoverable time, or the device worked without disturbance. */
@@ -617,6 +720,24 @@ export interface WhatIf {
   readonly basis: string;
   /** step | sample */
   readonly per: string;
+  /** memory after the change; absent if it cannot be predicted */
+  readonly memory?: PeakMemory;
+}
+
+/** The peak of the memory after a change. */
+export interface PeakMemory {
+  readonly peak_bytes: number;
+  /** 90 % interval */
+  readonly low_bytes: number;
+  readonly high_bytes: number;
+  /** as recorded */
+  readonly now_bytes: number;
+  /** of the device after the change; absent if not known */
+  readonly capacity_bytes?: number;
+  /** whether the upper bound fits, with a reserve; absent without a capacity */
+  readonly fits?: boolean;
+  /** the assumptions, as text */
+  readonly assumes: string;
 }
 
 export interface Prediction {

@@ -20,6 +20,7 @@ from tb_bottleneck.comparison.what_if.changes.loader_workers import change_worke
 from tb_bottleneck.comparison.what_if.changes.pcie_link import change_link, with_link
 from tb_bottleneck.comparison.what_if.changes.precision import change_precision
 from tb_bottleneck.comparison.what_if.outcome import gain_of_changes, noise_of, outcome_of
+from tb_bottleneck.comparison.what_if.peak_memory import add_peak_memory
 from tb_bottleneck.comparison.what_if.without_profiler import (
     SpeedupWithoutProfiler,
     device_bound,
@@ -73,6 +74,7 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
         return prediction
     prediction.step_ns = run.step_ns
     prediction.notes.extend(health_notes(run.report))
+    add_peak_memory(prediction, run.recording, device=options.device, batch=options.batch, precision=options.precision)
     try:
         changes = _changes(run, options)
     except CannotPredict as error:

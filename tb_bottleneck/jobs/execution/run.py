@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
+from tb_bottleneck.report.cache.file_identity import identity_of
 
 # Processes take half a second to start, in which about this much compressed trace is analysed.
 MIN_BYTES = 4 << 20
@@ -54,5 +55,5 @@ def _several_cores() -> bool:
 
 
 def _local_bytes(tasks: Sequence[Task]) -> int:
-    """Returns the size of the files, without those at URLs or not readable."""
-    return sum(os.path.getsize(task.path) for task in tasks if os.path.exists(task.path))
+    """Returns the size of the files, without those that are gone meanwhile."""
+    return sum(identity.size for task in tasks if (identity := identity_of(task.path)) is not None)

@@ -68,6 +68,11 @@ def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Rep
     return _report(identity, health=pb.Health(status="unreadable", reasons=[_reason(code, {"error": error})]))
 
 
+def snapshot_report(identity: ReportIdentity, device: int, memory: pb.Memory) -> pb.Report:
+    """Returns the report of an allocator snapshot, which has no times and so no verdict."""
+    return _report(identity, health=pb.Health(status="ok"), device=pb.Device(kind="cuda", index=device), memory=memory)
+
+
 def build_report(
     identity: ReportIdentity,
     texts: SourceTexts,
@@ -82,6 +87,7 @@ def build_report(
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
     membership: pb.Membership | None = None,
+    memory: pb.Memory | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -98,6 +104,7 @@ def build_report(
         health=_health(defects),
         phases=[_phase(phase, texts) for phase in phases],
         membership=membership,
+        memory=memory,
     )
     if window is None:
         return report

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import phases
+from tb_bottleneck.report.rendering import memory, phases
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, place_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -42,6 +42,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from wrapped(report.verdict.situation)
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
+    elif report.evidence_source == "snapshot":
+        yield "A snapshot of the allocator: it shows the memory, and has no times."
     else:
         yield "There is no verdict, because the recording is not sufficient."
     yield from _about(report)
@@ -53,6 +55,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", "Phases, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)
+    if report.HasField("memory"):
+        yield from ("", *memory.lines_of(report.memory))
     yield from _not_judged(report)
 
 

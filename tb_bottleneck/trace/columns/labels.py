@@ -63,6 +63,10 @@ class Labels(dict[tuple[Any, ...], int]):
         """Returns True for the labels of MESSAGE_OPERATOR."""
         return np.isin(labels, self._messages) if self._messages else np.zeros(len(labels), np.bool_)
 
+    def thread(self, process: object, thread: object) -> int:
+        """Returns the row of a thread."""
+        return self._threads[id_text(process), id_text(thread)]
+
     def columns(self, labels: Ints) -> dict[str, Ints]:
         """Returns the columns that the labels encode: kind, name (row of names) and thread (row of threads)."""
         row = labels >> _KIND_BITS

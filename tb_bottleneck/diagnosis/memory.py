@@ -1,0 +1,40 @@
+"""The memory part of the report of a trace."""
+
+import logging
+
+import numpy as np
+
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.memory.curve import curve_of
+from tb_bottleneck.memory.findings import findings_of
+from tb_bottleneck.memory.forecast.forecasts import Forecaster
+from tb_bottleneck.memory.forecast.samples import samples_of
+from tb_bottleneck.memory.sites import sites_of
+from tb_bottleneck.memory.trace_memory import trace_memory
+from tb_bottleneck.report.builders.memory import memory_message
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.trace import Trace
+
+_log = logging.getLogger(__name__)
+
+
+def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
+    """Returns the memory part, or None if no usable memory events were recorded.
+
+    An error affects only this part of the report.
+    """
+    try:
+        memory = trace_memory(trace)
+        if isinstance(memory, Missing):
+            return None
+        alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
+        sites = sites_of(trace, memory.blocks, memory.category, alive)
+        forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
+        findings = findings_of(memory, steps)
+        return memory_message(memory.account, sites, findings, forecasts, curve_of(memory, steps))
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the memory of one recording could not be accounted for")
+        return None

@@ -1,0 +1,32 @@
+"""Diagnosis of an allocator snapshot: what fills the memory. It has no times of steps, and so there is no verdict."""
+
+import logging
+import os
+from pathlib import PurePath
+
+from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
+from tb_bottleneck.report.builders.memory import memory_message
+from tb_bottleneck.report.builders.report_builder import ReportIdentity, snapshot_report, unreadable_report
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
+
+_log = logging.getLogger(__name__)
+
+
+def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
+    """Reads the snapshot at `path` and returns its report, which has only a memory part. Raises only MemoryError."""
+    source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
+    identity = ReportIdentity(run, source, "snapshot")
+    try:
+        memory = snapshot_memory(read_snapshot(path))
+        message = memory_message(memory.account, memory.sites(), findings_of_snapshot(memory))
+        return snapshot_report(identity, memory.device, message)
+    except BottleneckError as error:
+        return unreadable_report(identity, "unreadable", str(error))
+    except MemoryError:
+        raise
+    except Exception as error:  # an error in one file must not affect the others
+        _log.exception("the diagnosis of one snapshot failed")
+        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300])

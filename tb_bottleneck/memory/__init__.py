@@ -1,0 +1,1 @@
+"""What fills the memory: accounts, findings and predictions from memory events, snapshots and counters."""

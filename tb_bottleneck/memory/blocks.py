@@ -1,0 +1,70 @@
+"""Blocks of memory with their lifetimes: each allocation paired with the free of the same address."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
+from tb_bottleneck.trace.table import Bools, Ints, Table, column
+
+BEFORE = np.iinfo(np.int64).min // 2
+"""`begin` of a block that was allocated before the recording."""
+AFTER = np.iinfo(np.int64).max // 2
+"""`end` of a block that was not freed in the recording."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Table):
+    """Blocks of one device, sorted by allocation. Those from before the recording are known only if they are freed."""
+
+    size: Ints = column("bytes", "size as the allocator counts it")
+    begin: Ints = column("ns", "allocation, or BEFORE")
+    end: Ints = column("ns", "free, or AFTER")
+    opened: Ints = column("row of the memory events", "the allocation, or -1")
+    closed: Ints = column("row of the memory events", "the free, or their number")
+    thread: Ints = column("row of threads", "the allocating thread; the freeing one for blocks from before")
+
+    @property
+    def known_begin(self) -> Bools:
+        """True for blocks that were allocated in the recording."""
+        return np.asarray(self.opened >= 0, np.bool_)
+
+    @property
+    def freed(self) -> Bools:
+        """True for blocks that were freed in the recording."""
+        return np.asarray(self.end < AFTER, np.bool_)
+
+    def alive(self, row: int) -> Bools:
+        """Returns a mask of the blocks that exist just after a memory event."""
+        return np.asarray((self.opened <= row) & (self.closed > row), np.bool_)
+
+
+def blocks_of(events: MemoryEvents) -> Blocks:
+    """Pairs the events of one device. An address without a free in between, as after a lost event, ends its block."""
+    order = np.argsort(events.address, kind="stable")
+    address, allocates = events.address[order], events.size[order] > 0
+    same_next = np.append(address[1:] == address[:-1], False)
+    following = np.append(order[1:], 0)[: len(order)]
+    opened = order[allocates]
+    closed = np.where(same_next, following, len(events))[allocates]
+    follows_allocation = np.append(False, allocates[:-1] & same_next[:-1])[: len(order)]
+    stray = order[~allocates & ~follows_allocation]  # these free blocks from before the recording
+    opened = np.concatenate((np.full(len(stray), -1), opened)).astype(np.int64)
+    closed = np.concatenate((stray, closed)).astype(np.int64)
+    row = np.where(opened >= 0, opened, closed)
+    time = np.append(events.time, AFTER)
+    return Blocks(
+        size=np.abs(events.size)[row],
+        begin=np.where(opened >= 0, time[opened], BEFORE),
+        end=time[closed],
+        opened=opened,
+        closed=closed,
+        thread=events.thread[row],
+    ).take(np.lexsort((closed, opened)))
+
+
+def peak_row(reserved: Ints, in_use: Ints) -> int:
+    """Returns the event of the peak: with the most reserved memory, then the most in use; the last of equal ones."""
+    most_reserved = np.flatnonzero(reserved == reserved.max())
+    most = in_use[most_reserved].max()
+    return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])

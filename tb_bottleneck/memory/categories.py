@@ -1,0 +1,120 @@
+"""The category of each block of a trace: what the memory is used for, told by the block's lifetime."""
+
+import re
+from enum import Enum
+
+import numpy as np
+
+from tb_bottleneck.memory.blocks import Blocks
+from tb_bottleneck.memory.phases import Phase, Phases
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.table import Bools, Ints, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+
+class Category(str, Enum):
+    """What memory is used for, in the order of the account. The values are those of the report's `memory.parts`."""
+
+    PARAMETERS = "parameters"
+    GRADIENTS = "gradients"
+    OPTIMIZER = "optimizer"
+    ACTIVATIONS = "activations"
+    TEMPORARIES = "temporaries"
+    INPUTS = "inputs"
+    COMMUNICATION = "communication"
+    WORKSPACES = "workspaces"
+    GRAPHS = "graphs"
+    FRAGMENTATION = "fragmentation"
+    CACHE = "cache"
+    OUTSIDE_TORCH = "outside_torch"
+    UNEXPLAINED = "unexplained"
+
+
+CATEGORIES = tuple(Category)
+INDEX = {category: index for index, category in enumerate(CATEGORIES)}
+
+# Scopes of collectives and of the wrappers that allocate their buffers (torch/csrc/distributed/c10d/Types.hpp and
+# torch/distributed/fsdp).
+_COMMUNICATES = re.compile(r"^(?:nccl|gloo|c10d|_c10d_functional|record_param_comms|FullyShardedDataParallel|FSDP)\b")
+# A block that a phase allocates and does not free is of this category; PREPARATION makes the batch.
+_LASTING = {
+    Phase.FORWARD: Category.ACTIVATIONS,
+    Phase.BACKWARD: Category.GRADIENTS,
+    Phase.OPTIMIZER: Category.OPTIMIZER,
+    Phase.ZERO_GRAD: Category.GRADIENTS,
+    Phase.LOADING: Category.INPUTS,
+    Phase.PREPARATION: Category.INPUTS,
+    Phase.OTHER: Category.UNEXPLAINED,
+}
+
+
+def categories_of(trace: Trace, blocks: Blocks, phases: Phases) -> Ints:
+    """Returns the category of each block, as a row of CATEGORIES.
+
+    A block that is freed in the phase that allocated it is temporary. Otherwise, the phase decides: what a backward
+    pass leaves are gradients, what the optimizer leaves is its state, what a forward pass leaves are activations.
+    Blocks of model construction are never freed and have the sizes of gradients.
+    """
+    interval = phases.at(blocks.begin)
+    phase = phases.phase[interval]
+    lasting = np.array([INDEX[_LASTING[kind]] for kind in Phase], np.int64)[phase]
+    brief = blocks.end <= _scope_ends(trace, blocks, phases, interval)
+    category = np.where(brief, INDEX[Category.TEMPORARIES], lasting)
+    category[_constructed(blocks, phases, interval, category)] = INDEX[Category.PARAMETERS]
+    category[communicates(trace, blocks)] = INDEX[Category.COMMUNICATION]
+    return _with_earlier(blocks, phases, category)
+
+
+def communicates(trace: Trace, blocks: Blocks) -> Bools:
+    """Returns a mask of the blocks that a collective or its wrapper allocates."""
+    rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(_COMMUNICATES.search(name)))]
+    found = np.zeros(len(blocks), np.bool_)
+    own = by_thread(np.arange(len(blocks)), blocks.thread)
+    for thread, scopes in by_thread(rows, trace.events.thread).items():
+        mine = own.get(thread, np.empty(0, np.intp))
+        found[mine], _ = innermost(trace.events.start[scopes], trace.events.end[scopes], blocks.begin[mine])
+    return found & blocks.known_begin
+
+
+def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) -> Ints:
+    """Returns the time until which a block counts as temporary: the end of its phase; of its outermost operator if
+    nothing is trained, because a forward pass then has no end."""
+    ends = phases.ends[interval]
+    if phases.trains:
+        return ends
+    own = by_thread(np.arange(len(blocks)), blocks.thread)
+    scope = np.where(phases.phase[interval] == Phase.FORWARD, blocks.begin, ends)
+    for thread, rows in by_thread(trace.rows(Kind.CPU_OP), trace.events.thread).items():
+        mine = own.get(thread, np.empty(0, np.intp))
+        if len(mine):
+            reach = np.append(0, np.maximum.accumulate(trace.events.end[rows]))
+            before = np.searchsorted(trace.events.start[rows], blocks.begin[mine], side="right")
+            scope[mine] = np.maximum(scope[mine], reach[before])
+    return np.asarray(scope, np.int64)
+
+
+def _constructed(blocks: Blocks, phases: Phases, interval: Ints, category: Ints) -> Bools:
+    """Returns a mask of the blocks of model construction."""
+    backward = phases.starts[phases.phase == Phase.BACKWARD]
+    if not len(backward):
+        return np.zeros(len(blocks), np.bool_)
+    gradients = np.unique(blocks.size[category == INDEX[Category.GRADIENTS]])
+    early = blocks.known_begin & (blocks.begin < backward[0]) & (phases.phase[interval] == Phase.PREPARATION)
+    return np.asarray(early & ~blocks.freed & np.isin(blocks.size, gradients), np.bool_)
+
+
+def _with_earlier(blocks: Blocks, phases: Phases, category: Ints) -> Ints:
+    """Sets the category of blocks from before the recording, by the phase that frees them."""
+    earlier = ~blocks.known_begin
+    freed_in = phases.phase[phases.at(blocks.end)]
+    gradients = np.isin(freed_in, (Phase.ZERO_GRAD, Phase.OPTIMIZER))
+    activations = np.isin(freed_in, (Phase.BACKWARD, Phase.FORWARD)) & phases.trains
+    told = np.select(
+        [gradients, activations],
+        [INDEX[Category.GRADIENTS], INDEX[Category.ACTIVATIONS]],
+        INDEX[Category.UNEXPLAINED],
+    )
+    return np.asarray(np.where(earlier, told, category), np.int64)

@@ -1,0 +1,187 @@
+"""Findings about the memory of a trace. A rule without its signal finds nothing."""
+
+import re
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from tb_bottleneck.memory.account import MemoryAccount
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.finding import INFO, WARNING, MemoryFinding, Value
+from tb_bottleneck.memory.growth import growth_finding, site_text
+from tb_bottleneck.memory.phases import Phase
+from tb_bottleneck.memory.sites import Site, sites_of
+from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Rows
+
+NEAR_LIMIT = 0.9
+"""Share of the device's memory. torch_tb_profiler and gpuprof use the same."""
+DOMINATES = 0.5
+"""Share of the peak: more than everything else together."""
+ONE_TENSOR = 0.15
+"""Share of the peak of a single block. Layers of a network of twenty equal ones have 5 %."""
+FRAGMENTED = 0.2
+"""Share of the peak that was free and did not serve a request."""
+KEPT = 0.4
+"""Share of the tensors of a pass that exist at once. In public recordings it is 0.59 to 0.63 where gradients are
+recorded, and below 0.06 under no_grad, where a layer's input is freed after the layer."""
+MIN_TENSORS = 20
+"""Tensors of a pass below which the share above says nothing: a pass of three layers keeps most of its tensors."""
+MIN_FLUSHES = 2
+_ZERO = re.compile(r"^aten::(?:zero_|_foreach_zero_|fill_)$")
+_PRODUCTS = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product\w*)$")
+_FLOAT = re.compile(rb'^\["float"')
+_ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad#")
+
+
+def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
+    """Returns the findings, warnings first."""
+    found = [near_limit(memory.account), fragmentation(memory.account), growth_finding(memory, steps)]
+    found += [rule(memory, steps) for rule in RULES]
+    return by_severity(found)
+
+
+def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
+    """Returns the findings, warnings first, then those that cost most."""
+    return sorted((it for it in found if it is not None), key=lambda it: (it.severity != WARNING, -it.bytes))
+
+
+def near_limit(account: MemoryAccount) -> MemoryFinding | None:
+    """The peak is more than NEAR_LIMIT of the device's memory."""
+    if account.capacity is None or account.peak < NEAR_LIMIT * account.capacity:
+        return None
+    share = account.peak / account.capacity
+    evidence = (Value("peak", account.peak), Value("capacity", account.capacity), Value("peak_share", share, "share"))
+    return MemoryFinding("near_limit", WARNING, 0, evidence)
+
+
+def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryFinding | None:
+    """A category is more than half of the peak."""
+    if account.share(category) <= DOMINATES:
+        return None
+    size = account.bytes_of[category]
+    share = Value("part_share", account.share(category), "share")
+    return MemoryFinding(cause, INFO, size, (Value("part", size), share))
+
+
+def _optimizer_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    return dominates(memory.account, Category.OPTIMIZER, "optimizer_dominates")
+
+
+def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """Without a backward pass, activations are all that there is besides parameters."""
+    found = dominates(memory.account, Category.ACTIVATIONS, "activations_dominate")
+    return found if memory.phases.trains else None
+
+
+def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """A single block of activations, temporaries or inputs is more than ONE_TENSOR of the peak."""
+    blocks = memory.blocks
+    kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)]
+    rows = np.flatnonzero(blocks.alive(memory.peak_row) & np.isin(memory.category, kinds))
+    if not len(rows):
+        return None
+    largest = rows[np.argmax(blocks.size[rows])]
+    return dominating_tensor(memory.account, sites_of(memory.trace, blocks, memory.category, np.array([largest]))[0])
+
+
+def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
+    """The largest block of a place is more than ONE_TENSOR of the peak."""
+    share = site.largest / max(account.peak, 1)
+    if share <= ONE_TENSOR:
+        return None
+    evidence = [Value("largest", site.largest), Value("part_share", share, "share")]
+    evidence += [Value("at", site_text(site), "text")] if site_text(site) else []
+    return MemoryFinding("tensor_dominates", INFO, site.largest, tuple(evidence))
+
+
+def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
+    """Much memory was free when the allocator had to ask for more."""
+    if account.share(Category.FRAGMENTATION) <= FRAGMENTED:
+        return None
+    size = account.bytes_of[Category.FRAGMENTATION]
+    share = Value("part_share", account.share(Category.FRAGMENTATION), "share")
+    return MemoryFinding("fragmentation", WARNING, size, (Value("unusable", size), share))
+
+
+def cache_flushes(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """Reserved memory falls, and rises again."""
+    change = np.diff(memory.events.reserved)
+    fell = np.flatnonzero(change < 0)
+    times = int(sum(bool((change[row + 1 :] > 0).any()) for row in fell[:1000].tolist()))
+    if times < MIN_FLUSHES:
+        return None
+    return MemoryFinding("cache_flushes", WARNING, 0, (Value("times", times, "count"),))
+
+
+def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """No backward pass allocates gradients, and zero_grad writes zeros."""
+    if not memory.phases.trains or memory.gradient_bytes:
+        return None
+    events = memory.trace.events
+    scopes = _named(memory, Kind.ANNOTATION, _ZERO_GRAD)
+    zeros = _named(memory, Kind.CPU_OP, _ZERO)
+    inside = np.zeros(len(zeros), np.bool_)
+    for scope in scopes.tolist():
+        inside |= (events.start[zeros] >= events.start[scope]) & (events.end[zeros] <= events.end[scope])
+    if not inside.any():
+        return None
+    calls = float(np.count_nonzero(inside) / max(len(steps), 1))
+    return MemoryFinding("gradients_kept", INFO, 0, (Value("zeroed", calls, "count"),))
+
+
+def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """In a pass without backward, most of its tensors exist at once."""
+    if memory.phases.trains:
+        return None
+    blocks = memory.blocks
+    activations = memory.category == INDEX[Category.ACTIVATIONS]
+    activations &= memory.phases.phase[memory.phases.at(blocks.begin)] == Phase.FORWARD
+    step = np.searchsorted(steps.host, blocks.begin, side="right") - 1
+    alive = blocks.alive(memory.peak_row) & activations
+    if not alive.any() or not len(steps):
+        return None
+    of_pass = activations & (step == step[alive][0])
+    share = np.count_nonzero(alive & of_pass) / np.count_nonzero(of_pass)
+    if np.count_nonzero(of_pass) < MIN_TENSORS or share < KEPT:
+        return None
+    kept = int(blocks.size[alive & of_pass].sum())
+    evidence = (Value("kept_share", share, "share"), Value("part", kept))
+    return MemoryFinding("evaluation_without_no_grad", WARNING, kept, evidence)
+
+
+def fp32_memory(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """Activations are a large part of a device's memory, and matrix multiplications run on 32-bit tensors."""
+    account = memory.account
+    if memory.on_cpu or account.share(Category.ACTIVATIONS) <= DOMINATES:
+        return None
+    rows = _named(memory, Kind.CPU_OP, _PRODUCTS)
+    types = [memory.trace.signatures[memory.trace.events.signature[row]][1] for row in rows.tolist()]
+    known = [text for text in types if text]
+    if not known:
+        return None
+    share = sum(bool(_FLOAT.match(text)) for text in known) / len(known)
+    if share <= DOMINATES:
+        return None
+    size = account.bytes_of[Category.ACTIVATIONS] // 2
+    return MemoryFinding("fp32_memory", INFO, size, (Value("fp32_share", share, "share"), Value("part", 2 * size)))
+
+
+def _named(memory: TraceMemory, kind: Kind, pattern: re.Pattern[str]) -> Rows:
+    trace = memory.trace
+    rows = trace.rows(kind)
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(pattern.search(name)))]
+
+
+RULES: tuple[Callable[[TraceMemory, Steps], MemoryFinding | None], ...] = (
+    _optimizer_dominates,
+    _activations_dominate,
+    tensor_dominates,
+    cache_flushes,
+    gradients_kept,
+    evaluation_without_no_grad,
+    fp32_memory,
+)

@@ -1,0 +1,1 @@
+"""Predicts the peak under other conditions from the blocks of one recording."""

@@ -1,0 +1,144 @@
+"""Predicted peaks of a training under other conditions, each with an interval."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.forecast.batch_scaling import BatchScaling, ScalingRules
+from tb_bottleneck.memory.forecast.checkpointing import checkpointed_peak
+from tb_bottleneck.memory.forecast.precision import mixed_precision_peaks
+from tb_bottleneck.memory.forecast.timeline import lives_of, peak_of
+from tb_bottleneck.memory.optimizer_state import optimizer_name, state_of
+from tb_bottleneck.memory.trace_memory import TraceMemory
+
+MARGIN = 0.05
+"""Half the interval of a forecast whose blocks are all proven by shapes: the worst errors in tests/MEMORY.md."""
+CHECKPOINT_MARGIN = 0.1
+"""Half the interval with checkpointing: what a module keeps besides its result is not recorded."""
+RESERVE = 0.05
+"""Share of the device's memory that stays free for libraries and fragmentation."""
+MAX_GROWTH = 1024
+"""A larger batch is no advice: other limits come first."""
+RANKS = 8
+OTHER_OPTIMIZERS = {"AdamW": "SGD", "Adam": "SGD", "SGD": "AdamW"}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A predicted peak, in bytes as the account counts them. `values` fill the title of the change."""
+
+    change: str
+    values: dict[str, str]
+    peak: float
+    low: float
+    high: float
+
+    def fits(self, capacity: int | None) -> bool | None:
+        """Returns True if the upper bound fits into the device with a reserve; None if its size is unknown."""
+        return None if capacity is None else self.high <= capacity * (1 - RESERVE)
+
+
+class Forecaster:
+    """Predicts from one recording. Each method returns None if the recording does not allow the prediction."""
+
+    def __init__(self, memory: TraceMemory, samples: int | None) -> None:
+        self.memory = memory
+        self.samples = samples
+        self._sizes = memory.blocks.size
+        self._now = peak_of(memory, lives_of(memory.blocks, self._sizes), memory.earlier)
+        self._scaling: BatchScaling | None = None
+
+    def batch(self, samples: int) -> Forecast | None:
+        """The peak with another number of samples per step."""
+        if self.samples is None or samples < 1:
+            return None
+        factor = samples / self.samples
+        told = self._told()
+        least, most = told.grows & told.sure, told.grows | ~told.sure
+        bounds = (least, most) if factor > 1 else (most, least)
+        blocks, earlier = self.memory.blocks, self.memory.earlier
+        low, peak, high = (
+            peak_of(self.memory, lives_of(blocks, self._sizes * np.where(grows, factor, 1.0)), earlier)
+            for grows in (bounds[0], told.grows, bounds[1])
+        )
+        return self._forecast("batch", {"samples": f"{samples:,}"}, low, peak, high)
+
+    def unchanged(self) -> Forecast:
+        """The peak as it is, for another device."""
+        return self._forecast("device", {}, self._now, self._now, self._now)
+
+    def largest_batch(self) -> Forecast | None:
+        """The largest multiple of the batch, as a power of two, whose upper bound fits into the device."""
+        capacity, found = self.memory.account.capacity, None
+        factor = 2
+        while capacity is not None and self.samples is not None and factor <= MAX_GROWTH:
+            forecast = self.batch(self.samples * factor)
+            if forecast is None or not forecast.fits(capacity):
+                break
+            found, factor = forecast, factor * 2
+        return found
+
+    def checkpointing(self) -> Forecast | None:
+        """The peak with the repeated modules checkpointed."""
+        found = checkpointed_peak(self.memory)
+        if found is None:
+            return None
+        bounds = found.peak * (1 - CHECKPOINT_MARGIN), found.peak, min(found.peak * (1 + CHECKPOINT_MARGIN), self._now)
+        return self._forecast("checkpointing", {"module": found.module}, *bounds)
+
+    def precision(self) -> Forecast | None:
+        """The peak with automatic mixed precision."""
+        peaks = mixed_precision_peaks(self.memory)
+        return None if peaks is None else self._forecast("precision", {}, *peaks)
+
+    def optimizer(self, name: str) -> Forecast | None:
+        """The peak with another optimizer."""
+        state, now, parameters = state_of(name), self.memory.state_bytes, self.memory.gradient_bytes
+        if state is None or now is None or not parameters:
+            return None
+        peak = self._now + state * parameters - now
+        return self._forecast("optimizer", {"name": name}, peak, peak, peak)
+
+    def sharding(self, ranks: int) -> Forecast | None:
+        """The peak with optimizer state, gradients and parameters sharded over ranks (ZeRO stage 3)."""
+        parameters = self.memory.gradient_bytes
+        if ranks < 2 or not parameters:
+            return None
+        blocks, category = self.memory.blocks, self.memory.category
+        kinds = (Category.PARAMETERS, Category.GRADIENTS, Category.OPTIMIZER)
+        sharded = np.isin(category, [INDEX[kind] for kind in kinds])
+        gradients = blocks.size[category == INDEX[Category.GRADIENTS]]
+        gathered = 2 * int(gradients.max(initial=0))
+        account = self.memory.account
+        before = sum(account.bytes_of[kind] for kind in kinds)
+        alive = blocks.alive(self.memory.peak_row)
+        before -= int(blocks.size[alive & sharded].sum())  # parameters and state from before the recording
+        sizes = blocks.size * np.where(sharded, 1 / ranks, 1.0)
+        peak = peak_of(self.memory, lives_of(blocks, sizes), self.memory.earlier) - before * (1 - 1 / ranks) + gathered
+        return self._forecast("sharding", {"ranks": str(ranks)}, peak, peak, peak + parameters)
+
+    def all(self) -> Iterator[Forecast]:
+        """Yields the forecasts of a report."""
+        name = optimizer_name(self.memory.trace)
+        batch = self.largest_batch() or (self.batch(2 * self.samples) if self.samples is not None else None)
+        other = OTHER_OPTIMIZERS.get(name or "")
+        found = (batch, self.checkpointing(), self.precision(), self.optimizer(other) if other else None)
+        yield from (it for it in (*found, self.sharding(RANKS)) if it is not None)
+
+    def _told(self) -> BatchScaling:
+        if self._scaling is None:
+            assert self.samples is not None
+            self._scaling = ScalingRules(self.memory, self.samples).scaling()
+        return self._scaling
+
+    def _forecast(self, change: str, values: dict[str, str], low: float, peak: float, high: float) -> Forecast:
+        """Adds what is not in tensors: estimates are constant, reserved memory stays in proportion to the tensors."""
+        account = self.memory.account
+        overhead = 1.0 if self.memory.on_cpu else account.reserved / max(account.allocated, 1)
+        shift = account.estimated
+        low, high = min(low, peak) * (1 - MARGIN), max(high, peak) * (1 + MARGIN)
+        return Forecast(
+            change, values, max(peak * overhead + shift, 0.0), max(low + shift, 0.0), max(high * overhead + shift, 0.0)
+        )

@@ -1,0 +1,88 @@
+"""Memory that steps leave behind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.memory.blocks import Blocks
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
+from tb_bottleneck.memory.sites import Site, sites_of
+from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Bools, Ints
+
+# Steps of a healthy run repeat to the byte, so a few of equal sign are no chance.
+MIN_STEPS = 3
+# Smaller growth is a counter or a loss value; a run would need a thousand steps to double its memory.
+MIN_SHARE = 1e-3
+# A step that keeps its graph leaves nearly all its activations, one that keeps its outputs only a few.
+GRAPH_SHARE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Bytes that each step leaves, the blocks that they are, and the activations that a step allocates."""
+
+    left: Ints
+    kept: Bools
+    activations: int
+
+    @property
+    def per_step(self) -> int:
+        """Bytes that a step leaves behind: the median."""
+        return int(np.median(self.left)) if len(self.left) else 0
+
+    def steady(self, peak: int) -> bool:
+        """Returns True if enough steps were recorded, and each of them leaves a noticeable part of the peak."""
+        enough = len(self.left) >= MIN_STEPS and bool((self.left > 0).all())
+        return enough and self.per_step >= MIN_SHARE * peak
+
+    @property
+    def of_graphs(self) -> bool:
+        """True if steps leave their activations."""
+        return self.per_step >= GRAPH_SHARE * max(self.activations, 1)
+
+
+def growth_of(memory: TraceMemory, steps: Steps) -> Growth:
+    """Returns what the steps of a trace leave."""
+    return growth_between(steps.host, memory.blocks, memory.category)
+
+
+def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
+    """Returns what the steps between these times leave.
+
+    The last step is left out: it has no successor that could free its blocks. Parameters and the optimizer's state are
+    allocated once.
+    """
+    once = np.isin(category, (INDEX[Category.PARAMETERS], INDEX[Category.OPTIMIZER]))
+    judged_steps = max(len(edges) - 2, 0)
+    step = np.searchsorted(edges, blocks.begin, side="right") - 1
+    judged = (step >= 0) & (step < judged_steps)
+    kept = judged & ~blocks.freed & ~once
+    left = np.bincount(step[kept], blocks.size[kept], minlength=judged_steps).astype(np.int64)
+    forward = judged & (category == INDEX[Category.ACTIVATIONS])
+    return Growth(left, kept, int(blocks.size[forward].sum() / max(judged_steps, 1)))
+
+
+def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
+    """Returns the finding if each step leaves memory behind."""
+    growth = growth_of(memory, steps)
+    if not growth.steady(memory.account.peak):
+        return None
+    return finding_of(growth, sites_of(memory.trace, memory.blocks, memory.category, np.flatnonzero(growth.kept)))
+
+
+def finding_of(growth: Growth, sites: Sequence[Site]) -> MemoryFinding:
+    """Returns the finding about memory that was allocated at these places."""
+    evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
+    evidence += [Value("at", site_text(site), "text") for site in sites[:1] if site_text(site)]
+    cause = "retained_graph" if growth.of_graphs else "growing_memory"
+    return MemoryFinding(cause, WARNING, int(growth.left.sum()), tuple(evidence))
+
+
+def site_text(site: Site) -> str:
+    """Returns a place as text: line, module and operator, as far as they were recorded."""
+    line = f"{site.file}:{site.line} {site.function}" if site.file else ""
+    return ", ".join(part for part in (line, site.module, site.operator) if part)

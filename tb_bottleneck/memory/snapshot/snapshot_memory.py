@@ -1,0 +1,244 @@
+"""The memory of one device in an allocator snapshot: blocks, categories and the state at the peak.
+
+The snapshot has the segments and blocks at its end, and a ring of the last calls. The state at an earlier time is that
+at the end without the calls after it.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.memory.account import MemoryAccount
+from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
+from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category
+from tb_bottleneck.memory.growth import Growth, growth_between
+from tb_bottleneck.memory.sites import Site
+from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_calls, categories_of_earlier
+from tb_bottleneck.memory.snapshot.snapshot_stacks import Role, roles_of
+from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
+from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
+from tb_bottleneck.trace.frame_owner import is_user_frame
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.units import NS_PER_US
+
+ROUNDING = 512
+"""Sizes of blocks are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
+_STEP = re.compile(r"^Optimizer\.step#")
+_CALLS = ("alloc", "free_completed")
+_GROWS, _SHRINKS = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
+_ACTIVE = 1  # STATES: everything but inactive
+
+
+@dataclass(frozen=True, eq=False)
+class SnapshotMemory:
+    """One device of a snapshot."""
+
+    snapshot: AllocatorSnapshot
+    device: int
+
+    @cached_property
+    def _entries(self) -> dict[str, Ints]:
+        """The allocations, frees and changes of segments, in order."""
+        entries = self.snapshot.entries
+        kinds = [ACTIONS.index(name) for name in (*_CALLS, *_GROWS, *_SHRINKS)]
+        chosen = (entries["device"] == self.device) & np.isin(entries["action"], kinds)
+        return {name: values[chosen] for name, values in entries.items()}
+
+    @cached_property
+    def _final(self) -> dict[str, Ints]:
+        """The blocks at the end, with `private` for those of CUDA graphs."""
+        segments, blocks = self.snapshot.segments, self.snapshot.blocks
+        mine = segments["device"][blocks["segment"]] == self.device if len(blocks["segment"]) else np.zeros(0, np.bool_)
+        found = {name: values[mine] for name, values in blocks.items()}
+        return {**found, "private": segments["pool"][found["segment"]]}
+
+    @cached_property
+    def reserved_at_end(self) -> int:
+        """Bytes of all segments at the end."""
+        segments = self.snapshot.segments
+        return int(segments["total"][segments["device"] == self.device].sum())
+
+    @cached_property
+    def events(self) -> MemoryEvents:
+        """The calls as memory events. Those of segments only change the reserved bytes, and are left out."""
+        entries = self._entries
+        action = entries["action"]
+        rounded = -(-entries["size"] // ROUNDING) * ROUNDING
+        size = np.where(action == ACTIONS.index("alloc"), rounded, np.where(_is(action, "free_completed"), -rounded, 0))
+        grown = np.where(_is(action, *_GROWS), entries["size"], 0) - np.where(
+            _is(action, *_SHRINKS), entries["size"], 0
+        )
+        reserved = self.reserved_at_end - int(grown.sum()) + np.cumsum(grown)
+        allocated = self._active_at_end - int(size.sum()) + np.cumsum(size)
+        calls = size != 0
+        zeros = np.zeros(int(calls.sum()), np.int64)
+        return MemoryEvents(
+            time=entries["time_us"][calls] * NS_PER_US,
+            thread=zeros,
+            address=entries["address"][calls],
+            size=size[calls],
+            allocated=allocated[calls],
+            reserved=reserved[calls],
+            device_type=zeros + 1,
+            device=zeros + self.device,
+        )
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks of the recorded calls."""
+        return blocks_of(self.events)
+
+    @cached_property
+    def _stack(self) -> Ints:
+        """The stack of each block of the recorded calls."""
+        entries = self._entries
+        calls = _is(entries["action"], *_CALLS)
+        stacks = np.append(entries["stack"][calls], 0)
+        return stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
+
+    @cached_property
+    def _active_at_end(self) -> int:
+        return int(self._final["size"][self._final["state"] >= _ACTIVE].sum())
+
+    @cached_property
+    def _earlier(self) -> dict[str, Ints]:
+        """Blocks that exist at the end and were allocated before the recorded calls."""
+        blocks, events = self._final, self.events
+        alive = self.blocks.known_begin & ~self.blocks.freed
+        recorded = np.unique(events.address[self.blocks.opened[alive]])
+        earlier = (blocks["state"] >= _ACTIVE) & ~np.isin(blocks["address"], recorded)
+        return {name: values[earlier] for name, values in blocks.items()}
+
+    @cached_property
+    def peak_row(self) -> int | None:
+        """The call of the peak, None if no calls were recorded."""
+        return peak_row(self.events.reserved, self.events.allocated) if len(self.events) else None
+
+    @cached_property
+    def roles(self) -> Ints:
+        """The role of each stack of the snapshot."""
+        return roles_of(self.snapshot)
+
+    @cached_property
+    def category(self) -> Ints:
+        """The category of each block of the recorded calls."""
+        return categories_of_calls(self.blocks, self.roles[self._stack], self._updates)
+
+    @cached_property
+    def _updates(self) -> Ints:
+        """Times of the optimizer's steps, in ns: their annotations, or the allocations of the optimizer."""
+        times = [
+            it.time_us * NS_PER_US
+            for it in self.snapshot.annotations
+            if it.begins and it.device == self.device and _STEP.match(it.name)
+        ]
+        if times:
+            return np.sort(np.array(times, np.int64))
+        blocks = self.blocks
+        return np.sort(blocks.begin[(self.roles[self._stack] == Role.OPTIMIZER) & blocks.known_begin])
+
+    @cached_property
+    def _earlier_category(self) -> Ints:
+        """The category of each earlier block."""
+        earlier = self._earlier
+        gradients = self.blocks.size[self.category == INDEX[Category.GRADIENTS]]
+        updates = max(len(np.unique(self._updates)), 1)
+        told = categories_of_earlier(earlier["size"], self.roles[earlier["stack"]], gradients, updates)
+        told[earlier["private"] > 0] = INDEX[Category.GRAPHS]
+        return told
+
+    @cached_property
+    def account(self) -> MemoryAccount:
+        """The state at the peak; at the end if no calls were recorded. The categories sum to the reserved bytes."""
+        row = self.peak_row
+        sums = np.bincount(self._earlier_category, self._earlier["size"], minlength=len(CATEGORIES)).astype(np.int64)
+        in_use = int(self._earlier["size"].sum())
+        reserved = self.reserved_at_end
+        if row is not None:
+            alive = self.blocks.alive(row)
+            sums += np.bincount(self.category[alive], self.blocks.size[alive], minlength=len(CATEGORIES)).astype(
+                np.int64
+            )
+            in_use += int(self.blocks.size[alive].sum())
+            reserved = max(int(self.events.reserved[row]), in_use)
+        bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}
+        free = reserved - in_use
+        split = min(self._split, free)
+        graphs = min(self._idle_graphs, free - split)
+        bytes_of[Category.FRAGMENTATION] = split
+        bytes_of[Category.GRAPHS] += graphs
+        bytes_of[Category.CACHE] = free - split - graphs
+        return MemoryAccount(bytes_of, "snapshot", "cuda", in_use, reserved)
+
+    @property
+    def _split(self) -> int:
+        """Free bytes in partly used segments at the end: the allocator cannot give them back."""
+        blocks = self._final
+        used = np.unique(blocks["segment"][blocks["state"] >= _ACTIVE])
+        inside = (blocks["state"] < _ACTIVE) & np.isin(blocks["segment"], used) & (blocks["private"] == 0)
+        return int(blocks["size"][inside].sum())
+
+    @property
+    def _idle_graphs(self) -> int:
+        """Free bytes in the pools of CUDA graphs at the end."""
+        blocks = self._final
+        return int(blocks["size"][(blocks["state"] < _ACTIVE) & (blocks["private"] > 0)].sum())
+
+    @cached_property
+    def growth(self) -> Growth:
+        """Memory that the steps leave behind. A step begins with an optimizer step of the one before."""
+        return growth_between(np.unique(self._updates), self.blocks, self.category)
+
+    def sites(self) -> list[Site]:
+        """Returns the lines that allocated the memory of the peak, the most bytes first."""
+        row = self.peak_row
+        alive = self.blocks.alive(row) if row is not None else np.zeros(len(self.blocks), np.bool_)
+        return self._sites(
+            np.concatenate((self.blocks.size[alive], self._earlier["size"])),
+            np.concatenate((self._stack[alive], self._earlier["stack"])),
+            np.concatenate((self.category[alive], self._earlier_category)),
+        )
+
+    def growing_sites(self) -> list[Site]:
+        """Returns the lines that allocated what the steps leave, the most bytes first."""
+        kept = self.growth.kept
+        return self._sites(self.blocks.size[kept], self._stack[kept], self.category[kept])
+
+    def _sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
+        keys, which = np.unique(np.stack((category, stack), axis=1), axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        total = np.bincount(which, size, minlength=len(keys)).astype(np.int64)
+        largest = np.zeros(len(keys), np.int64)
+        np.maximum.at(largest, which, size)
+        count = np.bincount(which, minlength=len(keys))
+        sites = []
+        for at in np.argsort(-total, kind="stable").tolist():
+            kind, number = keys[at].tolist()
+            file, line, function = self._line(number)
+            sizes = {"bytes": int(total[at]), "blocks": int(count[at]), "largest": int(largest[at])}
+            sites.append(Site(CATEGORIES[kind], "", "", file, line, function, **sizes))
+        return sites
+
+    def _line(self, stack: int) -> tuple[str, int, str]:
+        """Returns the innermost frame of the program in a stack."""
+        for frame in self.snapshot.frames_of(stack):
+            if is_user_frame(f"{frame.file}({frame.line}): {frame.function}"):
+                return frame.file, frame.line, frame.function
+        return "", 0, ""
+
+
+def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:
+    """Returns the memory of the device with the most reserved bytes."""
+    segments = snapshot.segments
+    devices = segments["device"] if len(segments["device"]) else snapshot.entries["device"]
+    weights = segments["total"] if len(segments["device"]) else np.ones(len(devices))
+    found, which = np.unique(devices, return_inverse=True)
+    sums = np.bincount(which.reshape(-1), weights) if len(found) else np.zeros(1)
+    return SnapshotMemory(snapshot, int(found[np.argmax(sums)]) if len(found) else 0)
+
+
+def _is(action: Ints, *names: str) -> Bools:
+    return np.isin(action, [ACTIONS.index(name) for name in names])

@@ -1,0 +1,99 @@
+"""The memory of a device in the monitor's series: its peak, and what grows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_bottleneck.memory.account import MemoryAccount
+from tb_bottleneck.memory.categories import Category
+from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
+from tb_bottleneck.memory.findings import by_severity, near_limit
+from tb_bottleneck.schema.signals import HOST
+from tb_bottleneck.telemetry.telemetry import Telemetry
+
+Floats = NDArray[np.float64]
+
+PARTS = 8
+"""The run after its first tenth is cut into this many parts of equal length, whose lowest values are compared."""
+MIN_READINGS = 64
+GROWTH = 0.05
+"""Growth over the run as a share of its first part. Amazon SageMaker's rule for rising memory uses the same."""
+HOST_SHORT = 0.95
+"""Share of the host's memory. Reclaimable caches are not counted as in use."""
+
+
+@dataclass(frozen=True, eq=False)
+class TelemetryMemory:
+    """The memory of one device, or of the host, over a run."""
+
+    telemetry: Telemetry
+    kind: str
+
+    @cached_property
+    def account(self) -> MemoryAccount | None:
+        """The state at the peak: what the allocator has, split into tensors and cache, and what is outside torch.
+
+        None if neither the driver's nor the allocator's figures were recorded. The driver's include other processes.
+        """
+        used, total = self._device("memory_used"), self._device("memory_total")
+        reserved, allocated = self._highest("memory_reserved"), self._highest("memory_allocated_peak")
+        if not len(used) and reserved is None:
+            return None
+        held = reserved or 0
+        in_tensors = min(allocated or 0, held)
+        peak = max(int(used.max(initial=0.0)), held)
+        bytes_of = {
+            Category.UNEXPLAINED: in_tensors if reserved is not None else peak,
+            Category.CACHE: held - in_tensors,
+            Category.OUTSIDE_TORCH: peak - held if reserved is not None else 0,
+        }
+        capacity = int(total.max()) if len(total) and total.max() > 0 else None
+        return MemoryAccount(bytes_of, "telemetry", self.kind, in_tensors, held, capacity=capacity)
+
+    def findings(self) -> list[MemoryFinding]:
+        """Returns the findings, warnings first."""
+        account = self.account
+        limit = near_limit(account) if account is not None else None
+        return by_severity((limit, self._growth(), self._host_short()))
+
+    def _growth(self) -> MemoryFinding | None:
+        """The lowest value of each part of the run is higher than that of the part before.
+
+        The allocator's bytes in tensors are used, otherwise the driver's figure, which also contains the cache.
+        """
+        values = self._step_column("memory_allocated")
+        if len(values) < MIN_READINGS:
+            values = self._device("memory_used")
+        values = values[len(values) // 10 :]
+        if len(values) < MIN_READINGS:
+            return None
+        lows = np.array([part.min() for part in np.array_split(values, PARTS)])
+        grown = float(lows[-1] - lows[0])
+        if not (np.diff(lows) > 0).all() or grown < GROWTH * lows[0]:
+            return None
+        return MemoryFinding("rising_memory", WARNING, int(grown), (Value("from", lows[0]), Value("to", lows[-1])))
+
+    def _host_short(self) -> MemoryFinding | None:
+        used = self._series("host_memory_used", HOST)
+        if not len(used) or float(used.max()) < HOST_SHORT:
+            return None
+        return MemoryFinding("host_memory_short", WARNING, 0, (Value("used", float(used.max()), "share"),))
+
+    def _device(self, name: str) -> Floats:
+        """Returns the highest readings of the device with the most memory in use."""
+        found = [self._series(name, device) for device in self.telemetry.devices]
+        return max(found, key=lambda values: float(values.max(initial=0.0)), default=np.empty(0))
+
+    def _series(self, name: str, device: str) -> Floats:
+        rows = self.telemetry.series.get((name, device))
+        return np.empty(0) if rows is None else rows.column("value").high
+
+    def _step_column(self, name: str) -> Floats:
+        values = self.telemetry.steps.column(name).high
+        return values[~np.isnan(values)]
+
+    def _highest(self, name: str) -> int | None:
+        values = self._step_column(name)
+        return int(values.max()) if len(values) else None

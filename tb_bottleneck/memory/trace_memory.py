@@ -1,0 +1,163 @@
+"""The memory of one device in a trace: blocks, phases, categories and the state at the peak."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.memory.account import MemoryAccount
+from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
+from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of
+from tb_bottleneck.memory.optimizer_state import state_per_parameter
+from tb_bottleneck.memory.phases import Phase, Phases, find_phases
+from tb_bottleneck.memory.weights import weights_read
+from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
+from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.trace import Trace
+
+_KINDS = {0: "cpu", 1: "cuda", 6: "rocm", 12: "xpu"}  # c10/core/DeviceType.h
+
+
+@dataclass(frozen=True, eq=False)
+class TraceMemory:
+    """The memory events of one device, paired to blocks."""
+
+    trace: Trace
+    events: MemoryEvents
+
+    @property
+    def on_cpu(self) -> bool:
+        """True if this is the host's memory, whose totals leave out what was allocated before the recording."""
+        return int(self.events.device_type[0]) == CPU_DEVICE_TYPE
+
+    @property
+    def kind(self) -> str:
+        """The kind of the device: cuda, rocm, cpu, xpu or other."""
+        return _KINDS.get(int(self.events.device_type[0]), "other")
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Blocks with their lifetimes."""
+        return blocks_of(self.events)
+
+    @cached_property
+    def phases(self) -> Phases:
+        """The phases of the training."""
+        return find_phases(self.trace)
+
+    @cached_property
+    def category(self) -> Ints:
+        """The category of each block, as a row of CATEGORIES."""
+        return categories_of(self.trace, self.blocks, self.phases)
+
+    @cached_property
+    def earlier(self) -> int:
+        """Bytes from before the recording that are never freed in it. 0 on the CPU, where they are not counted."""
+        if self.on_cpu:
+            return 0
+        freed = int(self.blocks.size[~self.blocks.known_begin].sum())
+        return max(int(self.events.allocated[0] - self.events.size[0]) - freed, 0)
+
+    @cached_property
+    def in_use(self) -> Ints:
+        """Bytes in tensors after each event, without estimates."""
+        freed_later = int(self.blocks.size[~self.blocks.known_begin].sum())
+        return np.asarray(self.earlier + freed_later + np.cumsum(self.events.size), np.int64)
+
+    @cached_property
+    def peak_row(self) -> int:
+        """The event of the peak."""
+        return peak_row(self.events.reserved, self.in_use)
+
+    @cached_property
+    def gradient_bytes(self) -> int:
+        """Bytes of one set of gradients, which is the size of the parameters that are trained; 0 if unknown."""
+        chosen = self.category == INDEX[Category.GRADIENTS]
+        interval = self.phases.at(self.blocks.begin[chosen & self.blocks.known_begin])
+        in_backward = self.phases.phase[interval] == Phase.BACKWARD
+        sums = np.bincount(interval[in_backward], self.blocks.size[chosen & self.blocks.known_begin][in_backward])
+        return int(sums.max(initial=0))
+
+    @cached_property
+    def account(self) -> MemoryAccount:
+        """The state at the peak."""
+        alive = self.blocks.alive(self.peak_row)
+        sums = np.bincount(self.category[alive], self.blocks.size[alive], minlength=len(CATEGORIES)).astype(np.int64)
+        bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}
+        before = self._before(bytes_of)
+        for category, size in before.items():
+            bytes_of[category] += size
+        reserved = int(self.events.reserved[self.peak_row])
+        allocated = int(self.in_use[self.peak_row])
+        if not self.on_cpu:
+            bytes_of[Category.FRAGMENTATION] = self._unusable
+            bytes_of[Category.CACHE] = max(reserved - allocated, 0) - self._unusable
+        facts = None if self.on_cpu else self.trace.header.device(int(self.events.device[0]))
+        return MemoryAccount(
+            bytes_of=bytes_of,
+            source="trace",
+            kind=self.kind,
+            allocated=allocated,
+            reserved=allocated if self.on_cpu else reserved,
+            estimated=sum(before.values()) if self.on_cpu else 0,
+            capacity=None if facts is None else facts.memory,
+        )
+
+    @cached_property
+    def state_bytes(self) -> int | None:
+        """Bytes of the optimizer's state, by its class and the size of the parameters; None if the class is unknown."""
+        factor = state_per_parameter(self.trace)
+        return None if factor is None else round(factor * self.gradient_bytes)
+
+    def _before(self, seen: dict[Category, int]) -> dict[Category, int]:
+        """Returns the bytes from before the recording by category.
+
+        Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
+        and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
+        by the bytes that the totals show; the rest is unexplained. On the CPU nothing limits them, so that only
+        gradients count.
+        """
+        size = self.gradient_bytes if self.on_cpu else max(self.gradient_bytes, weights_read(self.trace))
+        parameters = max(size - seen[Category.PARAMETERS], 0)
+        state = max((self.state_bytes or 0) - seen[Category.OPTIMIZER], 0)
+        if self.on_cpu:
+            return {Category.PARAMETERS: parameters, Category.OPTIMIZER: state}
+        parameters = min(parameters, self.earlier)
+        state = min(state, self.earlier - parameters)
+        rest = self.earlier - parameters - state
+        return {Category.PARAMETERS: parameters, Category.OPTIMIZER: state, Category.UNEXPLAINED: rest}
+
+    @property
+    def _unusable(self) -> int:
+        """Free bytes at the last growth of the reserved memory: no hole among them was large enough."""
+        reserved = self.events.reserved[: self.peak_row + 1]
+        grown = np.flatnonzero(np.diff(reserved) > 0) + 1
+        if not len(grown):
+            return 0
+        free = int(reserved[grown[-1] - 1] - self.in_use[grown[-1] - 1])
+        return min(max(free, 0), max(int(reserved[-1] - self.in_use[self.peak_row]), 0))
+
+
+def trace_memory(trace: Trace) -> TraceMemory | Missing:
+    """Returns the memory of the device that the trace is about, or of the host if there is no device work."""
+    events = trace.memory
+    if not len(events):
+        return Missing("no memory events were recorded (profile_memory=True)")
+    if not events.with_addresses:
+        return Missing("the memory events have no addresses: torch before 1.10 wrote only sizes")
+    on_device = events.device_type != CPU_DEVICE_TYPE
+    events = _of_one_device(events.take(on_device if len(trace.device_ops) else ~on_device), trace.device_index)
+    if not len(events):
+        return Missing("no memory events of the device that does the work were recorded")
+    if not events.whole_chain:
+        return Missing("memory events are lost: the allocator's totals do not match its calls")
+    return TraceMemory(trace, events)
+
+
+def _of_one_device(events: MemoryEvents, index: int) -> MemoryEvents:
+    """Returns the rows of the device with this index. ROCm numbers it differently: then, of that with most events."""
+    devices, counts = np.unique(events.device, return_counts=True)
+    if len(devices) > 1 and index in devices.tolist():
+        return events.take(events.device == index)
+    return events if len(devices) < 2 else events.take(events.device == devices[np.argmax(counts)])

@@ -1,0 +1,61 @@
+"""The size of the weights that layers read, from recorded shapes. Each module of a model has its own."""
+
+import math
+
+import numpy as np
+
+from tb_bottleneck.memory.sites import MODULE
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Ints, Rows, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+# Operators of layers, and the inputs that are their weights (torch/nn/functional.py).
+_WEIGHTS = {
+    "aten::linear": (1, 2), "aten::conv1d": (1, 2), "aten::conv2d": (1, 2), "aten::conv3d": (1, 2),
+    "aten::embedding": (0,), "aten::layer_norm": (2, 3), "aten::group_norm": (2, 3), "aten::batch_norm": (1, 2, 3, 4),
+}  # fmt: skip
+_ITEM_SIZE = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "signed char": 1, "unsigned char": 1}
+
+
+def weights_read(trace: Trace) -> int:
+    """Returns the bytes of the weights of all modules that ran, 0 if modules or shapes were not recorded.
+
+    A module that runs several times is counted once; weights that modules share are counted for each of them.
+    """
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], _WEIGHTS.__contains__)]
+    module = _modules_around(trace, rows)
+    rows, module = rows[module >= 0], module[module >= 0]
+    keys = np.stack((module, trace.events.name[rows]), axis=1)
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return sum(_size(trace, int(row)) for row in rows[first])
+
+
+def _modules_around(trace: Trace, rows: Rows) -> Ints:
+    """Returns the name of the innermost module around each row, or -1."""
+    found = np.full(len(rows), -1, np.int64)
+    modules = trace.rows(Kind.PYTHON)
+    modules = modules[name_matches(trace.names, trace.events.name[modules], lambda name: name.startswith(MODULE))]
+    own = by_thread(np.arange(len(rows)), trace.events.thread[rows])
+    for thread, around in by_thread(modules, trace.events.thread).items():
+        mine = own.get(thread, np.empty(0, np.intp))
+        times = trace.events.start[rows[mine]]
+        inside, row = innermost(trace.events.start[around], trace.events.end[around], times)
+        found[mine[inside]] = trace.events.name[around[row[inside]]]
+    return found
+
+
+def _size(trace: Trace, row: int) -> int:
+    operands = operands_of(trace.signatures[trace.events.signature[row]])
+    if operands is None:
+        return 0
+    total = 0
+    for index in _WEIGHTS[trace.names[trace.events.name[row]]]:
+        shape = operands.dims[index] if index < len(operands.dims) else ()
+        kind = operands.types[index] if index < len(operands.types) else ""
+        if shape and all(isinstance(size, int) for size in shape):
+            total += math.prod(shape) * _ITEM_SIZE.get(kind, 0)
+    return total

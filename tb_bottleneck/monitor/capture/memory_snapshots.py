@@ -1,0 +1,105 @@
+"""Snapshots of the CUDA allocator: with each trace, at a new peak, and when memory runs out. Off by default.
+
+While it is on, torch records a stack for each allocation, about 2 us. A snapshot with a full history of HISTORY calls
+stops the training for about 0.7 s (pytorch#172672), so only a few are taken, between two steps. The monitor's own
+thread is not used: torch's snapshot holds the interpreter and the allocator's lock on any thread.
+"""
+
+import os
+import pickle
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from tb_bottleneck.monitor.capture.trace_files import MIN_FREE_BYTES
+from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.persistence import atomic_file
+
+SIGNAL = "memory_snapshots"
+HISTORY = 100_000
+"""Calls of the allocator that torch keeps; a training step has a thousand to twenty thousand."""
+NEW_PEAK = 1.1
+"""A peak is new if it is larger than that of the last snapshot by this factor."""
+WARM_UP_STEPS = 10
+"""Steps after which a peak counts: before, every step may have one."""
+_PROTOCOL = 4
+
+
+class Allocator(Protocol):
+    """The used part of torch's memory module."""
+
+    def ready(self) -> bool:
+        """Returns True once a device is in use."""
+        ...
+
+    def record_history(self, entries: int) -> None:
+        """Starts the history of calls; 0 entries end it."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Returns the snapshot as plain data."""
+        ...
+
+    def on_out_of_memory(self, call: Callable[[], None]) -> None:
+        """Calls a function when a request fails, before the error is raised."""
+        ...
+
+
+class MemorySnapshots:
+    """Takes at most `limit` snapshots and writes them to the directory that `directory` returns.
+
+    All methods are for the training thread, except that memory may run out on autograd's. A failure is a note and ends
+    the snapshots.
+    """
+
+    def __init__(
+        self, allocator: Allocator, directory: Callable[[], Path], rank: int, guard: Guard, limit: int
+    ) -> None:
+        self._allocator, self._directory, self._rank, self._guard = allocator, directory, rank, guard
+        self._left = limit
+        self._recording = False
+        self._peak = 0.0
+
+    def advance(self, row: StepRow) -> None:
+        """Handles the end of a step: starts the history, and takes a snapshot at a new peak."""
+        if self._left <= 0:
+            return
+        if not self._recording:
+            self._guard.call(SIGNAL, self._begin)
+            return
+        peak = row.figures.get("memory_allocated_peak", 0.0)
+        if row.number >= WARM_UP_STEPS and peak > NEW_PEAK * self._peak:
+            self._peak = peak
+            self.take("peak")
+
+    def take(self, reason: str) -> None:
+        """Takes a snapshot. `reason` is part of the name of the file: trace, peak or oom."""
+        if self._recording and self._left > 0:
+            self._left -= 1
+            self._guard.call(SIGNAL, self._write, reason)
+
+    def finish(self) -> None:
+        """Ends the history."""
+        if self._recording:
+            self._recording = False
+            self._guard.call(SIGNAL, self._allocator.record_history, 0)
+
+    def _begin(self) -> None:
+        if self._allocator.ready():
+            self._allocator.record_history(HISTORY)
+            self._allocator.on_out_of_memory(lambda: self.take("oom"))
+            self._recording = True
+
+    def _write(self, reason: str) -> None:
+        directory = self._directory()
+        if shutil.disk_usage(directory).free < MIN_FREE_BYTES:
+            self._guard.note("dropped", "a memory snapshot was not written: there is little free space on the disk")
+            return
+        began = time.perf_counter()
+        path = directory / f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.{reason}.pickle"
+        with atomic_file(path, mode=0o666) as file:
+            pickle.dump(self._allocator.snapshot(), file, protocol=_PROTOCOL)
+        self._guard.note("capture_ended", f"memory snapshot in {time.perf_counter() - began:.2f} s: {path.name}")

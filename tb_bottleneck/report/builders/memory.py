@@ -1,0 +1,121 @@
+"""Builds the memory part of a report."""
+
+from collections.abc import Iterable, Sequence
+
+from tb_bottleneck.knowledge.memory_texts import evidence_label, memory_advice, part_label, sentence
+from tb_bottleneck.memory.account import MemoryAccount
+from tb_bottleneck.memory.categories import Category
+from tb_bottleneck.memory.curve import MemoryCurve
+from tb_bottleneck.memory.finding import MemoryFinding, Value
+from tb_bottleneck.memory.forecast.forecasts import Forecast
+from tb_bottleneck.memory.sites import Site
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+MAX_SITES = 20
+
+
+def memory_message(
+    account: MemoryAccount,
+    sites: Sequence[Site],
+    findings: Iterable[MemoryFinding],
+    forecasts: Iterable[Forecast] = (),
+    curve: MemoryCurve | None = None,
+) -> pb.Memory:
+    """Returns the memory part of a report."""
+    message = pb.Memory(
+        peak_bytes=account.peak,
+        evidence_source=account.source,
+        kind=account.kind,
+        allocated_bytes=account.allocated,
+        estimated_bytes=account.estimated,
+        parts=[_part(account, category, size) for category, size in account.rows],
+        sites=[_site(site) for site in sites[:MAX_SITES]],
+        findings=findings_message(findings),
+        missing=" ".join(_missing(account)),
+        forecasts=[_forecast(forecast, account.capacity) for forecast in forecasts],
+        curve=None if curve is None else _curve(curve),
+    )
+    if account.kind != "cpu":
+        message.reserved_bytes = account.reserved
+    if account.capacity is not None:
+        message.capacity_bytes, message.headroom_bytes = account.capacity, account.headroom or 0
+    return message
+
+
+def _curve(curve: MemoryCurve) -> pb.MemoryCurve:
+    series = [
+        pb.MemorySeries(kind=category.value, title=part_label(category.value), bytes=values.tolist())
+        for category, values in curve.bytes_of.items()
+    ]
+    return pb.MemoryCurve(times_ns=curve.times.tolist(), series=series, peak=curve.peak)
+
+
+def findings_message(findings: Iterable[MemoryFinding]) -> list[pb.MemoryFinding]:
+    """Returns the findings with their texts."""
+    return [_finding(finding) for finding in findings]
+
+
+def _forecast(forecast: Forecast, capacity: int | None) -> pb.MemoryForecast:
+    message = pb.MemoryForecast(
+        change=forecast.change,
+        title=sentence("forecast", forecast.change, forecast.values),
+        peak_bytes=forecast.peak,
+        low_bytes=forecast.low,
+        high_bytes=forecast.high,
+        assumes=sentence("assumes", forecast.change),
+    )
+    fits = forecast.fits(capacity)
+    if fits is not None:
+        message.fits = fits
+    return message
+
+
+def _part(account: MemoryAccount, category: Category, size: int) -> pb.MemoryPart:
+    kind = category.value
+    return pb.MemoryPart(kind=kind, bytes=size, share=account.share(category), title=part_label(kind))
+
+
+def _site(site: Site) -> pb.MemorySite:
+    return pb.MemorySite(
+        kind=site.category.value,
+        bytes=site.bytes,
+        blocks=site.blocks,
+        operator=site.operator,
+        module=site.module,
+        file=site.file,
+        line=min(site.line, 2**31 - 1),
+        function=site.function,
+    )
+
+
+def _finding(finding: MemoryFinding) -> pb.MemoryFinding:
+    advice = memory_advice(finding.cause)
+    return pb.MemoryFinding(
+        cause=finding.cause,
+        title=advice.title,
+        severity=finding.severity,
+        bytes=finding.bytes,
+        evidence=[_evidence(value) for value in finding.evidence],
+        fix=pb.Fix(summary=advice.summary, code=advice.code, confirm=advice.confirm),
+    )
+
+
+def _evidence(value: Value) -> pb.Evidence:
+    row = pb.Evidence(label=evidence_label(value.name), unit=value.unit)
+    if isinstance(value.value, str):
+        row.text = value.value
+    else:
+        row.value = value.value
+    return row
+
+
+def _missing(account: MemoryAccount) -> Iterable[str]:
+    """Returns sentences about what is estimated, unexplained or not recorded."""
+    if account.estimated:
+        yield sentence("missing", "estimated")
+    if account.source == "trace" and account.bytes_of.get(Category.UNEXPLAINED):
+        yield sentence("missing", "earlier")
+    if account.source == "telemetry":
+        yield sentence("missing", "counters")
+    elif account.kind != "cpu":
+        yield sentence("missing", "outside")

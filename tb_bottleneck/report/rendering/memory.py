@@ -1,0 +1,69 @@
+"""Formats the memory part of a report as plain text."""
+
+import textwrap
+from collections.abc import Iterator
+
+from tb_bottleneck.report.rendering.figures import value_text
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import bytes_text, share_text
+
+_WIDTH = 100
+_BAR = 30
+_SITES = 5
+
+
+def lines_of(memory: pb.Memory) -> Iterator[str]:
+    """Yields the lines of the section."""
+    yield f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}" if memory.parts else "Memory"
+    rows = [part for part in memory.parts if part.share >= 0.0005]
+    width = max((len(part.title) for part in rows), default=0)
+    for part in sorted(rows, key=lambda part: -part.bytes):
+        bar = "█" * max(round(part.share * _BAR), 1)
+        yield f"  {part.title:{width}}  {share_text(part.share):>6}  {bytes_text(part.bytes):>9}  {bar}"
+    places = [site for site in memory.sites if place_of(site)][:_SITES]
+    if places:
+        yield "  allocated by"
+        for site in places:
+            yield from _wrapped(f"- {bytes_text(site.bytes)}: {place_of(site)}", "  ")
+    yield from _wrapped(memory.missing, "  ")
+    if memory.forecasts:
+        yield "  predicted peak with"
+    for forecast in memory.forecasts:
+        yield from _wrapped(f"- {forecast_text(forecast)}", "  ")
+    for finding in memory.findings:
+        yield from _finding(finding)
+
+
+def forecast_text(forecast: pb.MemoryForecast) -> str:
+    """Returns a predicted peak as text."""
+    bounds = f"{bytes_text(forecast.low_bytes)} to {bytes_text(forecast.high_bytes)}"
+    fits = ("; fits" if forecast.fits else "; may not fit") if forecast.HasField("fits") else ""
+    return f"{forecast.title}: {bytes_text(forecast.peak_bytes)} ({bounds}{fits})"
+
+
+def place_of(site: pb.MemorySite) -> str:
+    """Returns a place as text, as far as it was recorded."""
+    line = f"{site.file}:{site.line} {site.function}" if site.file else ""
+    return ", ".join(part for part in (line, site.module, site.operator) if part)
+
+
+def _headroom(memory: pb.Memory) -> str:
+    if not memory.HasField("capacity_bytes"):
+        return ""
+    return f" of {bytes_text(memory.capacity_bytes)}, {bytes_text(memory.headroom_bytes)} free"
+
+
+def _finding(finding: pb.MemoryFinding) -> Iterator[str]:
+    yield ""
+    yield f"  {finding.title}  [{finding.cause}]"
+    for row in finding.evidence:
+        yield from _wrapped(f"- {row.label}: {value_text(row)}", "  ")
+    yield from _wrapped(finding.fix.summary, "  ")
+    yield ""
+    yield from (f"      {line}" for line in finding.fix.code.splitlines())
+    yield ""
+    yield from _wrapped(f"To confirm: {finding.fix.confirm}", "  ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")

@@ -1,0 +1,97 @@
+"""The values that a pickle refers to again, and the limits of a pickle."""
+
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_bottleneck.errors import TooLarge, Unreadable
+
+# Keys and actions are short; a text may be in the memo more than once.
+_SHORT, _SAME_TEXTS = 32, 8
+
+
+@dataclass(frozen=True)
+class PickleLimits:
+    """Limits of one pickle. Tests use smaller ones."""
+
+    depth: int = 32
+    """Open containers. A snapshot has seven."""
+
+    stack: int = 4_000_000
+    """Values that wait to be put into a container. The pickler of Python puts them there in batches of 1,000."""
+
+    text: int = 1 << 20
+    """Bytes of one string."""
+
+    integer: int = 16
+    """Bytes of one integer. Addresses have eight, and nine where the highest bit is set."""
+
+    memo: int = 200_000_000
+    """Values that can be referred to again: 0.8 GB. A snapshot of 1 GB has about 15 million."""
+
+    objects: int = 3_000_000
+    """Values that are kept in memory: about 0.5 GB."""
+
+
+PICKLE_LIMITS = PickleLimits()
+
+
+class Memo:
+    """The values that a pickle refers to again: objects, or numbers of stacks.
+
+    `numbers[i]` is the number of the stack that value i is, -1 if it is in `objects` or was not kept.
+    """
+
+    def __init__(self, limits: PickleLimits) -> None:
+        self.numbers = array("i")
+        self.objects: dict[int, Any] = {}
+        self.indices: dict[str, list[int]] = {}
+        """The first entries of short texts."""
+        self._limits = limits
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, value: Any) -> None:
+        """Stores the next value."""
+        self.put(len(self.numbers), value)
+
+    def put(self, index: int, value: Any) -> None:
+        """Stores a value under an index. Indices may not skip more than a few values."""
+        if index > len(self.numbers) + 1024 or index > self._limits.memo:
+            raise TooLarge("The snapshot is damaged, or it refers to more values than the limit.")
+        if len(self.objects) >= self._limits.objects:
+            raise TooLarge(
+                f"The snapshot has more than {self._limits.objects:,} different values, which is the limit. "
+                "Record fewer events: torch.cuda.memory._record_memory_history(max_entries=...)."
+            )
+        while len(self.numbers) <= index:
+            self.numbers.append(-1)
+        self.objects[index] = value
+        if type(value) is str and len(value) <= _SHORT and len(self.indices.setdefault(value, [])) < _SAME_TEXTS:
+            self.indices[value].append(index)
+
+    def extend(self, numbers: NDArray[np.int32]) -> None:
+        """Stores the next values: the numbers of stacks, or -1 for values that are not kept."""
+        if len(self.numbers) + len(numbers) > self._limits.memo:
+            raise TooLarge("The snapshot refers to more values than the limit.")
+        self.numbers.frombytes(numbers.astype(np.intc).tobytes())
+
+    def get(self, index: int) -> Any:
+        """Returns a value: an object, or the number of a stack as a StackNumber."""
+        if 0 <= index < len(self.numbers):
+            if index in self.objects:
+                return self.objects[index]
+            if self.numbers[index] >= 0:
+                return StackNumber(self.numbers[index])
+        raise Unreadable("The snapshot is damaged: it refers to a value that it does not have.")
+
+
+@dataclass(frozen=True)
+class StackNumber:
+    """A list of frames that was read before."""
+
+    number: int

@@ -1,0 +1,246 @@
+"""Reads pickles of plain data: dicts, lists, tuples, strings, numbers. Nothing of a pickle is ever executed.
+
+Every opcode that could import, call or construct anything is refused: no file that torch writes has one. Opcodes are
+those of Lib/pickletools.py from protocol 2 on: Python writes 4 or 5 since 3.8, and torch's C++ writes 2. Records of
+long lists are handed to a consumer batch by batch, so that a file of gigabytes is read in bounded memory.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from tb_bottleneck.errors import TooLarge, Unreadable
+from tb_bottleneck.sources.snapshot.byte_source import ByteSource
+from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits
+
+FORBIDDEN = {
+    b"c": "GLOBAL", b"\x93": "STACK_GLOBAL", b"R": "REDUCE", b"b": "BUILD", b"i": "INST", b"o": "OBJ",
+    b"\x81": "NEWOBJ", b"\x92": "NEWOBJ_EX", b"\x82": "EXT1", b"\x83": "EXT2", b"\x84": "EXT4",
+    b"P": "PERSID", b"Q": "BINPERSID", b"\x97": "NEXT_BUFFER", b"\x98": "READONLY_BUFFER",
+}  # fmt: skip
+"""Opcodes that import, call or construct something."""
+
+KEYS = (str, int, float, bool, type(None))
+_MARK_MISSING = "The snapshot is damaged: a container has no beginning."
+
+
+class Consumer(Protocol):
+    """Takes the records of a pickle while it is read."""
+
+    def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
+        """Takes what it knows of a batch of items of a list, and returns the others.
+
+        `path` is the key of the outermost dict under which the list is; `group` is the number of the list in the list
+        around it.
+        """
+        ...
+
+
+class FastRecords(Protocol):
+    """Reads runs of equal records of the lists under one key at once."""
+
+    path: str
+
+    def learn(self, record: dict[Any, Any], memo: Memo) -> None:
+        """Remembers the layout of a record: its keys in order, and where the memo has them."""
+        ...
+
+    def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
+        """Reads as many records as follow; returns False if there is none of a known layout."""
+        ...
+
+
+class PlainUnpickler:
+    """Reads one pickle. `consumer` takes records, `fast` reads runs of them."""
+
+    def __init__(self, blocks: Iterator[bytes], consumer: Consumer, fast: FastRecords, limits: PickleLimits) -> None:
+        self._source = ByteSource(blocks)
+        self._consumer, self._fast, self._limits = consumer, fast, limits
+        self.memo = Memo(limits)
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._actions = _actions()
+
+    def load(self) -> Any:
+        """Returns the value of the pickle without the records that were taken. Raises Unreadable, TooLarge."""
+        source, stack, actions = self._source, self._stack, self._actions
+        while True:
+            source.need(1)
+            code = source.data[source.at]
+            if code == _EMPTY_DICT and self._marks and self._read_fast():
+                continue
+            source.at += 1
+            if code == _STOP:
+                break
+            action = actions.get(code)
+            if action is None:
+                raise refusal(bytes([code]))
+            action(self)
+            if len(stack) > self._limits.stack or len(self._marks) > self._limits.depth:
+                raise TooLarge("The snapshot is nested too deeply, or a list in it is too long.")
+        if len(stack) != 1 or self._marks:
+            raise Unreadable("The snapshot is damaged: it does not have exactly one value.")
+        return stack[0]
+
+    def _read_fast(self) -> bool:
+        """Reads a run of records at once. The records before it are handed over first, to keep the order."""
+        stack, begin = self._stack, self._marks[-1]
+        if len(stack) == begin or type(stack[-1]) is dict:
+            place = self._place(begin - 1, self._marks[-2] if len(self._marks) > 1 else 0)
+            if place[0] == self._fast.path:
+                stack[begin:] = self._consumer.take(*place, stack[begin:])
+                return self._fast.read(self._source, self.memo, place[1])
+        return False
+
+    def push(self, value: Any) -> None:
+        """Puts a value on the stack."""
+        self._stack.append(value)
+
+    def unpack(self, form: struct.Struct) -> Any:
+        """Returns a number of fixed size from the file."""
+        return form.unpack(self._source.take(form.size))[0]
+
+    def text(self, form: struct.Struct) -> None:
+        """Reads a string with its length."""
+        length = self.unpack(form)
+        if length > self._limits.text:
+            raise TooLarge(f"The snapshot has a string of {length:,} bytes; {self._limits.text:,} is the limit.")
+        self.push(self._source.take(length).decode("utf-8", "replace"))
+
+    def integer(self, form: struct.Struct) -> None:
+        """Reads an integer with its length."""
+        length = self.unpack(form)
+        if not 0 <= length <= self._limits.integer:
+            raise TooLarge(f"The snapshot has an integer of {length:,} bytes; {self._limits.integer} is the limit.")
+        self.push(int.from_bytes(self._source.take(length), "little", signed=True))
+
+    def skip(self, count: int) -> None:
+        """Skips bytes."""
+        self._source.take(count)
+
+    def mark(self) -> None:
+        """Begins the items of a container."""
+        self._marks.append(len(self._stack))
+
+    def items(self) -> list[Any]:
+        """Returns the values since the last mark and takes them from the stack."""
+        if not self._marks or self._marks[-1] > len(self._stack):
+            raise Unreadable(_MARK_MISSING)
+        begin = self._marks.pop()
+        found = self._stack[begin:]
+        del self._stack[begin:]
+        return found
+
+    def last(self, count: int) -> list[Any]:
+        """Returns the last values and takes them from the stack."""
+        floor = self._marks[-1] if self._marks else 0
+        if len(self._stack) - count < floor:
+            raise Unreadable(_MARK_MISSING)
+        found = self._stack[len(self._stack) - count :]
+        del self._stack[len(self._stack) - count :]
+        return found
+
+    def top(self, kind: type) -> Any:
+        """Returns the container on the top of the stack."""
+        if not self._stack or type(self._stack[-1]) is not kind:
+            raise Unreadable("The snapshot is damaged: items are put into something that is no container.")
+        return self._stack[-1]
+
+    def append(self, several: bool) -> None:
+        """Puts values into the list below them, without those that the consumer takes."""
+        values = self.items() if several else self.last(1)
+        into = self.top(list)
+        path, group = self._place(len(self._stack) - 1, self._marks[-1] if self._marks else 0)
+        into += self._consumer.take(path, group, values) if values and type(values[0]) is dict else values
+
+    def set_items(self, several: bool) -> None:
+        """Puts pairs of keys and values into the dict below them."""
+        values = self.items() if several else self.last(2)
+        into = self.top(dict)
+        if len(values) % 2:
+            raise Unreadable("The snapshot is damaged: a dict has a key without a value.")
+        for key, value in zip(values[::2], values[1::2], strict=True):
+            if not isinstance(key, KEYS):
+                raise Unreadable("The snapshot is damaged: a key of a dict is neither text nor a number.")
+            into[key] = value
+        self._fast.learn(into, self.memo)
+
+    def memoize(self) -> None:
+        """Stores the top of the stack as the next value of the memo."""
+        self.put(len(self.memo))
+
+    def put(self, index: int) -> None:
+        """Stores the top of the stack in the memo."""
+        if not self._stack:
+            raise Unreadable(_MARK_MISSING)
+        self.memo.put(index, self._stack[-1])
+
+    def get(self, index: int) -> None:
+        """Puts a value of the memo on the stack."""
+        self.push(self.memo.get(index))
+
+    def _place(self, at: int, mark: int) -> tuple[str, int]:
+        """Returns the outermost key and the number of the list at `at` of the stack; `mark` begins its neighbours."""
+        stack, group = self._stack, 0
+        if 0 < mark <= at and type(stack[mark - 1]) is list:
+            group = at - mark + len(stack[mark - 1])
+        elif at > 0 and type(stack[at - 1]) is list:
+            group = len(stack[at - 1])
+        first = self._marks[0] if self._marks else 0
+        keys = stack[first : at + 1] if stack and type(stack[0]) is dict else []
+        return next((key for key in reversed(keys[::2]) if type(key) is str), ""), group
+
+
+def refusal(code: bytes) -> Unreadable:
+    """Returns the error for an opcode that is not plain data."""
+    name = FORBIDDEN.get(code)
+    if name is not None:
+        return Unreadable(
+            f"The snapshot is refused: it has the pickle opcode {name}, which can execute code. Snapshots written by "
+            "torch have only plain data. Do not load this file with pickle."
+        )
+    return Unreadable("The file is no allocator snapshot, or it is damaged: an unknown pickle opcode.")
+
+
+_EMPTY_DICT, _STOP = ord("}"), ord(".")
+_U1, _U2, _U4, _U8, _I4 = (struct.Struct(form) for form in ("<B", "<H", "<I", "<Q", "<i"))
+_F8 = struct.Struct(">d")
+Action = Callable[[PlainUnpickler], None]
+
+
+def _actions() -> dict[int, Action]:
+    """Returns what each allowed opcode does."""
+    table: dict[bytes, Action] = {
+        b"\x80": lambda it: it.skip(1),  # PROTO
+        b"\x95": lambda it: it.skip(8),  # FRAME
+        b"(": PlainUnpickler.mark,
+        b"\x94": PlainUnpickler.memoize,
+        b"q": lambda it: it.put(it.unpack(_U1)),
+        b"r": lambda it: it.put(it.unpack(_U4)),
+        b"h": lambda it: it.get(it.unpack(_U1)),
+        b"j": lambda it: it.get(it.unpack(_U4)),
+        b"}": lambda it: it.push({}),
+        b"]": lambda it: it.push([]),
+        b")": lambda it: it.push(()),
+        b"s": lambda it: it.set_items(False),
+        b"u": lambda it: it.set_items(True),
+        b"a": lambda it: it.append(False),
+        b"e": lambda it: it.append(True),
+        b"t": lambda it: it.push(tuple(it.items())),
+        b"\x85": lambda it: it.push(tuple(it.last(1))),
+        b"\x86": lambda it: it.push(tuple(it.last(2))),
+        b"\x87": lambda it: it.push(tuple(it.last(3))),
+        b"K": lambda it: it.push(it.unpack(_U1)),
+        b"M": lambda it: it.push(it.unpack(_U2)),
+        b"J": lambda it: it.push(it.unpack(_I4)),
+        b"\x8a": lambda it: it.integer(_U1),
+        b"\x8b": lambda it: it.integer(_I4),
+        b"G": lambda it: it.push(it.unpack(_F8)),
+        b"N": lambda it: it.push(None),
+        b"\x88": lambda it: it.push(True),
+        b"\x89": lambda it: it.push(False),
+        b"\x8c": lambda it: it.text(_U1),
+        b"X": lambda it: it.text(_U4),
+        b"\x8d": lambda it: it.text(_U8),
+    }
+    return {code[0]: action for code, action in table.items()}

@@ -1,0 +1,80 @@
+"""The account of a simulated allocator's snapshot has the bytes that the simulation put there."""
+
+import pickle
+from collections import Counter
+
+import pytest
+from helpers.simulated_allocator import SimulatedAllocator
+from helpers.snapshots import BASE, block, random_snapshot, segment
+
+from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory, snapshot_memory
+from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
+
+
+def memory_of(raw: dict) -> SnapshotMemory:
+    return snapshot_memory(snapshot_of(iter([pickle.dumps(raw)])))
+
+
+def told(memory: SnapshotMemory) -> dict[str, int]:
+    return {category.value: size for category, size in memory.account.rows}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("recorded_from", [None, 0, 2])
+@pytest.mark.parametrize("keep_frames", [True, False])
+def test_the_categories_at_the_peak_are_those_of_the_simulation(seed, recorded_from, keep_frames):
+    simulated = SimulatedAllocator(4, seed, recorded_from=recorded_from)
+    if recorded_from:
+        simulated.truth = Counter()
+        simulated.step(first=False)
+    truth = {category: size for category, size in simulated.truth.items() if size}
+    memory = memory_of(simulated.snapshot(keep_frames))
+    account = told(memory)
+    if recorded_from is not None and not keep_frames:  # nothing says what they are
+        unknown = truth.pop("workspaces") + truth.pop("communication") + truth.pop("inputs")
+        truth["unexplained"] = unknown
+    assert account == truth
+    assert memory.account.peak == memory.account.reserved == sum(truth.values())
+
+
+def test_free_blocks_in_used_segments_are_fragmentation_and_others_are_cache():
+    raw = {
+        "segments": [
+            segment(BASE, [block(1024), block(3072, state="inactive")]),
+            segment(BASE + (1 << 30), [block(2048, state="inactive")]),
+            segment(BASE + (2 << 30), [block(4096), block(512, state="inactive")], pool=(0, 7)),
+        ],
+        "device_traces": [],
+    }
+    memory = memory_of(raw)
+    assert told(memory) == {"graphs": 4608, "fragmentation": 3072, "cache": 2048, "unexplained": 1024}
+    assert memory.account.peak == sum(it["total_size"] for it in raw["segments"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_parts_sum_to_the_segments_for_any_snapshot(seed):
+    raw = random_snapshot(900, seed=seed, devices=1)
+    raw["segments"] = [segment(it["address"], it["blocks"]) for it in raw["segments"]]
+    account = memory_of(raw).account
+    assert account.peak == account.reserved
+    assert account.peak >= sum(it["total_size"] for it in raw["segments"])
+    assert all(size >= 0 for size in account.bytes_of.values())
+
+
+def test_an_empty_snapshot_has_an_empty_account():
+    memory = memory_of({"segments": [], "device_traces": []})
+    assert memory.account.peak == 0
+    assert memory.sites() == []
+
+
+def test_lines_of_the_program_are_named():
+    sites = memory_of(SimulatedAllocator(3, 0).snapshot()).sites()
+    lines = {(site.category.value, site.file, site.line) for site in sites}
+    assert ("activations", "/home/me/model.py", 31) in lines
+    assert ("optimizer", "/home/me/train.py", 44) in lines
+    assert [site.bytes for site in sites] == sorted((site.bytes for site in sites), reverse=True)
+
+
+def test_the_device_with_the_most_memory_is_chosen():
+    raw = {"segments": [segment(BASE, [block(512)]), segment(BASE + 4096, [block(4096)], device=1)]}
+    assert memory_of(raw).device == 1

@@ -1,0 +1,48 @@
+"""The weights of each module are counted once, by the shapes of its operators."""
+
+import os
+from pathlib import Path
+
+import pytest
+from helpers.memory_recordings import RecordedAllocator
+
+from tb_bottleneck.memory.trace_memory import trace_memory
+from tb_bottleneck.memory.weights import weights_read
+from tb_bottleneck.trace.trace import load
+
+
+def layer(allocator: RecordedAllocator, at: float, module: str, kind: str = "float") -> None:
+    if module:
+        allocator.span(f"nn.Module: {module}", at, at + 10, "python_function")
+    args = {"Input Dims": [[4, 8], [16, 8], [16]], "Input type": [kind] * 3}
+    allocator.span("aten::linear", at + 1, at + 9, **args)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("float", 4), ("c10::BFloat16", 2), ("what", 0)])
+def test_a_module_that_runs_twice_is_counted_once(kind, size):
+    allocator = RecordedAllocator()
+    for at, module in ((0, "Linear_0"), (20, "Linear_1"), (40, "Linear_0"), (60, "")):
+        layer(allocator, at, module, kind)
+    assert weights_read(allocator.trace()) == 2 * (16 * 8 + 16) * size
+
+
+def test_the_weights_of_inference_are_its_parameters():
+    weights = (16 * 8 + 16) * 4
+    allocator = RecordedAllocator(allocated=weights + 100, reserved=1 << 20)
+    layer(allocator, 0, "Linear_0")
+    allocator.alloc(5, 512)
+    allocator.span("k", 2, 3, "kernel", device=0)
+    parts = {category.value: size for category, size in trace_memory(allocator.trace()).account.rows}
+    assert parts["parameters"] == weights
+    assert parts["unexplained"] == 100
+
+
+FOLDER = os.environ.get("TB_BOTTLENECK_TRACES")
+
+
+@pytest.mark.skipif(not FOLDER, reason="TB_BOTTLENECK_TRACES names no folder with public traces")
+@pytest.mark.parametrize("name", ["a100_moe_big_item_trap", "h100_bert_small", "h100_qwen05b", "mi300_vit_nsfw"])
+def test_the_weights_of_real_models_explain_what_is_from_before_the_recording(name):
+    trace = load(str(Path(FOLDER) / f"{name}.json.gz"))
+    earlier = trace_memory(trace).earlier
+    assert 0.9 * earlier < weights_read(trace) <= earlier

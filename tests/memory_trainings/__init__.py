@@ -1,0 +1,1 @@
+"""Small trainings on the CPU whose memory is recorded with torch.profiler."""

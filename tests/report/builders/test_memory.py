@@ -1,0 +1,46 @@
+"""The memory part of a report sums to its peak; what is not known is absent."""
+
+from helpers.simulated_training_memory import SimulatedTraining
+
+from tb_bottleneck.diagnosis.memory import recorded_memory
+from tb_bottleneck.report.rendering.json_form import as_dict
+from tb_bottleneck.report.rendering.memory import lines_of
+from tb_bottleneck.trace.steps import find_steps
+
+GPU_WORK = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 100, "dur": 5, "args": {"device": 0}}
+
+
+def memory_of(simulated: SimulatedTraining, *, device: bool = True):
+    if device:
+        simulated.allocator.events.append(GPU_WORK)
+    trace = simulated.allocator.trace()
+    return recorded_memory(trace, find_steps(trace))
+
+
+def test_the_parts_sum_to_the_peak():
+    memory = as_dict(memory_of(SimulatedTraining()))
+    assert sum(part["bytes"] for part in memory["parts"]) == memory["peak_bytes"] == memory["reserved_bytes"]
+    assert sum(part["share"] for part in memory["parts"]) == 1
+    assert memory["headroom_bytes"] == memory["capacity_bytes"] - memory["peak_bytes"]
+
+
+def test_the_capacity_of_the_host_is_absent():
+    memory = as_dict(memory_of(SimulatedTraining(cpu=True), device=False))
+    assert not {"capacity_bytes", "headroom_bytes", "reserved_bytes"} & set(memory)
+    assert memory["estimated_bytes"] > 0
+    assert "estimated" in memory["missing"]
+
+
+def test_the_text_names_parts_places_and_findings():
+    text = "\n".join(lines_of(memory_of(SimulatedTraining(steps=7, leak=1 << 20))))
+    assert "Memory at the peak" in text
+    assert "Optimizer state" in text
+    assert "[retained_graph]" in text
+    assert "aten::linear" in text
+    assert "free" in text.splitlines()[0]
+
+
+def test_a_recording_without_memory_events_has_no_memory_part():
+    simulated = SimulatedTraining()
+    simulated.allocator.events = [event for event in simulated.allocator.events if event["name"] != "[memory]"]
+    assert memory_of(simulated) is None
