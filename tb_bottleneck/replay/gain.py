@@ -12,12 +12,12 @@ The deviations of the gain are logarithms. Deviations of independent sources add
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, hypot, log
 
 from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
@@ -94,13 +94,6 @@ def with_bounds(gain: float, errors: Mapping[str, tuple[float, float]]) -> Gain:
     """Returns the expected gain with the bounds of its interval, from the deviations by source of error."""
     below, above = (hypot(*sides) for sides in zip(*errors.values(), strict=True))
     return Gain(gain, gain * exp(-below), gain * exp(above))
-
-
-def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
-    """Returns the graph on a host that takes `factor` times as long for everything, loading included."""
-    items = graph.items
-    scaled = graph.with_items(gap=scale_column(items.gap, factor), cost=scale_column(items.cost, factor))
-    return replace(scaled, floor=graph.floor * factor)
 
 
 def _ratio(before: ModifiedGraph, after: ModifiedGraph) -> float:

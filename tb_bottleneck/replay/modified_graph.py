@@ -231,3 +231,10 @@ class ModifiedGraph:
 def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
     """Returns the graph as recorded."""
     return ModifiedGraph(base, base.graph.items)
+
+
+def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
+    """Returns the graph on a host that takes `factor` times as long for everything, loading included."""
+    items = graph.items
+    scaled = graph.with_items(gap=scale_column(items.gap, factor), cost=scale_column(items.cost, factor))
+    return replace(scaled, floor=graph.floor * factor)

@@ -117,7 +117,7 @@ def test_a_tab_without_content_says_why(look):
     expect(ranks).to_have_attribute("title", "This run has one process.")
     ranks.click(force=True)
     expect(selected(seen)).to_have_text("Diagnosis")
-    seen.frame.get_by_role("tab", name="Roofline").focus()
+    seen.frame.get_by_role("tab", name="Memory").focus()
     seen.page.keyboard.press("ArrowRight")
     expect(ranks).to_be_focused()
     expect(selected(seen)).to_have_text("Diagnosis")

@@ -21,8 +21,8 @@ from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
-from tb_bottleneck.replay.gain import deviations, on_host, with_bounds
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.gain import deviations, with_bounds
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Ints

@@ -12,9 +12,9 @@ from tb_bottleneck.comparison.what_if.changes.change import Change
 from tb_bottleneck.comparison.what_if.without_profiler import SpeedupWithoutProfiler
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.deviations import HOST_DRIFTS
-from tb_bottleneck.replay.gain import Gain, deviations, on_host, with_bounds
+from tb_bottleneck.replay.gain import Gain, deviations, with_bounds
 from tb_bottleneck.replay.host_scale import with_host_scale
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.trace.table import Floats
 
 
@@ -57,7 +57,6 @@ def gain_of_changes(
     growing = expected.ns[Regime.UNEXPLAINED] * max(samples - 1, 0.0)
     times = {
         "change": [outcomes[Estimate.LOW].step_ns + growing, outcomes[Estimate.HIGH].step_ns],
-        "beside": [expected.step_ns * (1 + max(change.slower for change in changes))],
         "host": [outcome_of(predictor, changes, Estimate.EXPECTED, drift=factor).step_ns for factor in HOST_DRIFTS],
     }
     gain = run.rank_ns / expected.step_ns
