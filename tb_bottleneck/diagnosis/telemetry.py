@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.diagnosis.memory import counted_memory
+from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import work_known

@@ -74,10 +74,10 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
+    memory = recorded_memory(trace, steps) if steps is not None else None
     if steps is None or fatal is not None:
-        return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
+        return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory), None
     recording = Recording(trace, steps)
-    memory = recorded_memory(trace, steps)
     build = partial(build_report, window=trace_window(recording), account=recording.account, memory=memory)
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:

@@ -39,7 +39,7 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   diagnosis: {
     title: "Diagnosis",
     isAvailable: () => true,
-    render: ({ report, session }) => <Diagnosis report={report} showFocus={session.showFocus} predict={() => session.open("whatif")} />,
+    render: ({ report, session }) => <Diagnosis report={report} showFocus={session.showFocus} predict={() => session.open("whatif")} showMemory={() => session.open("memory")} />,
   },
   timeline: { title: "Timeline", isAvailable: isReadable, render: (shown) => <Timeline {...viewProps(shown)} /> },
   tables: { title: "What ran", isAvailable: isReadable, render: (shown) => <Tables {...viewProps(shown)} /> },

@@ -6,6 +6,7 @@ import { Health } from "../../shared/widgets/health";
 import { Account } from "./account";
 import { Findings } from "./findings";
 import { Facts } from "./headline";
+import { MemoryCard } from "./memory_card";
 import { Phases } from "./phases";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
@@ -16,10 +17,12 @@ interface Props {
   readonly showFocus: ((focus: Focus) => void) | undefined;
   /** Opens the what-if view. */
   readonly predict: (() => void) | undefined;
+  /** Opens the memory view. */
+  readonly showMemory?: () => void;
 }
 
-export function Diagnosis({ report, showFocus, predict }: Props) {
-  const { account, findings, phases, plan, regimes, window, verdict } = report;
+export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
+  const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
     <>
@@ -36,6 +39,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.median} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {memory && <MemoryCard memory={memory} open={showMemory} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
       </div>
