@@ -16,6 +16,7 @@ from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_wor
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.comparison.workload.environment import environment_differences
+from tb_bottleneck.comparison.workload.memory_rows import memory_rows
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
@@ -86,6 +87,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
     _add_times(comparison, a, b, unit)
     comparison.notes.extend([] if basis_note is None else [basis_note])
     comparison.context.extend(environment_differences(a, b))
+    comparison.context.extend(memory_rows(a.report, b.report))
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])
     unprofiled = unprofiled_of(a.recording, unit.a), unprofiled_of(b.recording, unit.b)

@@ -78,15 +78,16 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
+    memory = _recorded_memory(trace, steps)
     if steps is None or fatal is not None:
-        return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
+        return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory), None
     recording = Recording(trace, steps)
     build = partial(
         build_report,
         window=trace_window(recording),
         account=recording.account,
         membership=membership_of(recording),
-        memory=_recorded_memory(trace, steps),
+        memory=memory,
     )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
@@ -104,8 +105,8 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     return report, recording
 
 
-def _recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
-    if not len(trace.memory):
+def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:
+    if steps is None or not len(trace.memory):
         return None
     from tb_bottleneck.diagnosis.memory import recorded_memory  # few traces need its imports
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from tb_bottleneck.intervals import union
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import INFO, WARNING, MemoryFinding, Value
@@ -110,8 +111,8 @@ def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
 def cache_flushes(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     """Reserved memory falls, and rises again."""
     change = np.diff(memory.events.reserved)
-    fell = np.flatnonzero(change < 0)
-    times = int(sum(bool((change[row + 1 :] > 0).any()) for row in fell[:1000].tolist()))
+    rises = np.flatnonzero(change > 0)
+    times = int(np.count_nonzero(change[: rises[-1]] < 0)) if len(rises) else 0
     if times < MIN_FLUSHES:
         return None
     return MemoryFinding("cache_flushes", WARNING, 0, (Value("times", times, "count"),))
@@ -124,9 +125,7 @@ def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     events = memory.trace.events
     scopes = _named(memory, Kind.ANNOTATION, _ZERO_GRAD)
     zeros = _named(memory, Kind.CPU_OP, _ZERO)
-    inside = np.zeros(len(zeros), np.bool_)
-    for scope in scopes.tolist():
-        inside |= (events.start[zeros] >= events.start[scope]) & (events.end[zeros] <= events.end[scope])
+    inside = union(events.start[scopes], events.end[scopes]).contains(events.start[zeros])
     if not inside.any():
         return None
     calls = float(np.count_nonzero(inside) / max(len(steps), 1))

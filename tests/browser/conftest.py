@@ -43,6 +43,7 @@ VIEWS = {
     "timeline": "section.timeline canvas",
     "tables": "section.sortable table",
     "roofline": "#panel section",
+    "memory": "#panel .memory",
     "ranks": "section.ranks table",
     "live": "section.telemetry",
 }
@@ -287,7 +288,8 @@ def opened(look, watched) -> Callable[[str], Visit]:
     def open_view(view: str) -> Visit:
         if view == "live":
             return watched(telemetry())
-        return look(view, **({"run": "job", "source": "rank0.17.pt.trace.json"} if view == "ranks" else {}))
+        runs = {"ranks": {"run": "job", "source": "rank0.17.pt.trace.json"}, "memory": {"run": "leak"}}
+        return look(view, **runs.get(view, {}))
 
     return open_view
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from helpers.draw import drawn
 from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.simulated_training_memory import SimulatedTraining
 from helpers.telemetry_files import NAME as EVENTS
 from helpers.telemetry_files import write as write_events
 from simulate.kineto import DIALECTS, Recording, kineto_json
@@ -55,6 +56,7 @@ def stage(folder: Path, untrusted_names: bool = True) -> Path:
         about = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
         write(folder / "job" / f"rank{rank}.17.pt.trace.json", json.dumps(drawn(drawing, 1000, **about)))
     write(folder / "shapes" / NAME, json.dumps(_with_shapes()))
+    write(folder / "leak" / NAME, json.dumps(_with_memory()))
     watched = [
         simulated_phase("healthy", 300),
         simulated_phase("few_workers", 240),
@@ -68,6 +70,14 @@ def stage(folder: Path, untrusted_names: bool = True) -> Path:
         write(folder / "bad" / NAME, "{")
         write(folder / "short" / NAME, '{"traceEvents": []}')
     return folder
+
+
+def _with_memory() -> dict[str, Any]:
+    """Returns a training on a device that keeps the graph of each step."""
+    simulated = SimulatedTraining(7, leak=1 << 20)
+    for at in range(0, 7000, 50):
+        simulated.allocator.span("gemm", at + 5, at + 45, "kernel", device=0, stream=7, grid=[1024, 1, 1])
+    return simulated.allocator.content()
 
 
 def on_two_devices(folder: Path) -> Path:

@@ -133,3 +133,24 @@ def test_a_report_is_shared_in_each_form(look, tmp_path, chromium):
     assert "num_workers" in words
     assert "Waiting for data" in words
     assert "Copy as Markdown" not in words
+
+
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+def test_the_memory_is_shown_with_its_peak_and_its_leak(look, width):
+    seen = look("memory", run="leak", viewport={"width": width, "height": 900})
+    panel = seen.frame.locator("#panel .memory")
+    expect(panel.locator("h2").first).to_contain_text("at the peak", timeout=PATIENCE)
+    expect(panel.locator("[data-cause=retained_graph]")).to_contain_text("aten::linear")
+    expect(panel.locator(".memory-curve svg text", has_text="peak:")).to_be_visible()
+    expect(panel.locator("table[aria-label='Memory at the peak, by category'] tbody tr").first).to_contain_text(
+        "Activations"
+    )
+    assert seen.frame.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_the_diagnosis_leads_to_the_memory(look):
+    seen = look("diagnosis", run="leak")
+    card = seen.frame.locator(".memory-card")
+    expect(card).to_contain_text("The graphs of past steps are kept", timeout=PATIENCE)
+    card.locator("button").click()
+    expect(seen.frame.locator("#panel .memory-curve")).to_be_visible(timeout=PATIENCE)

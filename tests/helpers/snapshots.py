@@ -4,6 +4,8 @@ from random import Random
 from typing import Any
 
 BASE = 0x7F0000000000
+MOST_LIVE = 2_000
+"""Blocks that exist at once."""
 
 
 def frame(file: str, line: int, function: str) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def random_snapshot(events: int, seed: int = 0, stacks: int = 30, depth: int = 1
         live: list[dict[str, Any]] = []
         while len(entries) < events:
             time += random.randrange(1, 40)
-            if live and random.random() < 0.4:
+            if len(live) > MOST_LIVE or (live and random.random() < 0.4):
                 freed = live.pop(random.randrange(len(live)))
                 entries += [
                     {**freed, "action": action, "time_us": time} for action in ("free_requested", "free_completed")

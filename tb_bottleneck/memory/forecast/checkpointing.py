@@ -69,11 +69,13 @@ def _recomputed(memory: TraceMemory, calls: Rows) -> Lives:
     opened, closed = blocks.opened.copy(), blocks.closed.copy()
     more: list[Ints] = []
     activations = memory.category == INDEX[Category.ACTIVATIONS]
-    for call in calls.tolist():
-        begin, end = int(events.start[call]), int(events.end[call])
-        inside = activations & (blocks.begin >= begin) & (blocks.begin < end) & (blocks.end > end)
-        inside &= blocks.thread == events.thread[call]
-        rows = np.flatnonzero(inside)[:-1]
+    firsts = np.searchsorted(blocks.begin, events.start[calls], side="left").tolist()
+    lasts = np.searchsorted(blocks.begin, events.end[calls], side="left").tolist()
+    for call, first, last in zip(calls.tolist(), firsts, lasts, strict=True):
+        end = int(events.end[call])
+        inside = activations[first:last] & (blocks.end[first:last] > end)
+        inside &= blocks.thread[first:last] == events.thread[call]
+        rows = first + np.flatnonzero(inside)[:-1]
         if not len(rows):
             continue
         left = int(np.searchsorted(memory.events.time, end, side="right")) - 1

@@ -6,6 +6,7 @@ import { Health } from "../../shared/widgets/health";
 import { Account } from "./account";
 import { Findings } from "./findings";
 import { Facts } from "./headline";
+import { MemoryCard } from "./memory_card";
 import { Phases } from "./phases";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
@@ -17,10 +18,12 @@ interface Props {
   readonly showFocus: ((focus: Focus) => void) | undefined;
   /** Opens the what-if view. */
   readonly predict: (() => void) | undefined;
+  /** Opens the memory view. */
+  readonly showMemory?: () => void;
 }
 
-export function Diagnosis({ report, showFocus, predict }: Props) {
-  const { account, findings, phases, plan, regimes, window, verdict } = report;
+export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
+  const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
     <>
@@ -38,6 +41,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {memory && <MemoryCard memory={memory} open={showMemory} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
       </div>
