@@ -13,6 +13,7 @@ from typing import Any
 
 from tb_bottleneck.errors import NoCluster
 from tb_bottleneck.report.cache.file_identity import code_version
+from tb_bottleneck.sources.paths import status_of
 
 SCHEDULER_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 NO_DASK = 'Dask is not installed: pip install "tb_bottleneck[dask]"'
@@ -58,7 +59,8 @@ def _start() -> None:
 def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Executor], int]]:
     """Yields a function that opens an executor on the cluster, and its number of workers.
 
-    Raises NoCluster if Dask is not installed, the scheduler cannot be reached, or a worker runs other code.
+    Raises NotFound for a missing scheduler file, and NoCluster if Dask is not installed, the scheduler cannot be
+    reached, or a worker runs other code.
     """
     try:
         from distributed import Client
@@ -75,8 +77,7 @@ def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Execu
 def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     """Yields what a client connects to: a cluster of this machine that ends with the run, or the one that was named."""
     if options.scheduler_file:
-        if not os.path.exists(options.scheduler_file):
-            raise NoCluster(f"{options.scheduler_file} does not exist")
+        status_of(options.scheduler_file)  # Dask would wait for a file that does not exist
         yield {"scheduler_file": options.scheduler_file}
         return
     if options.scheduler:

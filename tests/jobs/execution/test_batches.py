@@ -12,7 +12,7 @@ from simulate.jobs.execution import execute
 from simulate.jobs.topologies import Faults, Shape, data_parallel
 
 from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.errors import NoCluster
+from tb_bottleneck.errors import NoCluster, NotFound
 from tb_bottleneck.jobs.execution import batches, executors
 from tb_bottleneck.jobs.execution.batches import analyse_in_batches
 from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool
@@ -141,7 +141,7 @@ def test_the_environment_names_a_scheduler_only_without_options():
 
 def test_a_missing_scheduler_file_is_an_error():
     pytest.importorskip("distributed")
-    with pytest.raises(NoCluster, match="does not exist"), dask_executors(ClusterOptions(scheduler_file="/no/such")):
+    with pytest.raises(NotFound, match="no such file"), dask_executors(ClusterOptions(scheduler_file="/no/such")):
         pass
 
 
