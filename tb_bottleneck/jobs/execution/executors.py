@@ -86,7 +86,8 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     from distributed import LocalCluster
 
     settings = {"n_workers": options.workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(**settings) as cluster:
+    # Batches of dead workers are run again one by one (batches.py), so Dask need not try them several times.
+    with LocalCluster(**settings, scheduler_kwargs={"allowed_failures": 0}) as cluster:
         yield {"address": cluster}
 
 
