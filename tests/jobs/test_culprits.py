@@ -78,3 +78,13 @@ def test_few_steps_are_divided_by_their_collectives(topology, steps):
 def test_one_step_of_few_collectives_names_nobody():
     context = context_of(simulated("data", Faults(host={3: 0.5}), steps=1))
     assert not culprits_of(context).culprits
+
+
+@pytest.mark.parametrize("seed", [10010, 10012])
+def test_a_cause_is_named_once_and_fixed_once(seed):
+    """One rank has more work in almost all steps, others in some: both signs are of one cause."""
+    context = context_of(of_case(planted("data_imbalance", seed)))
+    verdict = culprits_of(context)
+    assert [c.candidate.cause for c in verdict.culprits] == ["data_imbalance"]
+    assert len(verdict.culprits[0].candidate.ranks) > 3
+    assert verdict.expected_all == pytest.approx(verdict.culprits[0].expected)
