@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tb_bottleneck.jobs.causes.candidate import Candidate, Fix
 from tb_bottleneck.jobs.causes.imbalance import imbalance
 from tb_bottleneck.jobs.causes.links import exposed_collectives, pipeline_bubble, slow_links
 from tb_bottleneck.jobs.causes.pauses import pauses
 from tb_bottleneck.jobs.causes.slow_ranks import slow_ranks
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.scenarios import unchanged
+from tb_bottleneck.jobs.scenarios import Changed, unchanged
 from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 
 FINDERS = (slow_ranks, pauses, imbalance, slow_links, exposed_collectives, pipeline_bubble)
+SPREADING = ("data_imbalance", "expert_imbalance")
 # A cause is named if it costs this share of the step, alone or beside the others: less is within the noise of steps.
 MIN_COST = 0.03
 
@@ -44,7 +47,7 @@ class Verdict:
 
 def culprits_of(context: JobContext) -> Verdict:
     """Returns the culprits of a job."""
-    candidates = [candidate for find in FINDERS for candidate in find(context)]
+    candidates = merged([candidate for find in FINDERS for candidate in find(context)])
     base = context.replay.length
     together = _length(context, candidates)
     found = []
@@ -56,6 +59,31 @@ def culprits_of(context: JobContext) -> Verdict:
     found.sort(key=lambda culprit: (-culprit.expected, culprit.candidate.cause, culprit.candidate.ranks.tolist()))
     whole = base / _length(context, [culprit.candidate for culprit in found])
     return Verdict(tuple(found), whole, max(whole / RUN_TO_RUN_NOISE_FACTOR, 1.0), whole * RUN_TO_RUN_NOISE_FACTOR)
+
+
+def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Returns the candidates with those of the same cause and host as one.
+
+    Its fix is all of theirs; of causes that spread work evenly it is the first one, which already spreads all of it.
+    """
+    by_cause: dict[tuple[str, int], list[Candidate]] = {}
+    for candidate in candidates:
+        by_cause.setdefault((candidate.cause, candidate.host), []).append(candidate)
+    return [same[0] if len(same) == 1 else _one(same) for same in by_cause.values()]
+
+
+def _one(same: Sequence[Candidate]) -> Candidate:
+    fixes = [candidate.fix for candidate in same if candidate.fix is not None]
+    fixes = fixes[:1] if same[0].cause in SPREADING else fixes
+
+    def fix(changed: Changed, context: JobContext) -> Changed:
+        for each in fixes:
+            changed = each(changed, context)
+        return changed
+
+    facts = {name: value for candidate in reversed(same) for name, value in candidate.facts.items()}
+    ranks = np.unique(np.concatenate([candidate.ranks for candidate in same]))
+    return Candidate(same[0].cause, ranks, fix, facts, host=same[0].host)
 
 
 RUN_TO_RUN_NOISE_FACTOR = 1 + RUN_TO_RUN_NOISE

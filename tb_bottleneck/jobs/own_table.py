@@ -1,4 +1,8 @@
-"""The own time of each rank by step and kind, compared with that of its peers: the ranks of the same stage."""
+"""The own time of each rank by step and kind, compared with that of its peers: the ranks of the same stage.
+
+A recording of few steps does not show what recurs. Its communications then divide it into blocks, which take the place
+of the steps: the n-th block of each rank ends at the same communication, as ranks of one stage issue the same ones.
+"""
 
 from dataclasses import dataclass
 
@@ -10,18 +14,22 @@ from tb_bottleneck.jobs.replay.waits import RankPoints
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
+# With fewer steps the table has BLOCKS of communications, if there are enough: a name needs 5 steps or 20 collectives.
+MIN_STEPS, MIN_STARTS, BLOCKS = 4, 20, 8
+
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
     """Own time in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
 
     `usual` has the same shape: the lower median over the peers, so that of two ranks the faster one is usual. `step` is
-    per point the column of its step.
+    per point the column of its step. `by_step` is False if the columns are blocks.
     """
 
     own: Floats
     usual: Floats
     step: Ints
+    by_step: bool
 
     @property
     def excess(self) -> Floats:
@@ -36,6 +44,10 @@ class OwnTable:
 
 def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
     """Returns the table. Steps are columns in order of their number (or position)."""
+    starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))
+    few = min(summary.steps for summary in job.summaries) < MIN_STEPS
+    if few and starts.min() >= MIN_STARTS:
+        return _by_block(points, grid, starts)
     numbers = [np.array(s.numbers) if job.numbered else np.arange(s.steps) for s in job.summaries]
     columns = np.unique(np.concatenate(numbers))
     own = np.full((len(job.summaries), len(columns), len(Own)), np.nan)
@@ -48,7 +60,17 @@ def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
         own[position, column] = 0.0
         step[mine] = column[place]
         np.add.at(own[position], step[mine], points.own[mine])
-    return OwnTable(own, _usual(own, grid), step)
+    return OwnTable(own, _usual(own, grid), step, by_step=True)
+
+
+def _by_block(points: RankPoints, grid: Grid, starts: Ints) -> OwnTable:
+    begins = (~points.resumes).astype(np.int64)
+    started: Ints = np.cumsum(begins) - begins
+    first = np.searchsorted(points.rank, points.rank)
+    block = np.minimum((started - started[first]) * BLOCKS // starts[points.rank], BLOCKS - 1).astype(np.int64)
+    own = np.zeros((len(starts), BLOCKS, len(Own)))
+    np.add.at(own, (points.rank, block), points.own)
+    return OwnTable(own, _usual(own, grid), block, by_step=False)
 
 
 def _usual(own: Floats, grid: Grid) -> Floats:

@@ -63,3 +63,28 @@ def test_evidence_of_a_slow_rank_says_who_arrives_last():
     context = context_of(simulated("data", Faults(host={2: 0.5})))
     assert slow_ranks.last_share(context, np.array([2])) > 0.9
     assert slow_ranks.last_share(context, np.array([5])) < 0.1
+
+
+@pytest.mark.parametrize(("topology", "steps"), [("tensor", 1), ("pipeline", 1), ("experts", 2), ("sharded", 2)])
+def test_few_steps_are_divided_by_their_collectives(topology, steps):
+    context = context_of(simulated(topology, Faults(host={3: 0.5}), steps=steps))
+    assert not context.own.by_step
+    assert [(c.candidate.cause, c.candidate.ranks.tolist()) for c in culprits_of(context).culprits] == [
+        ("slow_rank", [3])
+    ]
+    assert not culprits_of(context_of(simulated(topology, steps=steps))).culprits
+
+
+def test_one_step_of_few_collectives_names_nobody():
+    context = context_of(simulated("data", Faults(host={3: 0.5}), steps=1))
+    assert not culprits_of(context).culprits
+
+
+@pytest.mark.parametrize("seed", [10010, 10012])
+def test_a_cause_is_named_once_and_fixed_once(seed):
+    """One rank has more work in almost all steps, others in some: both signs are of one cause."""
+    context = context_of(of_case(planted("data_imbalance", seed)))
+    verdict = culprits_of(context)
+    assert [c.candidate.cause for c in verdict.culprits] == ["data_imbalance"]
+    assert len(verdict.culprits[0].candidate.ranks) > 3
+    assert verdict.expected_all == pytest.approx(verdict.culprits[0].expected)

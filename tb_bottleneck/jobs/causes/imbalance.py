@@ -30,7 +30,7 @@ def imbalance(context: JobContext) -> Iterator[Candidate]:
     if context.grid.stages > 1:
         yield from _stages(context, slow)
         yield from _microbatches(context)
-    elif len(ranks) > 1:
+    elif len(ranks) > 1 and context.own.by_step:
         yield from _ranks(context, ranks)
 
 

@@ -47,8 +47,10 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
 
 
 def collections(context: JobContext) -> Floats:
-    """Returns the recorded garbage collection by rank and step, in ns, in the shape of the own times."""
+    """Returns the recorded garbage collection by rank and step, in ns; 0 if the own times are not by step."""
     table = np.zeros(context.own.own.shape[:2])
+    if not context.own.by_step:
+        return table
     for position, summary in enumerate(context.job.summaries):
         known = np.flatnonzero(~np.isnan(context.own.total[position]))
         table[position, known] = summary.work.collected

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tb_bottleneck.errors import NoCluster, NotFound
+from tb_bottleneck.errors import NoCluster
 from tb_bottleneck.report.cache.file_identity import code_version
 from tb_bottleneck.sources.paths import status_of
 
@@ -59,7 +59,8 @@ def _start() -> None:
 def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Executor], int]]:
     """Yields a function that opens an executor on the cluster, and its number of workers.
 
-    Raises NoCluster if Dask is not installed, the scheduler cannot be reached, or a worker runs other code.
+    Raises NotFound for a missing scheduler file, and NoCluster if Dask is not installed, the scheduler cannot be
+    reached, or a worker runs other code.
     """
     try:
         from distributed import Client
@@ -76,10 +77,7 @@ def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Execu
 def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     """Yields what a client connects to: a cluster of this machine that ends with the run, or the one that was named."""
     if options.scheduler_file:
-        try:
-            status_of(options.scheduler_file)
-        except NotFound as error:
-            raise NoCluster(str(error)) from error
+        status_of(options.scheduler_file)  # Dask would wait for a file that does not exist
         yield {"scheduler_file": options.scheduler_file}
         return
     if options.scheduler:
@@ -88,7 +86,8 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     from distributed import LocalCluster
 
     settings = {"n_workers": options.workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(**settings) as cluster:
+    # Batches of dead workers are run again one by one (batches.py), so Dask need not try them several times.
+    with LocalCluster(**settings, scheduler_kwargs={"allowed_failures": 0}) as cluster:
         yield {"address": cluster}
 
 

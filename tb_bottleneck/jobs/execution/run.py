@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 
+from tb_bottleneck.errors import NotFound
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
-from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.sources.paths import status_of
 
 # Processes take half a second to start, in which about this much compressed trace is analysed.
 MIN_BYTES = 4 << 20
@@ -47,13 +48,17 @@ def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool
         return False
     if processes:
         return processes == 1
-    return len(tasks) < 2 or _local_bytes(tasks) < MIN_BYTES or not _several_cores()
+    return len(tasks) < 2 or not _several_cores() or _bytes(tasks) < MIN_BYTES
 
 
 def _several_cores() -> bool:
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) > 1
 
 
-def _local_bytes(tasks: Sequence[Task]) -> int:
-    """Returns the size of the files, without those that are gone meanwhile."""
-    return sum(identity.size for task in tasks if (identity := identity_of(task.path)) is not None)
+def _bytes(tasks: Sequence[Task]) -> int:
+    """Returns the size of the files; those that cannot be read count as empty."""
+    total = 0
+    for task in tasks:
+        with suppress(NotFound):
+            total += status_of(task.path).size
+    return total

@@ -23,6 +23,8 @@ MIN_AGREEMENT = 0.95
 # Fewer common operations are no evidence for a shift.
 MIN_COMMON = 8
 MAX_SHIFTS = 512
+# Longer sequences of one step are not aligned: the time grows with the square of the length.
+MAX_ALIGNED = 4096
 _Token = tuple[int, int]
 
 
@@ -71,6 +73,8 @@ def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int
     if sequence == usual:
         step[part], ordinal[part] = number, np.arange(len(part))
         return
+    if max(len(sequence), len(usual)) > MAX_ALIGNED:
+        return
     for block in SequenceMatcher(None, usual, sequence, autojunk=False).get_matching_blocks():
         rows = part[block.b : block.b + block.size]
         step[rows], ordinal[rows] = number, np.arange(block.a, block.a + block.size)
@@ -89,21 +93,16 @@ def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
 
     Of several shifts by whole steps, the clocks choose the one at which the ends are nearest, if that is clear.
     """
-    one, other = _tokens(job, reference), _tokens(job, rows)
-    good = []
-    for shift in range(-min(len(other), MAX_SHIFTS), min(len(one), MAX_SHIFTS)):
-        common = list(zip(one[max(shift, 0) :], other[max(-shift, 0) :], strict=False))
-        if len(common) >= min(MIN_COMMON, len(one), len(other)):
-            agreement = sum(a == b for a, b in common) / len(common)
-            if agreement >= MIN_AGREEMENT:
-                good.append(shift)
-    if len(good) < 2:
-        return good[0] if good else None
+    ids: dict[_Token, int] = {}
+    one, other = (np.array([ids.setdefault(token, len(ids)) for token in _tokens(job, of)]) for of in (reference, rows))
     ends_one, ends_other = job.rows.end[reference], job.rows.end[rows]
-    apart = []
-    for shift in good:
+    least = min(MIN_COMMON, len(one), len(other))
+    good: list[tuple[float, int]] = []
+    for shift in range(-min(len(other), MAX_SHIFTS), min(len(one), MAX_SHIFTS)):
         length = min(len(one) - max(shift, 0), len(other) - max(-shift, 0))
-        a, b = ends_one[max(shift, 0) :][:length], ends_other[max(-shift, 0) :][:length]
-        apart.append((abs(float(np.median(a - b))), shift))
-    apart.sort()
-    return apart[0][1] if apart[0][0] < apart[1][0] / 4 else None
+        a, b = (slice(begin, begin + length) for begin in (max(shift, 0), max(-shift, 0)))
+        if length >= least and (one[a] == other[b]).mean() >= MIN_AGREEMENT:
+            good.append((abs(float(np.median(ends_one[a] - ends_other[b]))), shift))
+    good.sort()
+    clear = len(good) == 1 or (len(good) > 1 and good[0][0] < good[1][0] / 4)
+    return good[0][1] if clear else None

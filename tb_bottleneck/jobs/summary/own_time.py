@@ -83,19 +83,20 @@ def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints
 
 
 def _host_waits(exposed: Spans, communications: Communications) -> Waits:
-    """Returns the waits for collectives that run on the host: the last interval that is exposed in each of them, if the
-    collective ends soon after it. Earlier intervals are the rank's own: it continued while the collective ran."""
-    rows = []
-    late = np.maximum(RELEASE_NS, ((communications.end - communications.start) * RELEASE_SHARE).astype(np.int64))
-    for row in np.argsort(communications.end, kind="stable").tolist():
-        interval = int(np.searchsorted(exposed.starts, communications.end[row])) - 1
-        if interval < 0:
-            continue
-        begin, end = int(exposed.starts[interval]), min(int(exposed.ends[interval]), int(communications.end[row]))
-        if end > communications.start[row] and communications.end[row] - end <= late[row]:
-            rows.append((row, max(begin, int(communications.start[row])), end))
-    last = {(begin, end): row for row, begin, end in rows}  # of several that end together, the last
-    columns = np.array([(row, begin, end) for (begin, end), row in last.items()], np.int64).reshape(-1, 3).T
+    """Returns the waits for collectives that run on the host: of the intervals that are exposed in each of them and end
+    soon before it, the longest. Other intervals are the rank's own: it continued while the collective ran."""
+    start, end = communications.start, communications.end
+    late = np.maximum(RELEASE_NS, ((end - start) * RELEASE_SHARE).astype(np.int64))
+    first = np.searchsorted(exposed.ends, np.maximum(end - late, start), side="right")
+    last = np.searchsorted(exposed.starts, end)
+    waits: dict[tuple[int, int], int] = {}  # of several collectives that are waited for together, the last
+    for row in np.argsort(end, kind="stable").tolist():
+        begins = np.maximum(exposed.starts[first[row] : last[row]], start[row])
+        ends = np.minimum(exposed.ends[first[row] : last[row]], end[row])
+        if len(begins) and (ends - begins).max() > 0:
+            longest = int(np.argmax(ends - begins))
+            waits[int(begins[longest]), int(ends[longest])] = row
+    columns = np.array([(row, *span) for span, row in waits.items()], np.int64).reshape(-1, 3).T
     return Waits(*(np.ascontiguousarray(column) for column in columns))
 
 

@@ -16,7 +16,8 @@ def render_job(job: pb.Job) -> str:
 
 
 def _lines(job: pb.Job) -> Iterator[str]:
-    yield f"{job.run}: {ranges_text(job.ranks)} of {job.world_size}"
+    ranks = f"{ranges_text(job.ranks)} of {job.world_size}"
+    yield f"{job.run}: {ranks}" if job.run not in ("", ".") else f"Job: {ranks}"
     yield "─" * min(WIDTH, 72)
     yield from wrapped(job.verdict.headline)
     if job.HasField("speedup") and not job.culprits:

@@ -12,7 +12,7 @@ from simulate.jobs.execution import execute
 from simulate.jobs.topologies import Faults, Shape, data_parallel
 
 from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.errors import NoCluster
+from tb_bottleneck.errors import NoCluster, NotFound
 from tb_bottleneck.jobs.execution import batches, executors
 from tb_bottleneck.jobs.execution.batches import analyse_in_batches
 from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool
@@ -75,7 +75,7 @@ def test_one_bad_rank_costs_only_itself(files):
     assert job.verdict.confidence == "medium"
 
 
-@pytest.mark.parametrize("run", [in_processes, on_dask])
+@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
 def test_bytes_are_equal_in_every_mode_and_order(files, run):
     tasks = tasks_of(files)
     expected = serially(tasks)
@@ -109,7 +109,7 @@ def names(results):
     return [result.report for result in results]
 
 
-@pytest.mark.parametrize("run", [in_processes, on_dask])
+@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
 def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
     monkeypatch.setattr(batches, "analyse_batch", killed_by)
     results = run(tasks_of(files))
@@ -120,7 +120,7 @@ def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
     assert (report.health.status, report.health.reasons[0].code) == ("unreadable", "worker_died")
 
 
-@pytest.mark.parametrize("run", [in_processes, on_dask])
+@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_midway_changes_nothing(files, run, monkeypatch, tmp_path):
     monkeypatch.setattr(batches, "analyse_batch", killed_once)
     tasks = [Task(str(file), str(tmp_path / "killed"), cache=False) for file in files]
@@ -141,7 +141,7 @@ def test_the_environment_names_a_scheduler_only_without_options():
 
 def test_a_missing_scheduler_file_is_an_error():
     pytest.importorskip("distributed")
-    with pytest.raises(NoCluster, match="does not exist"), dask_executors(ClusterOptions(scheduler_file="/no/such")):
+    with pytest.raises(NotFound, match="no such file"), dask_executors(ClusterOptions(scheduler_file="/no/such")):
         pass
 
 

@@ -166,6 +166,13 @@ def test_ranks_in_words(ranks, text):
     assert ranks_text(ranks) == text
 
 
+def test_the_text_leads_with_the_verdict():
+    lines = render_job(job_of(simulated("data", Faults(input={6: 0.5})))).splitlines()
+    assert lines[0] == "Job: ranks 0-7 of 8"
+    assert lines[2].startswith("The other ranks wait for rank 6, which waits for data")
+    assert any(line.startswith("Step: ") and "2 hosts, clocks aligned to" in line for line in lines)
+
+
 def test_ranges_of_ranks():
     assert ranges_text([0, 1, 2, 5]) == "ranks 0-2, 5"
     assert ranges_text([4]) == "rank 4"
