@@ -195,10 +195,12 @@ setup(
         "werkzeug>=2",  # TensorBoard's own WSGI library; its wrappers are typed from 2.0 on
     ],
     extras_require={
+        "dask": ["distributed"],
         "demo": ["torch"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [
             "grpcio-tools==1.74.0",
+            "distributed",
             "fsspec",
             "hypothesis",
             "mypy",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tb_bottleneck.commands import calibrate, capture, compare, diagnose, run, sweep_loader, what_if
-from tb_bottleneck.errors import NotFound, Unusable
+from tb_bottleneck.errors import NoCluster, NotFound, Unusable
 from tb_bottleneck.version import __version__
 
 _COMMANDS = (diagnose, compare, what_if, run, capture, calibrate, sweep_loader)
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="replace")  # for a terminal without "µ"
         status = int(options.run(options))
         sys.stdout.flush()
-    except (NotFound, Unusable) as error:
+    except (NoCluster, NotFound, Unusable) as error:
         print(f"tb-bottleneck: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:

@@ -22,6 +22,10 @@ class Unusable(BottleneckError):
     """The user's own code returned or did something that we cannot use."""
 
 
+class NoCluster(BottleneckError):
+    """A cluster that cannot be used."""
+
+
 class Unreadable(BottleneckError):
     """A file that exists but is not a usable trace."""
 

@@ -55,12 +55,15 @@ EMPTY = Spans(np.empty(0, np.int64), np.empty(0, np.int64))
 def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
     """Returns the time covered by any of the intervals, which may overlap, be unsorted or empty."""
     begin, end = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
-    keep = end > begin
-    begin, end = begin[keep], end[keep]
+    some = end > begin
+    if not some.all():
+        begin, end = begin[some], end[some]
     if not len(begin):
         return EMPTY
-    order = np.argsort(begin, kind="stable")
-    begin, reach = begin[order], np.maximum.accumulate(end[order])
+    if (begin[1:] < begin[:-1]).any():  # rows of a trace are sorted; a copy of a million rows costs time and memory
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order], end[order]
+    reach = np.maximum.accumulate(end)
     first = np.concatenate(([True], begin[1:] > reach[:-1]))
     last = np.concatenate((first[1:], [True]))
     return Spans(begin[first], reach[last])

@@ -1,9 +1,12 @@
 """Measures how often the diagnosis is right: `python tests/accuracy.py [--runs N] [--write]`.
 
 First come simulated trainings: random ones, ones with a planted problem, and hard negatives, which are healthy but look
-similar. Their truth is known by construction (simulate/truth.py). If the environment variable TB_BOTTLENECK_TRACES
-names a folder of labelled recordings, these are judged too. The table goes to stdout, and with --write to
-tests/ACCURACY.md; progress goes to stderr. Everything is drawn from seeds: the same code gives the same table.
+similar. Their truth is known by construction (simulate/truth.py). Then come the runs of a second simulator
+(second_simulator/score.py). If the environment variable TB_BOTTLENECK_TRACES
+names a folder of labelled recordings, these are judged too; if TB_BOTTLENECK_PAIRS names one of public pairs before and
+after a change (helpers/real_pairs.py), both recordings of each pair are compared. The table goes to stdout, and with
+--write to tests/ACCURACY.md; progress goes to stderr. Everything is drawn from seeds: the same code gives the same
+table.
 """
 
 import argparse
@@ -19,11 +22,14 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from helpers.pages import progress, publish  # noqa: E402
+from helpers.real_pairs import NO_FOLDER, RealPair, real_pairs  # noqa: E402
+from second_simulator.score import section as second_simulator  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
 from simulate.problems import HARD_NEGATIVES, PROBLEMS  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
+from tests.trainings.table import section  # noqa: E402
 
 REGIMES = (*RECOVERABLE, *BOUNDS)
 
@@ -127,11 +133,40 @@ def labelled(folder: Path) -> Iterator[str]:
         hit, never = answer in right, answer in label["never"]
         hits, forbidden = hits + hit, forbidden + never
         mark = "yes" if hit else "**never**" if never else "**no**"
-        rows.append(f"| {label['name']} | {' or '.join(right)} | {answer} | {mark} | {label['confidence']} |")
+        cells = (label["name"], " or ".join(right), answer, mark, label["confidence"], label.get("source", ""))
+        rows.append(f"| {' | '.join(cells)} |")
     yield f"{hits} of {len(labels)} answers are right; {forbidden} are answers that the label rules out."
     yield ""
-    yield "| recording | label | answer | right | confidence of the label |"
-    yield "|---|---|---|---|---|"
+    yield "| recording | label | answer | right | confidence of the label | source |"
+    yield "|---|---|---|---|---|---|"
+    yield from rows
+
+
+# --- Compared pairs ---
+
+
+def compared(pairs: list[RealPair]) -> Iterator[str]:
+    """Yields the table of the comparisons of public pairs."""
+    rows, wrong, counted = [], 0, 0
+    for number, pair in enumerate(pairs, 1):
+        progress("public pair", number, len(pairs))
+        if not pair.facts.get("compare", True):
+            continue
+        problem = pair.comparison_problem()
+        counted, wrong = counted + pair.counted, wrong + (pair.counted and bool(problem))
+        cells = (
+            pair.name,
+            "yes" if pair.counted else "no",
+            f"**{problem}**" if problem else "yes",
+            pair.facts["source"],
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    yield f"{counted - wrong} of {counted} counted comparisons are right: the step times are those measured otherwise,"
+    yield "the same work is recognised, and a difference is found where there is one, only there. Pairs that differ in"
+    yield "more than the named change are not counted."
+    yield ""
+    yield "| pair | counted | right | source |"
+    yield "|---|---|---|---|"
     yield from rows
 
 
@@ -169,6 +204,8 @@ def page(runs: int) -> Iterator[str]:
     yield ""
     yield from list(misses(cases)) or ["None."]
     yield ""
+    yield from second_simulator()
+    yield ""
     yield "## Labelled public recordings"
     yield ""
     folder = os.environ.get("TB_BOTTLENECK_TRACES", "")
@@ -176,6 +213,16 @@ def page(runs: int) -> Iterator[str]:
         yield from labelled(Path(folder))
     else:
         yield "Not judged this time: TB_BOTTLENECK_TRACES names no folder."
+    yield ""
+    yield "## Compared public pairs"
+    yield ""
+    pairs = list(real_pairs())
+    if pairs:
+        yield from compared(pairs)
+    else:
+        yield NO_FOLDER
+    yield ""
+    yield from section()
 
 
 def _ratio(part: int, whole: int) -> str:

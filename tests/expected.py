@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -25,6 +25,7 @@ from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402
 from simulate.other_device import JITTER, MISSED, THERE, OtherDevice  # noqa: E402
 from simulate.training import program_of  # noqa: E402
+from simulate.variation import HOST  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
 from tb_bottleneck.commands.run_argument import open_run  # noqa: E402
@@ -34,9 +35,10 @@ from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
 
 # Held out: defects were looked for with other seeds. When a miss of the page is fixed, use new seeds.
-FIRST_SEED = 2**23
+FIRST_SEED = 2**23 + 2**16
 DEFAULT_RUNS = 300
 PAGE = HERE / "EXPECTED.md"
+COLUMNS = "pairs | median | mean size | 90 % within | worst | in the interval | width | by kernels alone"
 RECORDED = HERE.parent / "demo" / "recorded"
 
 
@@ -63,9 +65,9 @@ class Pair:
         return bool(self.comparison.expected.low <= self.comparison.speedup <= self.comparison.expected.high)
 
 
-def pair(workload: Workload, device: str, seed: int, missed: float = MISSED) -> Pair:
+def pair(workload: Workload, device: str, seed: int, missed: float = MISSED, host: float = HOST) -> Pair:
     """Simulates, records and compares one pair."""
-    there = OtherDevice(device, seed, missed)
+    there = OtherDevice(device, seed, missed, host)
     recording = Recording(DIALECTS[3], stacks=workload.stacks, distributed=workload.buckets > 0)
     program = program_of(workload)
     with tempfile.TemporaryDirectory() as folder:
@@ -94,11 +96,12 @@ def page(runs: int) -> Iterator[str]:
     yield "Written by `python tests/expected.py --write`. Figures as they come; nothing is left out."
     yield ""
     yield "Read them with care. No other device was available: the second one is simulated, and its true times are"
-    yield f"drawn from the data sheets that the prediction uses too, each kernel deviating by {MISSED:.0%} at one"
-    yield f"standard deviation, each piece of host work varying by up to {JITTER:.0%}. So this measures the effect of"
-    yield "such errors on a whole step, including the work that the host hides or reveals, and the coverage of the"
-    yield "interval; it does not measure how far real kernels deviate from their data sheets. Published errors of that:"
-    yield "11.8 % on average (Habitat)."
+    yield "drawn from the data sheets that the prediction uses too. All kernels of a training deviate from them"
+    yield f"together, by {MISSED:.1%} on average, the published error of such predictions (Habitat, ATC'21), and each"
+    yield f"kernel by as much on its own. The host is faster or slower by {HOST:.0%} at one standard deviation, as two"
+    yield f"runs on one machine differ, and each piece of its work by up to {JITTER:.0%}. So this is the effect of such"
+    yield "errors on a whole step, including the work that the host hides or reveals, and the coverage of the 90 %"
+    yield "interval."
     yield ""
     yield f"## {len(predicted)} simulated pairs"
     yield ""
@@ -111,8 +114,8 @@ def page(runs: int) -> Iterator[str]:
 
 def table(pairs: list[Pair]) -> Iterator[str]:
     """Yields the errors, by device and in total."""
-    yield "| from an A100 to | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield f"| from an A100 to | {COLUMNS} |"
+    yield "|---|" + "---:|" * (COLUMNS.count("|") + 1)
     by_device = defaultdict(list)
     for each in pairs:
         by_device[each.device].append(each)
@@ -120,8 +123,8 @@ def table(pairs: list[Pair]) -> Iterator[str]:
         yield _row(device, group)
     yield _row("**all**", pairs)
     yield ""
-    yield "| predicted by | pairs | median | mean size | 90 % within | worst | in the interval | by kernels alone |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield f"| predicted by | {COLUMNS} |"
+    yield "|---|" + "---:|" * (COLUMNS.count("|") + 1)
     by_basis = defaultdict(list)
     for each in pairs:
         by_basis[each.comparison.expected.basis].append(each)
@@ -139,7 +142,9 @@ def _row(name: str, pairs: list[Pair]) -> str:
     naive = fmean(abs(each.naive) for each in pairs)
     most = sizes[min(int(len(sizes) * 0.9), len(sizes) - 1)]
     worst = errors[-1]
-    shown = f"{middle:+.1%} | {fmean(sizes):.1%} | {most:.1%} | {worst:+.1%} | {inside:.0%} | {naive:.0%}"
+    width = median(each.comparison.expected.high / each.comparison.expected.low for each in pairs)
+    errors_text = f"{middle:+.1%} | {fmean(sizes):.1%} | {most:.1%} | {worst:+.1%}"
+    shown = f"{errors_text} | {inside:.0%} | {width:.2f} | {naive:.0%}"
     return f"| {name} | {len(pairs)} | {shown} |"
 
 

@@ -40,6 +40,17 @@ ALLOWED = {
         "regimes",
         "replay",
     },
+    "jobs": {
+        "schema",
+        "sources",
+        "knowledge",
+        "trace",
+        "attribution",
+        "measures",
+        "replay",
+        "report",
+        "diagnosis",
+    },
     "diagnosis": {
         "schema",
         "sources",
@@ -67,7 +78,7 @@ ALLOWED = {
     },
     "drilldown": {"schema", "knowledge", "trace", "memory", "roofline", "attribution", "measures", "report"},
     "plugin": {"schema", "sources", "knowledge", "report", "comparison", "drilldown", "diagnosis", "telemetry"},
-    "commands": {"schema", "sources", "report", "diagnosis", "comparison", "monitor", "tools"},
+    "commands": {"schema", "sources", "report", "diagnosis", "jobs", "comparison", "monitor", "tools"},
     "__main__": {"commands"},
     "__init__": {"diagnosis", "comparison", "monitor"},
     **{name: set() for name in BASE},
@@ -87,6 +98,7 @@ THIRD_PARTY = {
     "msgspec": {"sources"},
     "zlib_ng": {"sources"},
     "fsspec": {"sources"},
+    "distributed": {"jobs"},
     "platformdirs": {"persistence"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}

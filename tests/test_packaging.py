@@ -89,7 +89,7 @@ def declared_distributions() -> set[str]:
     ]
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     extras = ast.literal_eval(keywords["extras_require"])
-    requirements = ast.literal_eval(keywords["install_requires"]) + extras["remote"]
+    requirements = ast.literal_eval(keywords["install_requires"]) + extras["remote"] + extras["dask"]
     return {normalised(re.match(r"[\w.-]+", requirement)[0]) for requirement in requirements}  # type: ignore[index]
 
 
@@ -98,7 +98,11 @@ def normalised(distribution: str) -> str:
 
 
 def test_every_third_party_import_is_declared() -> None:
-    distributions = packages_distributions() | {"google": ["protobuf"], "tomli": ["tomli"]}
+    distributions = packages_distributions() | {
+        "google": ["protobuf"],
+        "tomli": ["tomli"],
+        "distributed": ["distributed"],
+    }
     undeclared = {
         name
         for name in imported_packages() - OPTIONAL.keys()

@@ -2,8 +2,8 @@
 import type { Report, ReportAnswer, RunEntry, RunList } from "../src/shared/report";
 
 export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
-  const done = { state: "done", progress: 1, health: "ok", reason: "", step_times_ns: [], witness: "trace", evidence_source: "trace", live: false };
-  return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, ...done, ...fields };
+  const done = { state: "done", progress: 1, health: "ok", reason: "", step_times_ns: [], witness: "trace", evidence_source: "trace", live: false, device: "", action: "" };
+  return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, ...done, ...fields } as RunEntry;
 }
 
 export function list(...runs: readonly RunEntry[]): RunList {
@@ -11,7 +11,7 @@ export function list(...runs: readonly RunEntry[]): RunList {
 }
 
 export function report(source: string): Report {
-  return { schema: 2, run: "r", source, witness: "trace", evidence_source: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], phases: [] };
+  return { schema: 2, run: "r", source, witness: "trace", evidence_source: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], others: [], phases: [], job_headline: "" };
 }
 
 export function done(source: string): ReportAnswer {

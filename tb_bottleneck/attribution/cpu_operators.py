@@ -1,7 +1,9 @@
-"""Work of operators that run on the CPU: the regime that owns it, and how much of it was disturbed.
+"""Work of operators that run on the CPU: their own time, the regime that owns it, and how much of it was disturbed.
 
 The type of an operator decides its regime, unless its shapes show too little arithmetic for `compute`.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,9 +12,10 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
 from tb_bottleneck.roofline.flops import flops
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 # With fewer floating-point operations per byte than this, memory bandwidth limits a contraction on any CPU in use for
@@ -21,7 +24,40 @@ from tb_bottleneck.trace.trace import Trace
 # below this value.
 LOWEST_BALANCE = 1.0
 
+# Own time below this is mostly the overhead of the call: dispatching an operator costs 1 to 5 us.
+DISPATCH_SIZED_NS = 5_000
+
+# Setting gradients to None frees their memory, which takes milliseconds for large models and records no operator.
+FREES_GRADIENTS = "Optimizer.zero_grad"
+
 _REGIME_OF_KIND = {"contraction": Regime.COMPUTE, "collective": Regime.COMMUNICATION}
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadOperators:
+    """The operators of one thread, and the annotations that free gradients.
+
+    `own` is the time of each in ns without the operators it calls. `work_start`, `work_end` and `work_of` (rows of this
+    table) are the disjoint spans of that time for operators that do more than dispatch: `own` is at least
+    DISPATCH_SIZED_NS.
+    """
+
+    rows: Rows
+    own: Ints
+    work_start: Ints
+    work_end: Ints
+    work_of: Ints
+
+
+def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
+    """Returns the operators of a thread (a row of the trace's threads); none if it is None."""
+    events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    rows = rows[events.thread[rows] == (-1 if thread is None else thread)]
+    frees = name_matches(trace.names, events.name[rows], lambda name: name.startswith(FREES_GRADIENTS))
+    rows = np.asarray(rows[frees | (events.kind[rows] == Kind.CPU_OP)], np.intp)
+    nesting = nest(events.start[rows], events.end[rows])
+    own = nesting.self_times()
+    return ThreadOperators(rows, own, *nesting.self_spans(own >= DISPATCH_SIZED_NS))
 
 
 def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
@@ -35,16 +71,16 @@ def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
     return {regime: (regimes == regime)[which.reshape(-1)] for regime in sorted(set(regimes.tolist()))}
 
 
-def undisturbed_share(trace: Trace, thread: int | None) -> float:
+def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
     """Returns the share of a thread's operator time that remains if all operators are as fast as the fastest of a kind.
 
     Operators of one kind have the same name and shapes. The rest is disturbance: other threads on the same cores, cold
     caches, other work of the machine. Operators without recorded shapes count with their recorded time. Returns 1 if
     nothing ran.
     """
-    events, rows = trace.events, trace.rows(Kind.CPU_OP)
-    rows = rows[events.thread[rows] == thread]
-    own = nest(events.start[rows], events.end[rows]).self_times()
+    events = trace.events
+    is_operator = events.kind[operators.rows] == Kind.CPU_OP
+    rows, own = operators.rows[is_operator], operators.own[is_operator]
     has_shapes = events.signature[rows] > 0
     if not has_shapes.any():
         return 1.0

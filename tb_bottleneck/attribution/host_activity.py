@@ -9,9 +9,12 @@ from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.first_time_operators import first_time_spans
 from tb_bottleneck.attribution.host_operators import HostOperators, host_operators_of
+from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, optimizer_time_of
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
@@ -33,6 +36,7 @@ BLOCKING_CALL_NS = 30_000
 LOADING_LAUNCH_NS = 1_000_000
 
 _DISPATCHES = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL))
+_MAY_BE_OPTIMIZER = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.ANNOTATION))
 _ON_HOST = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.CALL, Kind.ANNOTATION, Kind.PYTHON))
 
 
@@ -112,9 +116,12 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators."""
+        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators.
+
+        Collectives of the host do not count: the threads of Gloo annotate each of them.
+        """
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
-            rows = self._trace.rows(kind)
+            rows = np.setdiff1d(self._trace.rows(kind), host_collectives(self._trace), assume_unique=True)
             if kind is Kind.CALL and len(self.launching_threads):
                 return int(self.launching_threads[0])
             if len(rows):
@@ -127,7 +134,7 @@ class HostTimeline:
         launching = self.launching_threads
         among = np.zeros(len(self._trace.threads), np.bool_)
         among[launching] = True
-        return host_operators_of(self._trace, launching, self._named(self._rows_of(among), Activity.LOAD_BATCH))
+        return host_operators_of(self._trace, launching, self._named(self._rows_of(among))[Activity.LOAD_BATCH])
 
     def _exclusive(self, others: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
         """Yields the disjoint sets of the launching threads and `others` together."""
@@ -150,9 +157,10 @@ class HostTimeline:
         own, reads = calls.take(is_own), self._trace.reads[is_own]
         is_blocking = own.end - own.start > BLOCKING_CALL_NS
         rows = self._rows_of(among)
-        is_dispatch = _DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]
-        dispatch = rows[is_dispatch | self._is_optimizer[events.name[rows]]]
-        named = {activity: self._named(rows, activity) for activity in self._has_name_of}
+        dispatch = rows[_DISPATCHES[events.kind[rows]] & ~self._is_mark[events.name[rows]]]
+        # Between the operators of an optimizer, torch's Python code runs, not the user's.
+        optimizer = optimizer_time_of(self._trace, rows[_MAY_BE_OPTIMIZER[events.kind[rows]]], OPTIMIZER)
+        named = self._named(rows)
         batches = self.host_operators.spans(makes_batch=True)
         return named | {
             Activity.LOAD_BATCH: merge(named[Activity.LOAD_BATCH], batches),
@@ -166,7 +174,7 @@ class HostTimeline:
                 self._first_time,
             ),
             Activity.COMPUTE: self.host_operators.spans(makes_batch=False),
-            Activity.DISPATCH: union(events.start[dispatch], events.end[dispatch]),
+            Activity.DISPATCH: merge(union(events.start[dispatch], events.end[dispatch]), optimizer),
         }
 
     def _rows_of(self, among: Bools) -> Rows:
@@ -174,11 +182,14 @@ class HostTimeline:
         events = self._trace.events
         return np.flatnonzero((_ON_HOST[events.kind] & among[events.thread]) | (events.kind == Kind.OVERHEAD))
 
-    def _named(self, rows: Rows, activity: Activity) -> Spans:
-        """Returns the time of the rows with names of an activity."""
-        events = self._trace.events
-        rows = rows[self._has_name_of[activity][events.kind[rows], events.name[rows]]]
-        return union(events.start[rows], events.end[rows])
+    def _named(self, rows: Rows) -> dict[Activity, Spans]:
+        """Returns the time of the rows with names of an activity, for each activity that has names."""
+        events, (activities, activity_of) = self._trace.events, self._activity_of_name
+        has_activity: Bools = activity_of.max(axis=0, initial=-1) >= 0  # true for few names
+        rows = rows[has_activity[events.name[rows]]]
+        found = activity_of[events.kind[rows], events.name[rows]]
+        chosen = {activity: rows[found == activity] for activity in activities}
+        return {activity: union(events.start[of], events.end[of]) for activity, of in chosen.items()}
 
     @cached_property
     def _loads_code(self) -> Bools:
@@ -199,18 +210,13 @@ class HostTimeline:
     @cached_property
     def _is_mark(self) -> Bools:
         """A mask of the names of phases that torch before 1.12 recorded as operators."""
-        marks = ("ProfilerStep", "enumerate(Data")
+        marks = ("ProfilerStep", "enumerate(Data", OPTIMIZER)
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
-    def _is_optimizer(self) -> Bools:
-        """A mask of the names of the optimizer's annotations. Between the operators inside them, torch's Python code
-        runs, not the user's."""
-        return np.array([name.startswith("Optimizer.") for name in self._trace.names], np.bool_)
-
-    @cached_property
-    def _has_name_of(self) -> dict[Activity, Bools]:
-        """Masks by activity of knowledge/host_activities.toml, of shape (kinds of row, names)."""
+    def _activity_of_name(self) -> tuple[list[Activity], NDArray[np.int8]]:
+        """The activities that have names in knowledge/host_activities.toml, and the activity of each kind of row and
+        name or -1, of shape (kinds of row, names)."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
@@ -222,18 +228,15 @@ class HostTimeline:
             kind: tuple(entry for source in on for entry in activity_patterns(source, training))
             for kind, on in sources.items()
         }
-        masks = {
-            activity_named(entry.label): np.zeros((len(Kind), len(trace.names)), np.bool_)
-            for patterns in patterns_of.values()
-            for entry in patterns
-        }
+        activity_of = np.full((len(Kind), len(trace.names)), -1, np.int8)
         for kind, patterns in patterns_of.items():
             used = np.bincount(trace.events.name[trace.rows(kind)], minlength=len(trace.names))
             for name in np.flatnonzero(used).tolist():
                 activity = first_match(patterns, trace.names[name])
                 if activity is not None:
-                    masks[activity_named(activity)][kind, name] = True
-        return masks
+                    activity_of[kind, name] = activity_named(activity)
+        labels = {entry.label for patterns in patterns_of.values() for entry in patterns}
+        return sorted(map(activity_named, labels)), activity_of
 
 
 def _spans(calls: Calls) -> Spans:

@@ -7,10 +7,12 @@ import numpy as np
 
 from tb_bottleneck.attribution.account import Account, account_of
 from tb_bottleneck.attribution.cpu_attribution import cpu_claims
+from tb_bottleneck.attribution.cpu_operators import ThreadOperators, operators_of
 from tb_bottleneck.attribution.device_attribution import device_claims
 from tb_bottleneck.attribution.device_busy import busy_by_regime
 from tb_bottleneck.attribution.host_activity import HostTimeline
 from tb_bottleneck.attribution.idle_gaps import IdleGaps, find_gaps
+from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
 from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
 from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.regime import Regime
@@ -36,6 +38,11 @@ class Recording:
     def host(self) -> HostTimeline:
         """The activities of the host threads."""
         return HostTimeline(self.trace)
+
+    @cached_property
+    def main_operators(self) -> ThreadOperators:
+        """The operators of the main thread: the work of a run on the CPU."""
+        return operators_of(self.trace, self.host.main_thread)
 
     @cached_property
     def kernel_bounds(self) -> KernelBounds:
@@ -65,11 +72,23 @@ class Recording:
         return find_gaps(self.trace, Spans(starts, ends), self.host).since(self.steps.begin)
 
     @cached_property
+    def optimizer_steps(self) -> Spans:
+        """When the host runs Optimizer.step, without the closures that it calls."""
+        return optimizer_time(self.trace, OPTIMIZER_STEP)
+
+    @cached_property
+    def optimizer_time(self) -> Spans:
+        """When the host runs any function of an optimizer, without the closures that it calls."""
+        return optimizer_time(self.trace, OPTIMIZER)
+
+    @cached_property
     def owned_spans(self) -> OwnedSpans:
         """The time of the window, split by owner."""
         if self.on_device:
             return owned_spans_of(self.trace, device_claims(self.busy, self.gaps, self.host))
-        return owned_spans_of(self.trace, cpu_claims(self.trace, self.steps, self.host))
+        thread = self.host.main_thread
+        activities = {} if thread is None else self.host.activities(thread)
+        return owned_spans_of(self.trace, cpu_claims(self.trace, self.steps, activities, self.main_operators))
 
     @cached_property
     def account(self) -> Account:

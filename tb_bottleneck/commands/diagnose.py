@@ -3,8 +3,6 @@
 import argparse
 import os
 import sys
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
@@ -12,7 +10,7 @@ from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tb_bottleneck.commands import Subparsers
     from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
@@ -37,8 +35,6 @@ record a trace with:
           prof.step()
 """
 
-# Names of files that torch.cuda.memory._dump_snapshot writes in its documentation. They are read if they are named.
-SNAPSHOT_ENDINGS = (".pickle", ".pkl", ".pickle.gz", ".pkl.gz")
 _PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz and event files of the monitor, at any depth"
 
 
@@ -76,7 +72,30 @@ def add(commands: "Subparsers") -> None:
         help="budget, as in input=0.10 or sync=5%%: exit with status 1 if a regime takes a larger share of the time in "
         "any recording, or if a recording has no verdict; can be repeated",
     )
+    _add_places(diagnose)
     diagnose.set_defaults(run=_diagnose)
+
+
+def _add_places(diagnose: argparse.ArgumentParser) -> None:
+    """Declares where many recordings are analysed."""
+    places = diagnose.add_argument_group("many recordings")
+    places.add_argument(
+        "--processes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="local processes; by default one per core if that saves time, 1 for this process only",
+    )
+    places.add_argument("--workers", type=int, default=0, metavar="N", help="start a Dask cluster here with N workers")
+    places.add_argument(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="use the Dask cluster of this scheduler, as in tcp://node1:8786; default: DASK_SCHEDULER_ADDRESS",
+    )
+    places.add_argument(
+        "--scheduler-file", default="", metavar="FILE", help="use the Dask cluster whose scheduler wrote this file"
+    )
 
 
 def _diagnose(options: argparse.Namespace) -> int:
@@ -90,9 +109,7 @@ def _diagnose(options: argparse.Namespace) -> int:
     recordings = [recording for path in options.paths for recording in _recordings(path)]
     if not recordings:
         raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
-    problems: list[str] = []
-    reports = list(_reports(recordings, options, problems))
-    reports, jobs = _joined(recordings, reports)
+    reports, jobs, problems = _analysed(recordings, options)
     if not options.fail_over:  # a budget reports unreadable recordings itself
         problems += [f"{_name(report)} is unreadable" for report in reports if report.health.status == "unreadable"]
     problems += budget_violations(reports)
@@ -112,17 +129,26 @@ def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
     return lambda reports: budget_violations(reports, budgets)
 
 
-def _joined(recordings: list[tuple[str, str]], reports: "list[Report]") -> "tuple[list[Report], list[Job]]":
-    """Returns the reports, joined if they are about one process, and the jobs that several of them are about."""
-    if len(reports) < 2:
-        return reports, []
-    from tb_bottleneck.report.cross_check import join
-    from tb_bottleneck.report.equal_ranks import with_equal_predictions
-    from tb_bottleneck.report.jobs import jobs_of
+def _analysed(
+    recordings: list[tuple[str, str]], options: argparse.Namespace
+) -> "tuple[list[Report], list[Job], list[str]]":
+    """Returns the reports, the jobs that several of them are about, and what went wrong."""
+    from tb_bottleneck.jobs.execution.rank_analysis import Task
+    from tb_bottleneck.jobs.execution.run import analyse_all
+    from tb_bottleneck.schema.bottleneck_pb2 import Report
 
-    located = zip((os.path.dirname(path) for path, _ in recordings), reports, strict=True)
-    joined = with_equal_predictions(join(located))
-    return joined, jobs_of(joined)
+    several = len(recordings) > 1
+    tasks = [Task(path, run, not options.no_cache, several, options.write) for path, run in recordings]
+    places = {name: getattr(options, name) for name in ("processes", "scheduler", "scheduler_file", "workers")}
+    results = analyse_all(tasks, progress_bar(), **places)
+    reports = [Report.FromString(result.report) for result in results]
+    problems = [result.problem for result in results if result.problem]
+    if not several:
+        return reports, [], problems
+    from tb_bottleneck.jobs.report.job_report import judged_together
+
+    directories = [os.path.dirname(path) for path, _ in recordings]
+    return *judged_together(directories, reports, [result.summary for result in results]), problems
 
 
 def _name(report: "Report") -> str:
@@ -136,9 +162,14 @@ def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespac
 
         print(as_json(Reports(reports=reports, jobs=jobs)))
         return
-    from tb_bottleneck.report.rendering.text import render, render_job
+    from tb_bottleneck.report.rendering.text import render
 
-    print("\n\n".join([render(report) for report in reports] + [render_job(job) for job in jobs]), end="")
+    texts = [render(report) for report in reports]
+    if jobs:
+        from tb_bottleneck.report.rendering.job_text import render_job
+
+        texts = [render_job(job) for job in jobs] + texts
+    print("\n\n".join(texts), end="")
 
 
 def _recordings(path: str) -> list[tuple[str, str]]:
@@ -153,53 +184,3 @@ def _recordings(path: str) -> list[tuple[str, str]]:
     for problem in listing.problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
     return [(recording.path, recording.run) for recording in listing.recordings]
-
-
-def _reports(recordings: list[tuple[str, str]], options: argparse.Namespace, problems: list[str]) -> "Iterator[Report]":
-    """Yields one report per recording and shows a progress bar. Adds files that could not be written to `problems`."""
-    from tb_bottleneck.sources.event_files import is_event_file
-
-    judge = _judge(options)
-    with progress_bar() as begin:
-        for path, run in recordings:
-            progress = begin(Path(path).name)
-            if is_event_file(path):
-                from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
-
-                yield diagnose_telemetry(path, run=run, progress=progress)
-            elif path.endswith(SNAPSHOT_ENDINGS):
-                from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
-
-                yield diagnose_snapshot(path, run=run)
-            elif options.write:
-                yield _written(path, partial(judge, path, run=run, progress=progress), problems)
-            else:
-                yield judge(path, run=run, progress=progress)
-
-
-def _judge(options: argparse.Namespace) -> "Callable[..., Report]":
-    """Returns the function that makes the report of a trace, or reads it from the cache."""
-    from tb_bottleneck.diagnosis.trace import diagnose
-
-    if options.no_cache:
-        return diagnose
-    from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
-    from tb_bottleneck.report.cache.report_store import Store
-
-    return partial(diagnose_cached, diagnose, Store.from_environment(os.environ))
-
-
-def _written(path: str, judge: "Callable[[], Report]", problems: list[str]) -> "Report":
-    """Returns the report, and writes it beside its trace if the trace is readable and has not changed meanwhile."""
-    from tb_bottleneck.report.cache import sidecar
-    from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
-    from tb_bottleneck.report.cache.file_identity import identity_of
-
-    identity = identity_of(path)
-    report = judge()
-    if identity is not None and is_repeatable(report) and identity_of(path) == identity:
-        try:
-            sidecar.write(path, identity, report)
-        except OSError as error:
-            problems.append(f"{sidecar.sidecar_path(path)} could not be written: {error.strerror}")
-    return report

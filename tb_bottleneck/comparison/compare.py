@@ -21,6 +21,7 @@ from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
@@ -195,10 +196,8 @@ def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
 def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
     """Returns the defects of the recordings."""
     runs = (("A", a), ("B", b))
-    reasons = [
-        (letter, reason.detail) for letter, run in runs for report in run.reports for reason in report.health.reasons
-    ]
-    return [f"{letter}: {detail}" for letter, detail in dict.fromkeys(reasons)]
+    notes = [(letter, note) for letter, run in runs for report in run.reports for note in health_notes(report)]
+    return [f"{letter}: {note}" for letter, note in dict.fromkeys(notes)]
 
 
 def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: TimeUnit) -> str | None:
@@ -206,13 +205,11 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     devices = device_pair_of(a.recording, b.recording)
     if devices is None:
         return None
-    prediction = expected_time(a.recording, devices)
-    # The prediction is for the rank that was replayed, and for the mean of its steps, long ones that recur included. It
-    # is compared with B's mean; the result is stated as a share of B's typical step.
-    shares = a.share_in(undisturbed)
-    recorded_ns = sum(ns * shares[regime] for regime, ns in a.recording.account.ns.items()) / len(a.recording.steps)
-    scale = a.step_ns / recorded_ns / unit.a
-    means = {regime: ns * shares[regime] * scale for regime, ns in prediction.step.ns.items()}
+    prediction = expected_time(a.recording, devices, a.step_bounds)
+    # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, long ones that recur
+    # included. It is compared with B's mean; the result is stated as a share of B's typical step.
+    scale = a.step_ns / a.rank_ns / unit.a
+    means = {regime: ns * scale for regime, ns in prediction.step.ns.items()}
     measured = _per_unit(b.ns, unit.b)
     typical_share = comparison.b_ns / sum(measured.values())
     after = {regime: ns * typical_share for regime, ns in means.items()}

@@ -8,17 +8,20 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.memory import recorded_memory
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.quality.degradations import degradations_of
+from tb_bottleneck.measures.user_code.cause_times import cause_places
+from tb_bottleneck.measures.user_code.places import Place
+from tb_bottleneck.quality.degradations import degradations_of, stacks_defects
 from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
+from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
 from tb_bottleneck.report.builders.confidence import trace_confidence
+from tb_bottleneck.report.builders.membership import membership_of
 from tb_bottleneck.report.builders.predictions import ReplayFailed
 from tb_bottleneck.report.builders.provenance import trace_origin, unused_device
 from tb_bottleneck.report.builders.report_builder import (
@@ -28,10 +31,11 @@ from tb_bottleneck.report.builders.report_builder import (
     causes_by_cost,
     unreadable_report,
 )
+from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
 _TEXTS = TraceTexts()
@@ -74,11 +78,17 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
-    memory = recorded_memory(trace, steps) if steps is not None else None
+    memory = _recorded_memory(trace, steps)
     if steps is None or fatal is not None:
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory), None
     recording = Recording(trace, steps)
-    build = partial(build_report, window=trace_window(recording), account=recording.account, memory=memory)
+    build = partial(
+        build_report,
+        window=trace_window(recording),
+        account=recording.account,
+        membership=membership_of(recording),
+        memory=memory,
+    )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
@@ -88,7 +98,19 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         origin = replace(origin, device=unused_device(trace))
     simulated = origin.device.kind == "cpu" or recording.on_device
     prediction = _replay(recording, diagnosis) if simulated else None
-    return build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction), recording
+    places = _places(recording, diagnosis)
+    if any(regime in AVOIDABLE_REGIMES or regime is Regime.UNEXPLAINED for regime, _ in places):
+        defects += stacks_defects(recording)
+    report = build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction, places=places)
+    return report, recording
+
+
+def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:
+    if steps is None or not len(trace.memory):
+        return None
+    from tb_bottleneck.diagnosis.memory import recorded_memory  # few traces need its imports
+
+    return recorded_memory(trace, steps)
 
 
 def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
@@ -104,7 +126,20 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
     conclusion = conclusion_of(verdicts)
-    return Diagnosis(verdicts, conclusion, trace_confidence(recording, defects, conclusion, verdicts))
+    confidence = trace_confidence(recording, defects, conclusion, verdicts)
+    return Diagnosis(verdicts, conclusion, confidence, situation_of(measures, conclusion))
+
+
+def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, str], tuple[Place, ...]]:
+    """Returns the places in the user's program by regime and cause. An error here affects only them."""
+    causes = [(verdict.regime, cause.name) for verdict, cause in causes_by_cost(diagnosis, _TEXTS)]
+    try:
+        return {named: cause_places(recording, *named) for named in causes}
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the lines of one recording could not be found")
+        return {}
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:

@@ -32,6 +32,7 @@ MAX_DEPTH, MAX_PYTHON_DEPTH = 8, 10  # number of rows shown per thread
 MAX_NESTING = 72  # frames nest deeper than operators; deeper events are not shown
 # Frames that rarely change (the interpreter's start, main()) take a row each without information.
 MIN_FRAMES = 4
+_MONITOR_FRAME = "tb_bottleneck/monitor/"
 _ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: Regime.ALLOCATOR}
 
 
@@ -72,7 +73,7 @@ def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> La
     keys = _host_keys(trace)
     for thread in threads[:MAX_HOST_THREADS]:
         rows += _host(trace, thread, keys)
-    pythons = _busiest(trace, (Kind.PYTHON,))
+    pythons = [thread for thread in _busiest(trace, (Kind.PYTHON,)) if not _is_monitor(trace, thread, threads)]
     for thread in pythons[:MAX_PYTHON_THREADS]:
         rows += _python(trace, thread, keys)
     streams = len(np.unique(trace.all_device_ops.queue))
@@ -98,6 +99,15 @@ def _busiest(trace: Trace, kinds: tuple[Kind, ...]) -> list[int]:
     rows = trace.rows(*kinds)
     time = np.bincount(trace.events.thread[rows], weights=trace.events.duration[rows], minlength=len(trace.threads))
     return [int(thread) for thread in np.argsort(-time, kind="stable") if time[thread] > 0]
+
+
+def _is_monitor(trace: Trace, thread: int, working: list[int]) -> bool:
+    """Returns True for a thread of our monitor: its frames run there, and no operators (on `working` threads)."""
+    if thread in working:
+        return False
+    rows = trace.rows(Kind.PYTHON)
+    names = np.unique(trace.events.name[rows[trace.events.thread[rows] == thread]])
+    return any(_MONITOR_FRAME in trace.names[name] for name in names.tolist())
 
 
 def _host(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:

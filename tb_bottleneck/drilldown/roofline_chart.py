@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.attribution.cpu_operators import DISPATCH_SIZED_NS
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
-from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
+from tb_bottleneck.roofline.device_peaks import Peaks, cpu_peaks_of, peaks_of
 from tb_bottleneck.roofline.flops import flops
 from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.schema import evidence_pb2 as pb
@@ -19,9 +20,17 @@ from tb_bottleneck.units import NS_PER_S
 MAX_POINTS = 200
 MAX_POINT_NAME_LENGTH, MAX_SHAPES_LENGTH = 200, 200
 _NO_SHAPES = "The shapes of the operators' inputs were not recorded, so their work is not known."
-_NO_DEVICE = "The work ran on the CPU, whose peaks are not known."
-_NO_PEAKS = "The peaks of this device are not known."
+_NO_CPU_PEAKS = (
+    "The work ran on the CPU, and its peaks are not in the recording. Measure them once on that machine; recordings of "
+    "the monitor contain them from then on."
+)
+_CALIBRATE_CPU = "tb-bottleneck calibrate --device cpu"
+_ON_CPU = Precision("vector", "fp32")
+_NO_PEAKS = (
+    "The peaks of this device are not known. Measure them once, then record again with the monitor or as_metadata()."
+)
 _NO_WORK = "No operator in the window has work that is counted: matrix products, convolutions, attention."
+_CALIBRATE = "tb-bottleneck calibrate"
 _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 
@@ -31,7 +40,7 @@ class _Use:
 
     operator: int  # row of names
     signature: int  # row of signatures
-    kernel: int  # row of names: the longest kernel that it launched
+    kernel: int | None  # row of names: the longest kernel that it launched; None on the CPU
     time: int  # ns
     calls: int
 
@@ -39,14 +48,14 @@ class _Use:
 def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
     """Returns the roofs and points, or the problem that prevents them."""
     trace = recording.trace
-    if not recording.on_device:
-        return pb.Roofline(problem=_NO_DEVICE)
-    peaks = peaks_of(trace)
+    peaks = peaks_of(trace) if recording.on_device else cpu_peaks_of(trace)
+    if peaks is None and not recording.on_device:
+        return pb.Roofline(problem=_NO_CPU_PEAKS, fix=_CALIBRATE_CPU)
     if peaks is None:
-        return pb.Roofline(problem=_NO_PEAKS)
+        return pb.Roofline(problem=_NO_PEAKS, fix=_CALIBRATE)
     if len(trace.signatures) < 2:  # the first signature is a placeholder for "none"
         return pb.Roofline(problem=_NO_SHAPES, fix=_RECORD_SHAPES)
-    points = [point for use in _uses(recording) if (point := _point(recording, peaks, use, window_ns))]
+    points = [point for use in _uses_of(recording) if (point := _point(recording, peaks, use, window_ns))]
     if not points:
         return pb.Roofline(problem=_NO_WORK)
     points.sort(key=lambda point: -point.total_ns)
@@ -68,7 +77,24 @@ def _roofs(peaks: Peaks, used: set[str]) -> list[pb.Roof]:
     return sorted(roofs, key=lambda roof: -roof.flops_per_s)
 
 
-def _uses(recording: Recording) -> Iterator[_Use]:
+def _uses_of(recording: Recording) -> Iterator[_Use]:
+    return _kernel_uses(recording) if recording.on_device else _cpu_uses(recording)
+
+
+def _cpu_uses(recording: Recording) -> Iterator[_Use]:
+    """Yields the operators of the main thread that do their work themselves, grouped by signature."""
+    operators, events = recording.main_operators, recording.trace.events
+    works = (operators.own >= DISPATCH_SIZED_NS) & recording.in_window(events.start[operators.rows])
+    rows, own = operators.rows[works], operators.own[works]
+    keys = np.stack([events.name[rows], events.signature[rows]], axis=1)
+    distinct, which, calls = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    time = np.bincount(which.reshape(-1), weights=own, minlength=len(distinct)).astype(np.int64)
+    for key, ns, count in zip(distinct.tolist(), time.tolist(), calls.tolist(), strict=True):
+        if key[1]:
+            yield _Use(key[0], key[1], None, ns, count)
+
+
+def _kernel_uses(recording: Recording) -> Iterator[_Use]:
     """Yields the operators that launched kernels in the window, grouped by signature and kernel."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
     has_operator, operator = trace.calling_operators
@@ -96,10 +122,10 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
     operands = operands_of(trace.signatures[use.signature])
     if operands is None or use.time <= 0:
         return None
-    name, kernel = trace.names[use.operator], trace.names[use.kernel]
+    name, kernel = trace.names[use.operator], "" if use.kernel is None else trace.names[use.kernel]
     work = flops(name, operands.dims, operands.concrete)
     moved = bytes_moved(name, operands.dims, operands.types, operands.concrete, list_itemsize_in(kernel))
-    precision = with_operand_type(precision_of(kernel), first_tensor_type(operands))
+    precision = _precision(use, kernel, first_tensor_type(operands))
     peak = peaks.of(precision) if precision is not None else None
     if not work or not moved or precision is None or peak is None:
         return None
@@ -116,6 +142,13 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
         share=use.time / window_ns,
         calls=use.calls,
     )
+
+
+def _precision(use: _Use, kernel: str, operand_type: str) -> Precision | None:
+    """Returns the precision of a use. On the CPU only fp32 is compared: calibration measures no other rate there."""
+    if use.kernel is None:
+        return _ON_CPU if operand_type == "float" else None
+    return with_operand_type(precision_of(kernel), operand_type)
 
 
 def _label(precision: Precision) -> str:

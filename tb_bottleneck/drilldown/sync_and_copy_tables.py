@@ -7,14 +7,14 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.measures.trace.costly_syncs import CostlyWait, costly_waits_of
-from tb_bottleneck.measures.trace.python_frames import frames_of
+from tb_bottleneck.measures.user_code.cause_times import wait_times
+from tb_bottleneck.measures.user_code.places import located
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.units import NS_PER_S
 
 MAX_SYNC_ROWS = 100
 MAX_SYNC_NAME_LENGTH = 300
-MAX_FRAME_THREADS = 16  # look up Python lines for the threads with most waits
 _COPIES = (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY, Work.PEER_COPY)
 
 ProgramPlace = tuple[str, str, str]  # kind, operator, line
@@ -26,7 +26,7 @@ def add_waits(recording: Recording, tables: pb.Tables) -> None:
         return
     by_place: defaultdict[ProgramPlace, list[CostlyWait]] = defaultdict(list)
     waits = costly_waits_of(recording)
-    for wait, line in zip(waits, _lines(recording, waits), strict=True):
+    for wait, line in zip(waits, _lines(recording), strict=True):
         by_place[wait.kind, wait.operator, line].append(wait)
     costliest = sorted(by_place.items(), key=lambda item: -sum(wait.cost for wait in item[1]))
     for (kind, operator, line), group in costliest[:MAX_SYNC_ROWS]:
@@ -44,18 +44,11 @@ def add_waits(recording: Recording, tables: pb.Tables) -> None:
         )
 
 
-def _lines(recording: Recording, waits: tuple[CostlyWait, ...]) -> list[str]:
+def _lines(recording: Recording) -> list[str]:
     """Returns the user's line of each wait; empty if no frames were recorded."""
-    trace, lines = recording.trace, [""] * len(waits)
-    by_thread: defaultdict[int, list[int]] = defaultdict(list)
-    for index, wait in enumerate(waits):
-        by_thread[wait.thread].append(index)
-    for thread in sorted(by_thread, key=lambda row: -len(by_thread[row]))[:MAX_FRAME_THREADS]:
-        indices = by_thread[thread]
-        rows = frames_of(recording, thread).at(np.array([waits[index].begin for index in indices], np.int64))
-        for index, row in zip(indices, rows.tolist(), strict=True):
-            lines[index] = trace.names[trace.events.name[row]] if row >= 0 else ""
-    return lines
+    trace = recording.trace
+    lines = located(recording, wait_times(recording)).user
+    return [trace.names[trace.events.name[row]] if row >= 0 else "" for row in lines.tolist()]
 
 
 def add_copies(recording: Recording, tables: pb.Tables) -> None:

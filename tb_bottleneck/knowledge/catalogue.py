@@ -98,8 +98,10 @@ def frame_patterns() -> tuple[NamePattern, ...]:
 
 @cache
 def installed_packages() -> frozenset[str]:
-    """Returns the names under which well-known installed packages are imported."""
-    return frozenset(name for entry in load("frames.toml")["packages"] for name in entry["names"])
+    """Returns how the paths of well-known installed packages begin: `pandas/`, or `six.py`."""
+    entries = load("frames.toml")["packages"]
+    folders = (f"{name}/" for entry in entries for name in entry.get("folders", ()))
+    return frozenset((*folders, *(f"{name}.py" for entry in entries for name in entry.get("files", ()))))
 
 
 @cache

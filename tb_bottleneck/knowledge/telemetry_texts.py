@@ -24,6 +24,9 @@ class TelemetryAdvice:
     cross_check: Mapping[str, Template]
     """Sentences about the trace and the telemetry of one process."""
 
+    trust: Mapping[str, Template]
+    """Reasons to trust one of the two."""
+
 
 @cache
 def telemetry_advice() -> TelemetryAdvice:
@@ -35,6 +38,7 @@ def telemetry_advice() -> TelemetryAdvice:
         causes={name: _cause(name, entry) for name, entry in raw["cause"].items()},
         phase={name: Template(text) for name, text in raw["phase"].items()},
         cross_check={name: Template(text) for name, text in raw["cross_check"].items()},
+        trust={name: Template(text) for name, text in raw["trust"].items()},
         lines={name: _line(name, entry) for name, entry in raw["evidence"].items()},
     )
 

@@ -31,9 +31,9 @@ class Monitor:
     optimizer must call `step()` at the end of each step. A trace of a few steps is recorded after warm-up, and again
     when the run changes, at most `captures` times (0 records none). A packet is written every `every_s` seconds.
 
-    Pass `model` if possible, so that its forward pass is timed. Without it, forward time cannot be separated from other
-    Python time, and regimes `host` and `launch` get no verdict before a trace is recorded. To detect the model itself,
-    the monitor would need a hook in every module, which costs 1 to 2 µs per call (measured with torch 2.13).
+    Pass `model` if possible, so that its forward pass is timed. Without it, the monitor looks for the modules that own
+    the optimizer's parameters, once, after the first step. If it finds none, forward time cannot be separated from
+    other Python time, and regimes `host` and `launch` get no verdict before a trace is recorded.
 
     With `memory_snapshots`, at most so many snapshots of the CUDA allocator are written: with a trace, at a new peak,
     and when memory runs out. torch then records a stack for each allocation, about 2 µs, and a snapshot stops the

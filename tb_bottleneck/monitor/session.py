@@ -21,13 +21,14 @@ from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.facts.model import ModelFacts
 from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.hooks import backward, forward, loader, optimizer, tensor_transfers
+from tb_bottleneck.monitor.hooks import backward, forward, interruptions, loader, optimizer, tensor_transfers
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
 from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
+from tb_bottleneck.monitor.steps.thread_time import ThreadTime
 from tb_bottleneck.monitor.torch_internals import is_profiling
 from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
@@ -36,9 +37,11 @@ RECORDING_RANKS = 8
 """Ranks from this one on record on request only: those of the first node show the differences between ranks."""
 
 STEPS_BEFORE_MISSING = 20
+IMPORT_STEPS = 3
+"""Modules that interrupt the training are usually imported before these steps end: a writer is created before them."""
 NO_EVENTS = {
     loader.SIGNAL: "no batch came from a DataLoader of torch",
-    forward.SIGNAL: "the model passed to the monitor was not called: pass the object that the loop calls",
+    forward.SIGNAL: "the model was not called: pass the object that the loop calls to the monitor",
     backward.SIGNAL: "torch.autograd.backward was not called: the gradients are computed in another way",
 }
 """Reasons for signals without an event in the first STEPS_BEFORE_MISSING steps."""
@@ -78,6 +81,9 @@ class Session:
         self._context = HookContext(
             self.clock, self.guard, self.patches, self.spans, self._loaders, self._add_facts, is_compiling
         )
+        self._models_found = forward.FoundModels(self._context)
+        self._thread_time = ThreadTime()
+        self._interruptions = interruptions.InterruptionHooks(self._context)
         self._other_profilers = OtherProfilers(self._context)
         self._allocator = accelerator.AllocatorCounters()
         self._rank = process_rank()
@@ -144,6 +150,7 @@ class Session:
             loader.SIGNAL: lambda: loader.install(self._context),
             backward.SIGNAL: lambda: backward.install(self._context),
             optimizer.SIGNAL: lambda: self._remove_hooks.append(optimizer.install(self._context)),
+            interruptions.CHECKPOINT: lambda: self._remove_hooks.append(self._interruptions.install()),
             "traces": lambda: self._other_profilers.install(self.capture),
         }
         self._on_device = bool(self.guard.call("accelerator", accelerator.is_available))
@@ -157,9 +164,7 @@ class Session:
             self._missing |= dict.fromkeys(
                 (tensor_transfers.TRANSFER, tensor_transfers.SYNCS, "device_busy"), "torch sees no accelerator"
             )
-        if self._options.model is None:
-            self._missing[forward.SIGNAL] = "no model was passed to the monitor: Monitor(logdir, model=model)"
-        else:
+        if self._options.model is not None:
             self._add_facts("model", self._options.model)
             install[forward.SIGNAL] = lambda: forward.install(self._context, self._options.model)
         for signal, work in install.items():
@@ -168,6 +173,10 @@ class Session:
     def _step_ended(self, row: StepRow) -> None:
         began = self.clock.now()
         self.guard.call("profiled", self._mark_profiled, row)
+        if self.clock.is_training_thread():
+            self.guard.call("thread_cpu", self._thread_time.add_to, row)
+        if self.clock.steps <= IMPORT_STEPS:
+            self.guard.call(interruptions.CHECKPOINT, self._interruptions.install_imported)
         if self._on_device:
             row.figures.update(self.guard.call("allocator", self._allocator.read, row.end_ns) or {})
         if not self._stopping:
@@ -182,6 +191,8 @@ class Session:
     def _missing_signals(self) -> dict[str, str]:
         """Returns the reasons for missing signals. For any thread."""
         missing = dict(self._missing)
+        if self._options.model is None and self._models_found.missing:
+            missing[forward.SIGNAL] = self._models_found.missing
         if self.clock.steps >= STEPS_BEFORE_MISSING:
             missing = {name: reason for name, reason in NO_EVENTS.items() if name not in self.clock.known} | missing
         if self.clock.fetched_elsewhere:
@@ -200,6 +211,8 @@ class Session:
 
     def _add_facts(self, kind: str, source: Any) -> None:
         self.guard.call(f"facts of the {kind}", self._models.add, kind, source)
+        if kind == "optimizer" and self._options.model is None:
+            self.guard.call(forward.SIGNAL, self._models_found.add, source)
 
     def _new_capture(self) -> TraceCapture:
         limits = CaptureLimits(

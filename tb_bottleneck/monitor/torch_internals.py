@@ -45,6 +45,17 @@ def wrapped_module(wrapper: Any) -> Any:
     return getattr(wrapper, "module", None) or getattr(wrapper, COMPILED_MODULE, None)
 
 
+def is_compiled_module(module: Any) -> bool:
+    """Returns True if `torch.compile` returned this module."""
+    return COMPILED_MODULE in getattr(module, "_modules", {})
+
+
+def has_compiled() -> bool:
+    """Returns True if torch.compile compiled any code so far."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo is not None and bool(dynamo.counters["frames"])
+
+
 def is_python_thread() -> bool:
     """Returns True if Python started the current thread; False on autograd's own threads.
 

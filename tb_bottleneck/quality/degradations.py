@@ -84,6 +84,13 @@ def _unlinked(recording: Recording) -> Iterator[Defect]:
         yield Defect("launches_lost", False, {"share": share})
 
 
+def stacks_defects(recording: Recording) -> Iterator[Defect]:
+    """Yield the defect of a recording without Python frames, in which no line of the program can be named."""
+    trace = recording.trace
+    if not trace.header.stacks_recorded and not len(trace.rows(Kind.PYTHON)):
+        yield Defect("stacks_not_recorded", False)
+
+
 def _overlapping_steps(recording: Recording) -> int:
     """Return the number of step marks that begin before the previous one has ended."""
     rows = host_rows(recording, lambda name: name.startswith("ProfilerStep"), Kind.ANNOTATION, Kind.CPU_OP)

@@ -24,6 +24,7 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     types_multiplied,
 )
 from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads
+from tb_bottleneck.measures.trace.recorded_facts import product_library
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -41,7 +42,9 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:
         at_stake = share + account.share(Regime.MEMORY)
-        cause = Cause("oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores), bounded=False)
+        cause = Cause(
+            "oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores, product_library), bounded=False
+        )
         return Judgement(FIRES, share, at_stake, (cause,))
     causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
     recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes)

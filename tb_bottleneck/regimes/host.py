@@ -9,7 +9,7 @@ Source: traceml's warning level for the residual of a step, 10 % (diagnostics/st
 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.host_dispatch import host_lines, longest_host_pause, steps_between_pauses
+from tb_bottleneck.measures.trace.host_dispatch import longest_host_pause, steps_between_pauses
 from tb_bottleneck.measures.trace.host_operators import host_operator_share, host_operator_time, host_operators
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -27,7 +27,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.HOST)
     computing = min(measures.value(host_operator_share, otherwise=0.0), share)
     operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))
-    python = Cause("host_python", share - computing, (longest_host_pause, host_lines, steps_between_pauses))
+    python = Cause("host_python", share - computing, (longest_host_pause, steps_between_pauses))
     first, second = sorted((python, operators), key=lambda cause: -cause.cost_share)
     return (first, second) if second.cost_share >= FIRES_AT else (first,)
 

@@ -6,7 +6,9 @@ Threshold: fires at 5 % of the window; abstains below it if no DataLoader was re
 appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
 cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
-rule for outliers) take a third of it: more workers would wait for the same storage.
+rule for outliers) take a third of it: more workers would wait for the same storage. Too few workers are the cause only
+from 6 fetches on: fewer may be the start of the workers, or one late batch. With a worker for each core, more of them
+would only take turns.
 """
 
 from tb_bottleneck.measure import Measure, Missing
@@ -14,7 +16,10 @@ from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
 from tb_bottleneck.measures.trace.loader import (
+    MIN_FETCHES,
     cores_available,
+    fetches_recorded,
+    first_batch_wait,
     loader_fetch,
     loader_idle,
     loader_iterator,
@@ -26,6 +31,13 @@ from tb_bottleneck.measures.trace.loader import (
     workers_advised,
     workers_factor,
     workers_needed,
+    workers_used,
+)
+from tb_bottleneck.measures.trace.recorded_facts import (
+    loader_pins,
+    on_windows,
+    worker_start_method,
+    workers_persist,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -34,6 +46,8 @@ FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
+# How the workers start: recorded facts.
+STARTED = (worker_start_method, workers_persist, on_windows)
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -54,21 +68,27 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         return (Cause("slow_storage", share, reading),)
     if kind == "_SingleProcessDataLoaderIter":
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
+        evidence += (loader_pins, on_windows)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == "_MultiProcessingDataLoaderIter":
-        waits = (
-            loader_idle,
-            usual_fetch,
-            slowest_fetch,
-            loader_iterator,
-            workers_factor,
-            cores_available,
-            workers_advised,
-        )
-        return (Cause("too_few_workers", share, waits),)
+        return (_of_workers(measures, share),)
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
+
+
+def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:
+    """Return why the workers are late. Few fetches do not show whether they keep up."""
+    fetches = measures(fetches_recorded)
+    if isinstance(fetches, Measure) and fetches.value < MIN_FETCHES:
+        first = isinstance(measures(first_batch_wait), Measure)
+        seen = (loader_idle, slowest_fetch, fetches_recorded, loader_iterator, *STARTED)
+        return Cause("first_batch" if first else "few_fetches", share, seen, bounded=not first)
+    waits = (loader_idle, usual_fetch, slowest_fetch, loader_iterator)
+    workers, cores = measures(workers_used), measures(cores_available)
+    if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
+        return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *STARTED))
+    return Cause("too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *STARTED))
 
 
 def _waits_for_storage(measures: Measures[Recording]) -> bool:

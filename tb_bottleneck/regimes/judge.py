@@ -46,8 +46,8 @@ def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     """Return the regime with the most recoverable time or, if none is worth it, the device regime that limits the run.
 
-    If unknown kernels run for longer than all device regimes own, the regime that shows them is returned: naming a
-    device regime would be a guess.
+    If unknown kernels run for longer than all device regimes own, or steps are much longer than others for no recorded
+    reason, the regime that shows it is returned: calling the device's work the limit would be a guess.
     """
     costliest = max(verdicts, key=lambda verdict: verdict.judgement.recoverable)
     recoverable = costliest.judgement.recoverable
@@ -61,6 +61,8 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
         unknown = verdict.facts.get(unknown_kernels.__name__)
         if isinstance(unknown, Measure) and unknown.value > owned:
             bound = verdict
+        if verdict.regime == Regime.UNEXPLAINED and verdict.judgement.causes:
+            return Conclusion(verdict.regime, verdict.judgement.causes[0].cost_share, "none")
     return Conclusion(bound.regime, bound.judgement.share, "none")
 
 

@@ -21,6 +21,7 @@ from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_sh
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
+from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.measures.trace.repeated_calls import idle_in_unbatched_calls, unbatched_calls
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
@@ -65,8 +66,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         if isinstance(measures(compiled_regions), Measure):
             uncompiled = (compiled_regions, operators, profiler_overhead)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
-        return (*loop, Cause("small_operators", rest, (operators, profiler_overhead), bounded=False))
-    evidence = (kernels, kernel_time, time_per_launch, operators, graph_breaks, profiler_overhead)
+        return (*loop, Cause("small_operators", rest, (operators, profiler_overhead, on_windows), bounded=False))
+    evidence = (kernels, kernel_time, time_per_launch, operators, graph_breaks, profiler_overhead, on_windows)
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED
     if compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]

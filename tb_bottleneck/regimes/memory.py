@@ -4,6 +4,8 @@ Signal: device time of kernels that do few operations per byte, by shapes or nam
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its traffic takes longer at the
 device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels that each do one operator, half counts
 as recoverable: two consecutive ones, fused, read and write half as much. The optimizer's kernels are a separate cause.
+The work between the two products of attention counts the same way; part of it is pointwise, so both are at most the
+whole.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that stream.
@@ -12,6 +14,7 @@ that stream.
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.measures.trace.compilation import compiled_regions
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
@@ -21,12 +24,15 @@ from tb_bottleneck.measures.trace.fusion import (
 )
 from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
+from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
 # A fifth of the window in unfused kernels is worth reporting: traceml's critical level for overheads.
 MIN_POINTWISE_SHARE = 0.20
+# One call replaces attention, so a tenth of the window is enough: traceml's warning level for overheads.
+MIN_ATTENTION_SHARE = 0.10
 RECOVERABLE_OF_POINTWISE = 0.5
 
 
@@ -35,9 +41,14 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
+    causes += _attention(measures, share)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(
-        status, share, RECOVERABLE_OF_POINTWISE * sum(cause.cost_share for cause in causes), causes, evidence
+        status,
+        share,
+        RECOVERABLE_OF_POINTWISE * min(sum(cause.cost_share for cause in causes), share),
+        causes,
+        evidence,
     )
 
 
@@ -46,13 +57,21 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
-    unfused = Cause("unfused_pointwise", model, evidence, bounded=False)
+    unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
     if not measures.on_device and isinstance(measures(compiled_regions), Measure):
         unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, *evidence), bounded=False)
     return (
         unfused,
         Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),
     )
+
+
+def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Return attention as a cause if it is written as single operators."""
+    attention = min(measures.value(unfused_attention_share, otherwise=0.0), share)
+    if attention < MIN_ATTENTION_SHARE:
+        return ()
+    return (Cause("unfused_attention", attention, (attention_passes, unfused_attention_share), bounded=False),)
 
 
 RULE = Rule(Regime.MEMORY, judge, FIRES_AT)

@@ -25,7 +25,6 @@ from tb_bottleneck.measures.trace.syncs import (
     read_waits,
     shape_waits,
     upload_waits,
-    waiting_lines,
     waiting_operators,
 )
 from tb_bottleneck.regime import Regime
@@ -48,7 +47,7 @@ KINDS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. The costliest kind of wait comes first; only recorded stacks show the line that waits."""
+    """Return the judgement. The costliest kind of wait comes first."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
@@ -63,7 +62,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
     if causes and measures.value(minor_kind_waits, otherwise=0.0) >= MIN_MINOR_SHARE:
-        evidence = (costly_waits, kinds_of_waits, minor_kind_waits, waiting_lines)
+        evidence = (costly_waits, kinds_of_waits, minor_kind_waits)
         return (Cause("waits_combined", share, evidence), *causes)
     return causes or (_cause(measures, "blocking_waits", share),)
 
@@ -72,7 +71,7 @@ def _cause(measures: Measures[Recording], name: str, share: float) -> Cause[Reco
     waits = costly_reads if name == "scalar_reads" else costly_waits
     if name == "scalar_reads" and measures.value(costly_reads, otherwise=0.0) >= SEVERAL_READS:
         name = "metric_reads"
-    return Cause(name, share, (waits, waiting_operators, waiting_lines, idle_in_waits))
+    return Cause(name, share, (waits, waiting_operators, idle_in_waits))
 
 
 RULE = Rule(Regime.SYNC, judge, FIRES_AT)

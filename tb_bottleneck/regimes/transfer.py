@@ -23,6 +23,7 @@ from tb_bottleneck.measures.trace.copies import (
     pinned_bandwidth,
     recorded_link,
 )
+from tb_bottleneck.measures.trace.recorded_facts import loader_pins
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -46,7 +47,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     elif isinstance(pageable, Missing):
         causes = [Cause("exposed_copies", share, (host_copies, copies_to_device, pageable_copies))]
     elif pageable.value > MIN_PAGEABLE_SHARE * measures.value(host_copies, otherwise=0.0):
-        evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth)
+        evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth, loader_pins)
         causes = [Cause("pageable_copies", share, evidence)]
     else:
         causes = [Cause("blocking_copies", share, (host_copies, copies_to_device, pinned_bandwidth, link_bandwidth))]

@@ -15,7 +15,7 @@ from tb_bottleneck.replay.check import Check, check
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
-from tb_bottleneck.replay.simulator import replay
+from tb_bottleneck.replay.simulator import ReplayResult, replay
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -93,7 +93,7 @@ class RecordedGraph:
     @cached_property
     def quickest_share(self) -> float:
         """CPU runs: time of undisturbed operators / time of the recorded operators."""
-        return undisturbed_share(self.recording.trace, self.recording.host.main_thread)
+        return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property
     def gap_length(self) -> Ints:
@@ -121,13 +121,15 @@ class RecordedGraph:
 class ModifiedGraph:
     """A recorded graph with modified items.
 
-    The window is never shorter than `floor` ns. A step works on `batch` times as many samples as recorded.
+    The window is never shorter than `floor` ns. A step works on `batch` times as many samples as recorded. Loader
+    workers need at least `pace` ns for the samples of the recorded window.
     """
 
     base: RecordedGraph
     items: Items
     floor: float = 0.0
     batch: float = 1.0
+    pace: float = 0.0
 
     def with_items(
         self,
@@ -167,6 +169,10 @@ class ModifiedGraph:
         """Returns the same graph with a window of at least `floor` ns."""
         return replace(self, floor=max(self.floor, floor))
 
+    def with_pace(self, pace: float) -> "ModifiedGraph":
+        """Returns the same graph with loader workers that need `pace` ns for the recorded window's samples."""
+        return replace(self, pace=pace)
+
     def with_batch(self, factor: float) -> "ModifiedGraph":
         """Returns the same graph with `factor` times as many samples per step."""
         return replace(self, batch=self.batch * factor)
@@ -175,11 +181,20 @@ class ModifiedGraph:
         """Returns the time in ns for the work of the recorded window, never less than the device needs for it."""
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
-        return max(self._simulated, self.floor, busy) / self.batch
+        return max(max(self._simulated, self.floor, busy) / self.batch, self.pace)
+
+    def step_times(self) -> Floats:
+        """Returns the step times in ns, which sum to the window. A lower bound of the window lengthens all steps."""
+        times = np.diff(self._replayed.edges)
+        return np.asarray(times * (self.window() / max(self._simulated, 1)), np.float64)
+
+    @property
+    def _simulated(self) -> int:
+        return self._replayed.window
 
     @cached_property
-    def _simulated(self) -> int:
-        return replay(self.base.graph, self.base.layout, self.items).window
+    def _replayed(self) -> ReplayResult:
+        return replay(self.base.graph, self.base.layout, self.items)
 
     # --- queries for scenarios ---
 
@@ -216,3 +231,10 @@ class ModifiedGraph:
 def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
     """Returns the graph as recorded."""
     return ModifiedGraph(base, base.graph.items)
+
+
+def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
+    """Returns the graph on a host that takes `factor` times as long for everything, loading included."""
+    items = graph.items
+    scaled = graph.with_items(gap=scale_column(items.gap, factor), cost=scale_column(items.cost, factor))
+    return replace(scaled, floor=graph.floor * factor)

@@ -12,24 +12,15 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.check import Check
-from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
+from tb_bottleneck.replay.gain import Gain, Variants, gain_of, without_fixes
+from tb_bottleneck.replay.host_scale import HostScale, host_scale_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.scenarios.loader import at_workers_pace
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # A fix that saves a smaller share of the remaining step cannot be distinguished from the noise between two runs of one
 # training (a few percent).
 WORTH_DOING = 0.02
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Step time before / step time after: the expected value and its bounds."""
-
-    expected: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -56,26 +47,6 @@ class Prediction:
     host_scale: HostScale | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Variants:
-    """The same recording with the same fixes, for several estimates and host speeds; the expected one comes first."""
-
-    graphs: tuple[ModifiedGraph, ...]
-    estimates: tuple[Estimate, ...]
-
-    @property
-    def expected(self) -> ModifiedGraph:
-        return self.graphs[0]
-
-    def with_fix(self, scenario: Scenario) -> "_Variants | None":
-        results = [scenario.apply(graph, estimate) for graph, estimate in zip(self.graphs, self.estimates, strict=True)]
-        graphs = tuple(graph for graph in results if graph is not None)
-        return _Variants(graphs, self.estimates) if len(graphs) == len(self.estimates) else None
-
-    def windows(self) -> tuple[float, ...]:
-        return tuple(graph.window() for graph in self.graphs)
-
-
 def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
     """Predicts the gains of fixing these causes, in any order. Causes without a scenario are left out."""
     base = RecordedGraph(recording)
@@ -84,11 +55,10 @@ def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
         return Prediction(base.check, {}, (), None)
     graph = unmodified_graph(base)
     host_scale = host_scale_of(graph)
-    start = _start(graph, host_scale)
-    windows = start.windows()
+    start = without_fixes(at_workers_pace(graph), host_scale)
     scenarios = {SCENARIO_OF[cause].name: SCENARIO_OF[cause] for cause in simulated}
     fixed = {name: start.with_fix(scenario) for name, scenario in scenarios.items()}
-    gains_of = {name: _gain(windows, variants.windows()) for name, variants in fixed.items() if variants is not None}
+    gains_of = {name: gain_of(start, variants) for name, variants in fixed.items() if variants is not None}
     gains = {cause: gains_of[SCENARIO_OF[cause].name] for cause in simulated if SCENARIO_OF[cause].name in gains_of}
     return Prediction(base.check, gains, tuple(_greedy(start, fixed, list(gains))), host_scale)
 
@@ -97,25 +67,11 @@ def _applies(cause: str, recording: Recording) -> bool:
     return cause in SCENARIO_OF and (recording.on_device or SCENARIO_OF[cause].on_cpu)
 
 
-def _start(graph: ModifiedGraph, host_scale: HostScale) -> _Variants:
-    """Returns the graphs before any fix: each bound of the fixes with each bound of the host speed."""
-    bounds = (host_scale.least, host_scale.most)
-    pairs = dict.fromkeys(
-        [
-            (host_scale.expected, Estimate.EXPECTED),
-            *((scale, estimate) for scale in bounds for estimate in (Estimate.LOW, Estimate.HIGH)),
-        ]
-    )
-    graphs = tuple(with_host_scale(graph, scale) for scale, _ in pairs)
-    return _Variants(graphs, tuple(estimate for _, estimate in pairs))
-
-
-def _greedy(start: _Variants, fixed: Mapping[str, _Variants | None], causes: list[str]) -> Iterable[PlanStep]:
+def _greedy(start: Variants, fixed: Mapping[str, Variants | None], causes: list[str]) -> Iterable[PlanStep]:
     """Yields one fix after the other, the best first. `fixed` contains the start with each single fix, by scenario.
 
     If no single fix is worth doing, a group of fixes may be: waits that take turns, for example, gain only together.
     """
-    first = start.windows()
     recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
     now, left = start, {SCENARIO_OF[cause].name: cause for cause in reversed(causes)}
@@ -132,14 +88,14 @@ def _greedy(start: _Variants, fixed: Mapping[str, _Variants | None], causes: lis
             if variants is None:
                 return
             now, left = variants, {name: other for name, other in left.items() if other != cause}
-            total = _gain(first, now.windows())
+            total = gain_of(start, now)
             yield PlanStep(cause, SCENARIO_OF[cause].name, step_ns / total.expected, total)
             worth_doing = True
         if not worth_doing:
             return
 
 
-def _group(now: _Variants, after: Mapping[str, float]) -> list[str]:
+def _group(now: Variants, after: Mapping[str, float]) -> list[str]:
     """Returns the fixes that are worth doing together, the best single one first; empty if there are none.
 
     Together they must save WORTH_DOING for each of them. `after` has the window after each single fix. The fixes with
@@ -158,7 +114,7 @@ def _group(now: _Variants, after: Mapping[str, float]) -> list[str]:
     return group if len(group) > 1 and before - least >= WORTH_DOING * before * len(group) else []
 
 
-def _window_of(now: _Variants, causes: Iterable[str]) -> float:
+def _window_of(now: Variants, causes: Iterable[str]) -> float:
     """Returns the expected window after all these fixes; infinity if one is not applicable."""
     graph: ModifiedGraph | None = now.expected
     for cause in causes:
@@ -166,14 +122,7 @@ def _window_of(now: _Variants, causes: Iterable[str]) -> float:
     return graph.window() if graph is not None else float("inf")
 
 
-def _window_after(now: _Variants, computed: _Variants | None, cause: str) -> float:
+def _window_after(now: Variants, computed: Variants | None, cause: str) -> float:
     """Returns the expected window after one more fix, from `computed` if available; infinity if not applicable."""
     graph = SCENARIO_OF[cause].apply(now.expected, Estimate.EXPECTED) if computed is None else computed.expected
     return graph.window() if graph is not None else float("inf")
-
-
-def _gain(before: tuple[float, ...], after: tuple[float, ...]) -> Gain:
-    """Returns the gain, at least 1: users revert a fix that makes training slower."""
-    ratios = [b / max(a, 1.0) for b, a in zip(before, after, strict=True)]
-    low, high = min(ratios) / (1 + RUN_TO_RUN_NOISE), max(ratios) * (1 + RUN_TO_RUN_NOISE)
-    return Gain(*(max(ratio, 1.0) for ratio in (ratios[0], low, high)))

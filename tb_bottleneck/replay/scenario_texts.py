@@ -1,4 +1,4 @@
-"""Texts of scenarios, from knowledge/scenarios.toml, and the noise between runs."""
+"""Texts of scenarios, from knowledge/scenarios.toml."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,6 @@ from functools import cache
 from string import Template
 
 from tb_bottleneck.knowledge.catalogue import load
-
-# The bounds of every gain are widened by this share: the difference between two runs of one training, chosen for a
-# machine that runs nothing else. On a shared machine runs differ more: the mean steps of one training's repeats in
-# demo/recorded/recorded.json have a standard deviation of 7.8 % at the median (28 halves, 2026-11-21).
-RUN_TO_RUN_NOISE = 0.03
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Compares the trace and the telemetry of one process: the cost of the profiler, and regimes judged differently.
 
-A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. No verdict changes; both
-reports state where the other one judges a regime differently.
+A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. Both reports state where
+the other one judges a regime differently, and both have the same verdict: that of the source that is trusted.
 """
 
 import re
@@ -10,6 +10,7 @@ from string import Template
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -19,37 +20,102 @@ MIN_DIFFERENCE = 0.05
 MIN_PROFILER_COST = 0.05
 MIN_UNPROFILED_STEPS = 20
 
-# A directory of the monitor (monitor/writer/run_directory.py) for one rank of several: date, id of the job, rank,
-# process.
-_RANK_DIRECTORY = re.compile(r"\d{8}-\d{6}_([0-9a-f]{6})_rank\d+_\d+$", re.ASCII)
+# A directory of the monitor (monitor/writer/run_directory.py): date, id of the job if it has several ranks, rank,
+# process; and the folder in the logdir that contains these directories.
+_MONITOR_DIRECTORY = re.compile(r"\d{8}-\d{6}_(?:([0-9a-f]{6})_)?rank\d+_\d+$", re.ASCII)
+_MONITOR_FOLDER = "tb_bottleneck"
 _JUDGED = ("fires", "clear")
+
+Located = list[tuple[str, pb.Report]]
+"""Reports with their directories."""
 
 
 def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
     """Returns the reports in the same order; those of a trace and of telemetry about one process refer to each other.
 
-    Each report comes with its directory: the monitor writes traces into the directory of its telemetry, or into that of
-    rank 0. The evidence source of a joined trace report is `both`.
+    Each report comes with its directory. The monitor writes traces into the directory of its telemetry, or into that of
+    rank 0; a profiler of the training's own writes into the logdir that was given to the monitor. The evidence source
+    of a joined trace report is `both`.
     """
-    located = [(_job_of(directory), _copy(report)) for directory, report in reports]
-    judged = [(job, report) for job, report in located if report.HasField("verdict")]
-    traces = [(job, report) for job, report in judged if report.evidence_source == "trace"]
-    for job, telemetry in judged:
-        if telemetry.evidence_source != "telemetry":
-            continue
-        same_process = [trace for other, trace in traces if other == job and _same_rank(trace, telemetry)]
-        for trace in same_process:
-            _add_telemetry(trace, telemetry)
-        if same_process:
-            telemetry.disagreements.extend(same_process[-1].disagreements)
+    located = [(directory, _copy(report)) for directory, report in reports]
+    judged = [(directory, report) for directory, report in located if report.HasField("verdict")]
+    traces = [(directory, report) for directory, report in judged if report.evidence_source == "trace"]
+    series = [(directory, report) for directory, report in judged if report.evidence_source == "telemetry"]
+    for directory, telemetry in series:
+        job = _job_of(directory)
+        own = [trace for other, trace in traces if _job_of(other) == job and _same_rank(trace, telemetry)]
+        alone = _copy(telemetry)
+        for trace in own or _beside(directory, telemetry, traces, series):
+            _join(trace, telemetry, alone)
     return [report for _, report in located]
+
+
+def _beside(directory: str, telemetry: pb.Report, traces: Located, series: Located) -> list[pb.Report]:
+    """Returns the trace in the logdir of a monitor, if it is the only one there and the telemetry is the only one."""
+    logdir = logdir_of(directory)
+    found = [trace for other, trace in traces if logdir and _path(other) == logdir and _same_rank(trace, telemetry)]
+    rivals = [one for other, one in series if logdir_of(other) == logdir and _same_rank(one, telemetry)]
+    return found if len(found) == len(rivals) == 1 else []
+
+
+def logdir_of(directory: str) -> str:
+    """Returns the logdir that a monitor's directory lies in; an empty text for another directory."""
+    parent, _, name = _path(directory).rpartition("/")
+    logdir, _, ours = parent.rpartition("/")
+    return logdir if ours == _MONITOR_FOLDER and _MONITOR_DIRECTORY.match(name) else ""
+
+
+def _path(directory: str) -> str:
+    return directory.replace("\\", "/")
+
+
+def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
+    """Adds to both reports what the other one says. `alone` is the report of the telemetry as it was judged."""
+    trust = trust_of(trace, alone)
+    verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
+    _add_telemetry(trace, alone)
+    for report in (trace, telemetry):
+        del report.others[:], report.disagreements[:]
+    trace.disagreements.extend(_disagreements(trace, alone))
+    telemetry.disagreements.extend(trace.disagreements)
+    for report in (trace, telemetry):
+        report.others.extend(_others(verdicts, trust))
+        report.verdict.CopyFrom(verdicts[trust.source])
+    trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
+    _lead_with(trusted, other)
+
+
+def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
+    """Puts the findings of the verdict's regime first in the other report, in place of its own about that regime."""
+    regime = trusted.verdict.regime
+    leading = [finding for finding in trusted.findings if finding.regime == regime]
+    if not leading:
+        return
+    rest = [finding for finding in other.findings if finding.regime != regime]
+    del other.findings[:]
+    other.findings.extend([*leading, *rest])
+
+
+def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherVerdict]:
+    for source, verdict in verdicts.items():
+        yield pb.OtherVerdict(witness=source, verdict=verdict, trusted=source == trust.source, because=trust.because)
 
 
 def sentences_of(report: pb.Report) -> Iterator[str]:
     """Yields the sentences that the other evidence source adds."""
     if report.HasField("unprofiled"):
         yield report.unprofiled.sentence
+    if len({other.verdict.regime for other in report.others}) > 1:
+        for other in report.others:
+            if not other.trusted:
+                yield _alone(other)
     yield from (disagreement.sentence for disagreement in report.disagreements)
+
+
+def _alone(other: pb.OtherVerdict) -> str:
+    """Returns the sentence about a verdict that is not trusted, with the reason."""
+    text = telemetry_advice().cross_check["alone"]
+    return text.safe_substitute(source=other.witness, headline=other.verdict.headline, because=other.because)
 
 
 def _copy(report: pb.Report) -> pb.Report:
@@ -60,10 +126,11 @@ def _copy(report: pb.Report) -> pb.Report:
 
 def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
     trace.witness = trace.evidence_source = "both"
-    trace.disagreements.extend(_disagreements(trace, telemetry))
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
     if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
         return
+    if any(reason.code == "profiler_overhead" for reason in trace.health.reasons):
+        return  # measured next to the recorded steps; the steps of a whole run may differ from them
     recorded = trace.window.step_ns.median
     ratio = recorded / unprofiled
     sentence = _profiler_cost(ratio).safe_substitute(
@@ -83,9 +150,9 @@ def _profiler_cost(ratio: float) -> Template:
 def _job_of(directory: str) -> str:
     """Returns the directory; for one rank of several, the id of the job, because all traces are in rank 0's
     directory."""
-    parent, _, name = directory.replace("\\", "/").rpartition("/")
-    rank = _RANK_DIRECTORY.match(name)
-    return f"{parent}/{rank[1]}" if rank else directory
+    parent, _, name = _path(directory).rpartition("/")
+    match = _MONITOR_DIRECTORY.match(name)
+    return f"{parent}/{match[1]}" if match and match[1] else directory
 
 
 def _same_rank(one: pb.Report, other: pb.Report) -> bool:

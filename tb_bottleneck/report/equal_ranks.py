@@ -5,12 +5,12 @@ still differ, where a recording shows another operation than the real one as the
 over the ranks does not follow a single such replay.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median, median_low
 
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
+from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # The number of ranks with equal accounts that are compared, the lowest first: more would not change the median much.
@@ -40,24 +40,19 @@ def have_equal_accounts(a: Iterable[pb.AccountRow], b: Iterable[pb.AccountRow]) 
 
 
 def _groups(reports: Sequence[pb.Report]) -> list[list[int]]:
-    """Returns the positions of the ranks of one run with equal accounts, in order of rank; at least two per group."""
-    by_run: defaultdict[str, list[int]] = defaultdict(list)
-    for position, report in enumerate(reports):
-        is_rank = report.world_size > 1 and report.HasField("rank") and report.evidence_source != "telemetry"
-        if is_rank and report.HasField("verdict") and not report.replay.because:
-            by_run[report.run].append(position)
+    """Returns the positions of the ranks of one job with equal accounts, in order of rank; at least two per group."""
     groups: list[list[int]] = []
-    for positions in by_run.values():
-        of_run: list[list[int]] = []
-        for position in sorted(positions, key=lambda position: reports[position].rank):
+    for positions in jobs_in(reports):
+        of_job: list[list[int]] = []
+        for position in (position for position in positions if not reports[position].replay.because):
             account = reports[position].account
-            same = (group for group in of_run if have_equal_accounts(reports[group[0]].account, account))
+            same = (group for group in of_job if have_equal_accounts(reports[group[0]].account, account))
             group = next(same, None)
             if group is None:
-                of_run.append([position])
-            elif reports[group[-1]].rank != reports[position].rank:  # several recordings of one rank are no ranks
+                of_job.append([position])
+            else:
                 group.append(position)
-        groups += of_run
+        groups += of_job
     return [group for group in groups if len(group) > 1]
 
 

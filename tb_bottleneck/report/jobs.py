@@ -9,12 +9,13 @@ that this rank waits. Without stragglers, the next slowest rank would determine 
 shorter by the additional time that this one waits.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE, word
+from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -22,27 +23,27 @@ from tb_bottleneck.units import share_text
 # straggler score is 0.10 of the step (diagnostics/step_time/policy.py).
 STRAGGLER_SHARE = 0.10
 
+# More ranks than any job has; the world size in a file is untrusted.
+MAX_LISTED_RANKS = 1 << 17
 
-def jobs_of(reports: Iterable[pb.Report]) -> list[pb.Job]:
+
+def jobs_of(reports: Sequence[pb.Report]) -> list[pb.Job]:
     """Returns one job for each run with verdicts of at least two ranks, in order of run."""
-    by_run: defaultdict[str, dict[int, pb.Report]] = defaultdict(dict)
-    for report in reports:
-        if (
-            report.evidence_source != "telemetry"
-            and report.world_size > 1
-            and report.HasField("rank")
-            and report.HasField("verdict")
-        ):
-            by_run[report.run].setdefault(report.rank, report)
-    return [_job(run, ranks) for run, ranks in sorted(by_run.items()) if len(ranks) > 1]
+    jobs = jobs_in(reports)
+    return [job_of({reports[position].rank: reports[position] for position in members}) for members in jobs]
 
 
-def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
+def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
+    """Returns the job of these ranks, judged by their accounts."""
+    run, world_size = next((report.run, report.world_size) for report in ranks.values())
     waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in ranks.items()}
     typical = median(waits.values())
     stragglers = sorted((wait - typical, rank) for rank, wait in waits.items() if typical - wait >= STRAGGLER_SHARE)
     slowest = stragglers[0][1] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - typical), rank))
-    job = pb.Job(run=run, ranks=sorted(ranks), verdict=ranks[slowest].verdict)
+    missing = sorted(set(range(min(world_size, MAX_LISTED_RANKS))) - ranks.keys())
+    job = pb.Job(
+        run=run, ranks=sorted(ranks), world_size=world_size, missing_ranks=missing, verdict=ranks[slowest].verdict
+    )
     if stragglers:
         share = f"{-stragglers[0][0] * 100:.0f} %"
         job.verdict.headline = (
@@ -63,7 +64,7 @@ def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
     return job
 
 
-def _speedup(waits: dict[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:
+def _speedup(waits: Mapping[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:
     """Returns the gain of the job if stragglers become as fast as the median rank; requires recordings of all ranks.
 
     The next slowest rank then determines the step time. In the worst case only the slowest rank is fixed, or its work

@@ -27,9 +27,9 @@ from tb_bottleneck.trace.trace import Trace
 MIN_OF_PEAK, MAX_OF_PEAK = 0.2, 1.15
 # Copies reach 85 to 92 % of the data sheet if both read and written bytes count.
 MIN_OF_BANDWIDTH, MAX_OF_BANDWIDTH = 0.5, 1.1
-# Limits without a data sheet: slower than a laptop's processor, or faster than any existing device.
-MIN_FLOPS, MAX_FLOPS = 1e11, 1e17
-MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1e10, 1e14
+# Limits without a data sheet: slower than one core of a laptop, or faster than any existing device.
+MIN_FLOPS, MAX_FLOPS = 1e9, 1e17
+MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1e9, 1e14
 # Tensor cores came with compute capability 7.0, and TF32 with 8.0 (CUDA C++ programming guide, compute capabilities).
 MATRIX_FROM, TF32_FROM = (7, 0), (8, 0)
 MATRIX_TYPES = {"tf32", "bf16", "fp16"}
@@ -86,6 +86,11 @@ def peaks_of(trace: Trace) -> Peaks | None:
     if _is_plausible(bandwidth, gpu.bandwidth, MIN_OF_BANDWIDTH, MAX_OF_BANDWIDTH):
         peaks = replace(peaks, bandwidth=bandwidth, basis=CALIBRATION)
     return peaks
+
+
+def cpu_peaks_of(trace: Trace) -> Peaks | None:
+    """Returns the measured peaks of the CPU of a machine without another device; None if they were not recorded."""
+    return None if trace.header.device(trace.device_index) is not None else _measured_only(calibration(trace))
 
 
 def calibration(trace: Trace) -> dict[str, float]:

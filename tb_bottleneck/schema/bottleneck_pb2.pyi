@@ -15,20 +15,130 @@ class Reports(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup")
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "clock_error_ns")
     RUN_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     STRAGGLERS_FIELD_NUMBER: _ClassVar[int]
     SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    MISSING_RANKS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    CULPRITS_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_ALL_FIELD_NUMBER: _ClassVar[int]
+    REPLAY_FIELD_NUMBER: _ClassVar[int]
+    HEALTH_FIELD_NUMBER: _ClassVar[int]
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    SLOWDOWNS_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_ERROR_NS_FIELD_NUMBER: _ClassVar[int]
     run: str
     ranks: _containers.RepeatedScalarFieldContainer[int]
     verdict: Verdict
     account: _containers.RepeatedCompositeFieldContainer[AccountRow]
     stragglers: _containers.RepeatedCompositeFieldContainer[Straggler]
     speedup: Speedup
-    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
+    world_size: int
+    missing_ranks: _containers.RepeatedScalarFieldContainer[int]
+    groups: _containers.RepeatedCompositeFieldContainer[Group]
+    culprits: _containers.RepeatedCompositeFieldContainer[Culprit]
+    speedup_all: Speedup
+    replay: Replay
+    health: Health
+    step_ns: float
+    hosts: _containers.RepeatedCompositeFieldContainer[Host]
+    slowdowns: _containers.RepeatedCompositeFieldContainer[Slowdown]
+    clock_error_ns: float
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
+
+class Group(_message.Message):
+    __slots__ = ("name", "kind", "ranks", "count", "wait_share", "wire_share", "bus_gbps", "transfers")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    WAIT_SHARE_FIELD_NUMBER: _ClassVar[int]
+    WIRE_SHARE_FIELD_NUMBER: _ClassVar[int]
+    BUS_GBPS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    count: int
+    wait_share: float
+    wire_share: float
+    bus_gbps: float
+    transfers: _containers.RepeatedCompositeFieldContainer[Transfer]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., count: _Optional[int] = ..., wait_share: _Optional[float] = ..., wire_share: _Optional[float] = ..., bus_gbps: _Optional[float] = ..., transfers: _Optional[_Iterable[_Union[Transfer, _Mapping]]] = ...) -> None: ...
+
+class Transfer(_message.Message):
+    __slots__ = ("operation", "calls", "bytes", "wait_share", "wire_share", "bus_gbps")
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    WAIT_SHARE_FIELD_NUMBER: _ClassVar[int]
+    WIRE_SHARE_FIELD_NUMBER: _ClassVar[int]
+    BUS_GBPS_FIELD_NUMBER: _ClassVar[int]
+    operation: str
+    calls: float
+    bytes: float
+    wait_share: float
+    wire_share: float
+    bus_gbps: float
+    def __init__(self, operation: _Optional[str] = ..., calls: _Optional[float] = ..., bytes: _Optional[float] = ..., wait_share: _Optional[float] = ..., wire_share: _Optional[float] = ..., bus_gbps: _Optional[float] = ...) -> None: ...
+
+class Culprit(_message.Message):
+    __slots__ = ("cause", "ranks", "cost_share", "evidence", "speedup", "fix", "title", "host")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    COST_SHARE_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    FIX_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    cost_share: float
+    evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
+    speedup: Speedup
+    fix: Fix
+    title: str
+    host: int
+    def __init__(self, cause: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., cost_share: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., host: _Optional[int] = ...) -> None: ...
+
+class Host(_message.Message):
+    __slots__ = ("number", "ranks")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[int] = ..., ranks: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Slowdown(_message.Message):
+    __slots__ = ("of", "name", "factor")
+    OF_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FACTOR_FIELD_NUMBER: _ClassVar[int]
+    of: str
+    name: str
+    factor: float
+    def __init__(self, of: _Optional[str] = ..., name: _Optional[str] = ..., factor: _Optional[float] = ...) -> None: ...
+
+class Membership(_message.Message):
+    __slots__ = ("begin_ns", "end_ns", "first_step", "last_step", "default_group")
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STEP_FIELD_NUMBER: _ClassVar[int]
+    LAST_STEP_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_GROUP_FIELD_NUMBER: _ClassVar[int]
+    begin_ns: float
+    end_ns: float
+    first_step: int
+    last_step: int
+    default_group: str
+    def __init__(self, begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., first_step: _Optional[int] = ..., last_step: _Optional[int] = ..., default_group: _Optional[str] = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("rank", "behind_share")
@@ -39,7 +149,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "memory")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +169,9 @@ class Report(_message.Message):
     DISAGREEMENTS_FIELD_NUMBER: _ClassVar[int]
     PHASES_FIELD_NUMBER: _ClassVar[int]
     UNPROFILED_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
+    JOB_HEADLINE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
@@ -79,8 +192,23 @@ class Report(_message.Message):
     disagreements: _containers.RepeatedCompositeFieldContainer[Disagreement]
     phases: _containers.RepeatedCompositeFieldContainer[Phase]
     unprofiled: Unprofiled
+    others: _containers.RepeatedCompositeFieldContainer[OtherVerdict]
+    membership: Membership
+    job_headline: str
     memory: Memory
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
+
+class OtherVerdict(_message.Message):
+    __slots__ = ("witness", "verdict", "trusted", "because")
+    WITNESS_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    TRUSTED_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    witness: str
+    verdict: Verdict
+    trusted: bool
+    because: str
+    def __init__(self, witness: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., trusted: bool = ..., because: _Optional[str] = ...) -> None: ...
 
 class Memory(_message.Message):
     __slots__ = ("peak_bytes", "capacity_bytes", "headroom_bytes", "parts", "evidence_source", "kind", "allocated_bytes", "reserved_bytes", "estimated_bytes", "sites", "findings", "missing", "forecasts", "curve")
@@ -287,14 +415,16 @@ class Window(_message.Message):
     def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., step_times_ns: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Spread(_message.Message):
-    __slots__ = ("median", "p10", "p90")
+    __slots__ = ("median", "p10", "p90", "mean")
     MEDIAN_FIELD_NUMBER: _ClassVar[int]
     P10_FIELD_NUMBER: _ClassVar[int]
     P90_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
     median: float
     p10: float
     p90: float
-    def __init__(self, median: _Optional[float] = ..., p10: _Optional[float] = ..., p90: _Optional[float] = ...) -> None: ...
+    mean: float
+    def __init__(self, median: _Optional[float] = ..., p10: _Optional[float] = ..., p90: _Optional[float] = ..., mean: _Optional[float] = ...) -> None: ...
 
 class AccountRow(_message.Message):
     __slots__ = ("regime", "share", "ns_per_step", "title", "meaning")
@@ -311,20 +441,22 @@ class AccountRow(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_step: _Optional[float] = ..., title: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title")
+    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
+    SITUATION_FIELD_NUMBER: _ClassVar[int]
     regime: str
     share: float
     severity: str
     confidence: str
     headline: str
     title: str
-    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+    situation: str
+    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ...) -> None: ...
 
 class RegimeVerdict(_message.Message):
     __slots__ = ("regime", "status", "share", "because", "title")
@@ -341,7 +473,7 @@ class RegimeVerdict(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., status: _Optional[str] = ..., share: _Optional[float] = ..., because: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Finding(_message.Message):
-    __slots__ = ("cause", "regime", "cost_share", "speedup", "evidence", "fix", "title")
+    __slots__ = ("cause", "regime", "cost_share", "speedup", "evidence", "fix", "title", "where")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     REGIME_FIELD_NUMBER: _ClassVar[int]
     COST_SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -349,6 +481,7 @@ class Finding(_message.Message):
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     FIX_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
     cause: str
     regime: str
     cost_share: float
@@ -356,7 +489,26 @@ class Finding(_message.Message):
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
     fix: Fix
     title: str
-    def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
+    where: _containers.RepeatedCompositeFieldContainer[Place]
+    def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Place, _Mapping]]] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("file", "line", "function", "module", "share", "block", "chain")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    line: int
+    function: str
+    module: str
+    share: float
+    block: str
+    chain: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Speedup(_message.Message):
     __slots__ = ("expected", "low", "high", "basis", "assumes", "because")
@@ -445,7 +597,7 @@ class RunList(_message.Message):
     def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunEntry(_message.Message):
-    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live")
+    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain")
     ID_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -460,6 +612,9 @@ class RunEntry(_message.Message):
     WITNESS_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_SOURCE_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
     id: str
     run: str
     source: str
@@ -474,7 +629,10 @@ class RunEntry(_message.Message):
     witness: str
     evidence_source: str
     live: bool
-    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ...) -> None: ...
+    device: str
+    action: str
+    gain: Speedup
+    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
 
 class ReportAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "report")

@@ -20,6 +20,7 @@ class Args(msgspec.Struct, gc=False):
     In the order in which Kineto writes them: the decoder searches a key after the one that it found last.
     """
 
+    sequence: Number = msgspec.field(default=None, name="Sequence number")
     concrete: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
     types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
     dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
@@ -33,6 +34,17 @@ class Args(msgspec.Struct, gc=False):
     dtype: Any = None  # of a collective's elements
     elements_in: Number = msgspec.field(default=None, name="In msg nelems")
     elements_out: Number = msgspec.field(default=None, name="Out msg nelems")
+    operation: Any = msgspec.field(default=None, name="Collective name")
+    group_size: Any = msgspec.field(default=None, name="Group size")
+    split_in: Any = msgspec.field(default=None, name="In split size")
+    split_out: Any = msgspec.field(default=None, name="Out split size")
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    description: Any = msgspec.field(default=None, name="Process Group Description")
+    ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
+    source: Any = msgspec.field(default=None, name="Src Rank")
+    destination: Any = msgspec.field(default=None, name="Dst Rank")
+    collective_sequence: Any = msgspec.field(default=None, name="Seq")
+    message_id: Any = msgspec.field(default=None, name="Comms Id")
     total_reserved: Number = msgspec.field(default=None, name="Total Reserved")  # this and the next five: [memory]
     total_allocated: Number = msgspec.field(default=None, name="Total Allocated")
     allocated_bytes: Number = msgspec.field(default=None, name="Bytes")

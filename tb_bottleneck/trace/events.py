@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.sources.trace_event import Event, ExactEvent
-from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, signature_rows
+from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
 from tb_bottleneck.trace.columns.memory_events import MEMORY_EVENT, MemoryEvents, MemoryEventsBuilder
+from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
 from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
@@ -39,9 +40,13 @@ class Events(Table):
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
     blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 if not recorded")
     multiprocessors: Ints = column("count", "of the device, derived from a kernel's arguments; 0 if unknown")
+    sequence: Ints = column(
+        "id", "autograd's number of an operator: a backward operator has that of its forward operator"
+    )
     signature: Ints = column(
         "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
     )
+    message: Ints = column("row of messages", "interned arguments of a collective or a message; 0 for none")
 
     @cached_property
     def end(self) -> Ints:
@@ -58,6 +63,7 @@ class EventsBuilder:
         self.lost: Counter[str] = Counter()
         self._labels = Labels()
         self._signatures = Signatures()
+        self._messages = Messages()
         self._thread_names: dict[tuple[str, str], str] = {}
         self._memory = MemoryEventsBuilder(self._labels.thread)
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
@@ -94,6 +100,10 @@ class EventsBuilder:
     def signatures(self) -> tuple[Signature, ...]:
         """Returns the interned signatures as JSON text: shapes, types, values."""
         return tuple(self._signatures.row_of)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Returns the interned arguments of collectives: untrusted."""
+        return tuple(self._messages)
 
     def threads(self) -> tuple[Thread, ...]:
         """Returns the interned threads."""
@@ -140,11 +150,14 @@ class EventsBuilder:
             "start": start,
             "duration": duration if sound else np.maximum(duration, 0),
             "label": label,
-            "signature": signature_rows(self._signatures, events, kind),
+            **operator_columns(self._signatures, events, kind),
+            "message": message_rows(self._messages, events, self._labels.have_messages(label)),
             **argument_columns(events, kind),
         }
         if self._signatures.lost:
             self.lost["shapes"] = self._signatures.lost
+        if self._messages.lost:
+            self.lost["arguments of collectives"] = self._messages.lost
         return columns if sound else {name: values[keep] for name, values in columns.items()}
 
     def _count_odd(self, usable: Bools, duration: Ints) -> None:

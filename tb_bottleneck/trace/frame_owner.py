@@ -20,6 +20,7 @@ _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/.(]*)")
 _OWN = re.compile(r"(?:^|/)tb_bottleneck/(?:monitor/|commands/|tools/|__main__\.py)")
 # Code that torch.compile has written (pytorch torch/_inductor/runtime/cache_dir_utils.py).
 _GENERATED = re.compile(r"/torchinductor_|/torch_compile_debug/|/inductor_cache/")
+_OBJECT = re.compile(r"(?: of pybind11_builtins\.\S+ object)? at 0x[0-9a-fA-F]+(?=>$)")
 _FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
 
 
@@ -40,10 +41,11 @@ def frame_owner(frame: str) -> FrameOwner:
         return FrameOwner.NONE
     path = frame.replace("\\", "/")
     installed = _INSTALLED.search(path)
-    top = installed[1] if installed else path.split("/", 1)[0].split(".py(", 1)[0]
+    first, folder, _ = path.split(".py(", 1)[0].partition("/")
+    top = installed[1] if installed else first
     if top == "torch" or _GENERATED.search(path):
         return FrameOwner.TORCH
-    if installed or top in installed_packages() or _OWN.search(path):
+    if installed or first + (folder or ".py") in installed_packages() or _OWN.search(path):
         return FrameOwner.PACKAGE
     if top in _STANDARD_LIBRARY or top == "site" or _STANDARD_LIBRARY_FOLDER.search(path):
         return FrameOwner.PYTHON
@@ -53,6 +55,11 @@ def frame_owner(frame: str) -> FrameOwner:
 def is_user_frame(frame: str) -> bool:
     """Returns True if a Python frame is of the user's program."""
     return frame_owner(frame) is FrameOwner.USER
+
+
+def short_frame(frame: str) -> str:
+    """Returns the name without addresses and pybind11's internals: `<built-in method item of Tensor object>`."""
+    return _OBJECT.sub("", frame)
 
 
 def frame_parts(frame: str) -> tuple[str, int, str]:

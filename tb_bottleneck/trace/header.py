@@ -3,12 +3,17 @@
 All other top-level keys (hosts, users, environment variables, tokens) are private: they are neither stored nor shown.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEVICES = 1024
+# A rank of a large job is in a few dozen groups; the default group of the largest jobs has this many ranks.
+MAX_GROUPS, MAX_RANKS = 512, 1 << 17
+# The hash of a host's name is not reversible by a list of hashes made for another program.
+_HOST_SALT = b"tb_bottleneck host:"
 MAX_MEMORY = 2**50  # bytes of one device
 # Every multiprocessor has at least this many threads (CUDA C++ Programming Guide, compute capabilities: 1024 or more).
 FEWEST_THREADS = 512
@@ -35,6 +40,16 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True)
+class ProcessGroup:
+    """One entry of pg_config: a process group that this rank is a member of. Names are untrusted text."""
+
+    name: str
+    description: str
+    ranks: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True)
 class Header:
     """The safe part of a trace's metadata. `context` has the facts that the process added."""
 
@@ -50,6 +65,12 @@ class Header:
 
     context: dict[str, Any]
     versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
+    groups: tuple[ProcessGroup, ...] = ()
+    base_time_ns: int = 0
+    """Start of the recording's own clock, in ns since 1970; 0 if its times are absolute."""
+
+    host: str = ""
+    """Hash of the host's name, equal in all recordings of one host; empty if not recorded."""
 
     def device(self, index: int) -> DeviceFacts | None:
         """Returns the device with this index, or None if the trace does not describe it.
@@ -76,6 +97,9 @@ def read_header(raw: dict[str, Any]) -> Header:
         more_recorded=raw.get("profile_memory") == 1 or raw.get("record_shapes") == 1,
         context=_context(raw.get("tb_bottleneck")),
         versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},
+        groups=tuple(_groups(job.get("pg_config"))),
+        base_time_ns=_time(raw.get("baseTimeNanoseconds")),
+        host=_host(raw.get("host_name")),
     )
 
 
@@ -96,6 +120,28 @@ def _devices(raw: object) -> list[DeviceFacts]:
                 )
             )
     return devices
+
+
+def _groups(raw: object) -> Iterator[ProcessGroup]:
+    """Reads pg_config (kineto libkineto/src/output_json.cpp). Its lists of ranks are complete."""
+    for entry in raw[:MAX_GROUPS] if isinstance(raw, list) else ():
+        if isinstance(entry, dict):
+            ranks = entry.get("ranks")
+            whole = ranks if isinstance(ranks, list) and len(ranks) <= MAX_RANKS else []
+            members = tuple(rank for rank in whole if _whole(rank) is not None)
+            size = _whole(entry.get("pg_size"))
+            name, description = _text(entry.get("pg_name"), 100), _text(entry.get("pg_desc"), 100)
+            yield ProcessGroup(name, description, members, len(members) if size is None else size)
+
+
+def _host(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        return ""
+    return hashlib.sha256(_HOST_SALT + name.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _time(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62 else 0
 
 
 def _multiprocessors(entry: dict[str, Any]) -> int | None:

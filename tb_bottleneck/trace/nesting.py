@@ -21,11 +21,33 @@ class Nesting:
 
     def self_times(self) -> Ints:
         """Returns the time of each row without its nested rows, in ns; never negative."""
-        own = (self.end - self.start).astype(np.int64)
-        nested = np.flatnonzero(self.parent != np.arange(len(self.parent)))
-        around = self.parent[nested]
-        np.subtract.at(own, around, np.minimum(self.end[nested], self.end[around]) - self.start[nested])
-        return np.maximum(own, 0)
+        nested = self.end[self.parent]
+        np.minimum(self.end, nested, out=nested)
+        nested -= self.start
+        nested[self.parent == np.arange(len(self.parent))] = 0
+        own: Ints = self.end - self.start
+        np.subtract.at(own, self.parent, nested)
+        return np.maximum(own, 0, out=own)
+
+    def self_spans(self, rows: Bools) -> tuple[Ints, Ints, Ints]:
+        """Returns begins, ends and rows of the disjoint time spans in which the masked rows run without a nested row.
+
+        A row's spans are the pauses before, between and after the rows directly nested in it.
+        """
+        nested = np.flatnonzero(rows[self.parent])
+        nested = nested[self.parent[nested] != nested]
+        owners = np.flatnonzero(rows)
+        owner = np.concatenate((owners, self.parent[nested]))
+        order = np.argsort(owner, kind="stable")  # each row, then its nested rows in the order of their starts
+        owner = owner[order]
+        begin = np.concatenate((self.start[owners], self.end[nested]))[order]
+        end = np.concatenate((self.start[owners], self.start[nested]))[order]
+        end = np.where(np.append(owner[1:] != owner[:-1], True), self.end[owner], np.append(end[1:], 0))
+        some = np.flatnonzero(end > begin)
+        some = some[np.argsort(begin[some], kind="stable")]
+        begin, end, owner = begin[some], end[some], owner[some]
+        end[:-1] = np.minimum(end[:-1], begin[1:])  # a nested row may overhang
+        return begin, end, owner
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
         """Returns per time: True if a row is running, and the innermost such row (undefined if there is none)."""

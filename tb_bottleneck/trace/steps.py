@@ -19,6 +19,7 @@ from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 _PROFILER_STEP = re.compile(r"^ProfilerStep")
+_NUMBER = re.compile(r"^ProfilerStep#(\d{1,9})$", re.ASCII)
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _BACKWARD = re.compile(r"evaluate_function|[a-z0-9]Backward\d*$")
 MIN_INFERRED_STEPS = 3
@@ -73,6 +74,17 @@ def find_steps(trace: Trace) -> Steps | None:
     if len(period) > MIN_INFERRED_STEPS:
         return _with_device_ends(trace, "inferred", period)
     return _whole(trace)
+
+
+def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:
+    """Returns the number of each step as `prof.step()` counts them; empty if the steps are not all numbered."""
+    if steps.basis != "profiler_step":
+        return ()
+    marks = _rows_named(trace, _PROFILER_STEP)
+    by_start = dict(zip(trace.events.start[marks].tolist(), trace.events.name[marks].tolist(), strict=True))
+    names = (trace.names[by_start[start]] if start in by_start else "" for start in steps.host[:-1].tolist())
+    numbers = [match and int(match[1]) for match in map(_NUMBER.match, names)]
+    return tuple(number for number in numbers if number is not None) if None not in numbers else ()
 
 
 def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:

@@ -10,6 +10,7 @@ import numpy as np
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
+from tb_bottleneck.trace.columns.messages import Message
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
@@ -30,6 +31,7 @@ class Trace:
     names: tuple[str, ...]
     threads: tuple[Thread, ...]
     signatures: tuple[tuple[bytes, bytes, bytes], ...]
+    messages: tuple[Message, ...]
     lost: Counter[str]
     truncated: str
     memory: MemoryEvents = field(default_factory=MemoryEvents.empty)
@@ -128,6 +130,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         names=builder.names(),
         threads=builder.threads(),
         signatures=builder.signatures(),
+        messages=builder.messages(),
         lost=reader.lost + builder.lost,
         truncated=reader.truncated,
         memory=memory,

@@ -11,6 +11,7 @@ from helpers.simulated_telemetry import (
     HEALTHY,
     HOST,
     PROBLEMS,
+    STEADY,
     TRUTH,
     SimulatedPhase,
     simulate,
@@ -219,7 +220,8 @@ RESTARTED = {"workers": 4, "persistent_workers": False, "worker_start": "spawn"}
 )
 def test_workers_that_each_epoch_starts_anew_need_no_further_workers(facts, epoch, cause):
     """With spawn, the first batch of an epoch waits for its workers' imports: more workers make that longer."""
-    report = judged(SimulatedPhase(epoch=epoch, first_load=250.0 * epoch / 4), facts=FACTS | facts)
+    without = ("epoch_start",) if epoch == 4 else ()
+    report = judged(SimulatedPhase(epoch=epoch, first_load=250.0 * epoch / 4), facts=FACTS | facts, without=without)
     assert report.verdict.regime == "input"
     assert report.findings[0].cause == cause
     if cause == "restarted_workers":
@@ -277,18 +279,21 @@ def test_phases_that_were_not_timed_are_not_among_those_that_were(without, timed
     assert "while torch runs" not in report.verdict.headline
 
 
+BLIND_ON_CPU = (*HEALTHY, "gpu_utilisation", "device_busy")
 NOT_TIMED = ("loader_wait", "transfer", "forward")
 
 
-@pytest.mark.parametrize(("cores", "known"), [(1.0, False), (15.5, True)], ids=["one core", "all cores"])
-def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores, known):
-    """Runs that lost half of their time were told that the CPU works, and that no problem costs more than a tenth."""
+@pytest.mark.parametrize("cores", [1.0, 15.5], ids=["one core", "all cores"])
+def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores):
+    """Runs that lost half of their time were told that the CPU works, and that no problem costs more than a tenth: all
+    cores are busy, too, if a thread writes logs."""
     made = SimulatedPhase(device=None, dispatch=200.0, readings={"process_cores": cores})
     report = judged(made, facts=ON_CPU, without=(*BLIND_ON_CPU, *NOT_TIMED))
     assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
-    assert ("no problem" in report.verdict.headline) == ("is busy" in report.verdict.headline) == known
-    assert report.verdict.title == ("At work" if known else "Unexplained")
-    assert ("It is not known what would save time" in render(report)) != known
+    assert "no problem" not in report.verdict.headline
+    assert "is busy" not in report.verdict.headline
+    assert report.verdict.title == "Unexplained"
+    assert "It is not known what would save time" in render(report)
     verdict = status_of(report, "interruption")
     assert verdict.status == "abstains"
     assert "not recorded: loader_wait, forward" in verdict.because
@@ -306,8 +311,131 @@ def test_checkpoints_of_a_cpu_run_are_interruptions_even_every_second_step(every
     assert f"every {every} steps" in [row.text for row in report.findings[0].evidence]
 
 
+@pytest.mark.parametrize(
+    ("column", "cause"),
+    [
+        ("checkpoint", "checkpointing"),
+        ("logging", "logging"),
+        ("garbage_collection", "garbage_collection"),
+        ("evaluation", "evaluation"),
+    ],
+)
+@pytest.mark.parametrize("device", [STEADY, None], ids=["on a device", "on the CPU"])
+def test_an_interruption_in_every_step_is_named(column, cause, device):
+    """No step is longer than another one, so only its recorded time shows it: it was called clear, or Python."""
+    made = SimulatedPhase(device=device, dispatch=40.0 if device else 200.0, interrupted={column: 80.0})
+    report = judged(made, facts=FACTS if device else ON_CPU, without=() if device else BLIND_ON_CPU)
+    assert (report.verdict.regime, report.findings[0].cause) == ("interruption", cause)
+    assert report.findings[0].cost_share == pytest.approx(80 / (180 if device else 282), abs=0.05)
+    assert "torch.save" not in report.findings[0].fix.code or cause == "checkpointing"
+
+
+def test_pauses_of_unknown_kind_remain_beside_a_known_one():
+    made = replace(simulated_phase("paused"), interrupted={"checkpoint": 20.0})
+    assert {finding.cause for finding in judged(made).findings} == {"checkpointing", "periodic_pauses"}
+    assert "torch.save" not in judged(simulated_phase("paused")).findings[0].fix.code
+
+
+LAZY = {"worker_count": 1.0, "worker_cores": 0.15, "io_pressure": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("readings", "cause"),
+    [
+        (LAZY | {"worker_core_wait": 0.05}, "slow_storage"),
+        (LAZY | {"worker_core_wait": 0.70}, "too_few_workers"),
+        (LAZY | {"worker_cores": 0.9, "worker_core_wait": 0.05}, "too_few_workers"),
+        (LAZY, "slow_storage"),  # recorded before, on a machine without pressure on the cores
+        (LAZY | {"cpu_pressure": 0.5}, "too_few_workers"),
+        (LAZY | {"cpu_busy_cores": 15.9}, "too_few_workers"),
+    ],
+    ids=["waits", "waits for a core", "computes", "not counted", "not counted, pressure", "not counted, busy cores"],
+)
+def test_a_worker_that_neither_runs_nor_waits_for_a_core_waits_for_the_storage(readings, cause, monkeypatch):
+    """Its pauses of a millisecond per file showed in no counter of the machine: more workers were advised."""
+    if "worker_core_wait" in readings:
+        monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"worker_core_wait": 0.0})
+    made = replace(simulated_phase("few_workers"), readings=readings)
+    assert judged(made, facts=FACTS | {"workers": 1}).findings[0].cause == cause
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("rotational", "local SSD"),
+        ("network", "local SSD"),
+        ("ssd", "large shards"),
+        ("memory", "locks"),
+        (7, "shards"),
+    ],
+)
+def test_the_fix_of_slow_storage_fits_the_storage(kind, says):
+    facts = FACTS | {"workers": 1, "dataset_storage": kind, "dataset_filesystem": "ext4"}
+    code = judged(replace(simulated_phase("few_workers"), readings=LAZY), facts=facts).findings[0].fix.code
+    assert says in code
+    assert ("SSD" in code) == (kind not in ("ssd", "memory"))
+
+
+@pytest.mark.parametrize(("pins", "advised"), [(True, False), (False, True), (None, True)])
+def test_pinning_is_advised_only_where_the_loader_does_not_pin(pins, advised):
+    facts = FACTS if pins is None else FACTS | {"pin_memory": pins}
+    finding = judged(simulated_phase("copies"), facts=facts).findings[0]
+    assert finding.cause == "exposed_copies"
+    assert ("pin_memory=True" in finding.fix.code) == advised
+    assert "non_blocking=True" in finding.fix.code
+
+
+WAITING_THREADS = {"cpu_pressure": 0.6, "run_queue": 40.0, "core_wait_total": 0.4e9}
+
+
+@pytest.mark.parametrize(
+    ("threads", "cause"), [(64, "oversubscribed_threads"), (8, "contended_cores")], ids=["own threads", "others"]
+)
+def test_threads_on_a_gpu_run_are_the_cause_if_they_outnumber_the_cores(threads, cause, monkeypatch):
+    monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"core_wait_total": 0.0})
+    made = replace(simulated_phase("launches"), readings=WAITING_THREADS)
+    report = judged(made, facts=FACTS | {"torch_threads": threads})
+    found = {finding.cause: finding.fix.code for finding in report.findings}
+    assert found.keys() == {"small_kernels", cause}
+    assert "torch.set_num_threads(16)" in found[cause] or cause == "contended_cores"
+
+
+@pytest.mark.parametrize(("waited", "python"), [(0.3e9, True), (0.9e9, False)])
+def test_on_a_crowded_machine_python_is_a_cause_of_what_is_no_wait_for_a_core(waited, python, monkeypatch):
+    monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"core_wait_total": 0.0})
+    made = replace(simulated_phase("python"), readings=WAITING_THREADS | {"core_wait_total": waited})
+    found = {finding.cause: finding.cost_share for finding in judged(made).findings}
+    assert found.keys() == {"contended_cores", *(["host_python"] if python else [])}
+    assert found.get("host_python", 0.28) == pytest.approx(0.4 * 0.7, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({"device_capability": "12.0", "torch_architectures": ["sm_80", "sm_90a", "compute_90"]}, True),
+        ({"device_capability": "8.9", "torch_architectures": ["sm_80", "sm_86"]}, False),
+        ({"device_capability": "9.0", "torch_architectures": ["sm_100", "nonsense", 3]}, False),
+        ({"device_capability": "x", "torch_architectures": ["sm_80"]}, False),
+        ({"device_capability": "12.0", "torch_architectures": "sm_80"}, False),
+    ],
+)
+def test_a_device_newer_than_torch_is_named(facts, found):
+    report = judged(SimulatedPhase(), facts=FACTS | facts)
+    assert ("torch_too_old" in [finding.cause for finding in report.findings]) == found
+    assert report.verdict.severity == "none", "what it costs is not known"
+
+
+@pytest.mark.parametrize(
+    ("name", "blas", "found"),
+    [("Intel(R) Xeon(R) Gold", "open", True), ("Intel(R) Xeon(R)", "mkl", False), ("AMD EPYC", "open", False)],
+)
+def test_openblas_on_intel_is_named(name, blas, found):
+    made = SimulatedPhase(device=None, dispatch=200.0)
+    report = judged(made, facts=ON_CPU | {"device_name": name, "torch_blas": blas}, without=BLIND_ON_CPU)
+    assert [finding.cause for finding in report.findings] == (["openblas_on_intel"] if found else [])
+
+
 CROWDED = {"cpu_pressure": 0.8, "run_queue": 70.0}
-BLIND_ON_CPU = (*HEALTHY, "gpu_utilisation", "device_busy")
 
 
 @pytest.mark.parametrize(
@@ -332,6 +460,7 @@ def test_a_crowded_machine_is_a_cause_only_if_the_process_itself_waits(readings,
     assert [finding.cause for finding in report.findings] == (["contended_cores"] if named else [])
     assert (report.verdict.severity != "none") == named
     assert {band.severity == "none" for band in report.phases} == {not named}
+    assert "critical" not in {report.verdict.severity, *(band.severity for band in report.phases)}
 
 
 def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed():
@@ -339,7 +468,7 @@ def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed
     made = SimulatedPhase(device=None, dispatch=200.0, readings=CROWDED)
     report = judged(made, facts={**ON_CPU, "torch_threads": 64}, without=(*BLIND_ON_CPU, "loader_wait", "forward"))
     assert report.findings[0].cost_share == pytest.approx(1 - 16 / 70, abs=0.01)
-    assert report.verdict.severity == "critical"
+    assert (report.verdict.severity, report.verdict.confidence) == ("warning", "low")
 
 
 def test_a_cause_that_two_regimes_name_is_one_finding():

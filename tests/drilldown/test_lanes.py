@@ -52,3 +52,18 @@ def test_frames_deeper_than_are_followed_are_not_shown_in_one_row(nested):
     lanes = [lane for lane in nested("python_function", MAX_NESTING - 3, 10) if lane.group == "python"]
     assert len(lanes) == 3 < MAX_PYTHON_DEPTH
     assert_apart(lanes)
+
+
+def test_the_thread_of_the_monitor_is_hidden_but_not_a_training_that_it_observes(tmp_path):
+    def calls(tid, category, name):
+        return [
+            {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid, "ts": 500 + 1_000 * number, "dur": 900}
+            for number in range(5)
+        ]
+
+    sampling = calls(2, "python_function", "tb_bottleneck/monitor/samplers/cores.py(75): sample")
+    hooks = calls(1, "python_function", "tb_bottleneck/monitor/guard.py(39): call")
+    path = tmp_path / "monitored.pt.trace.json"
+    path.write_text(json.dumps({"with_stack": 1, "traceEvents": [*sampling, *hooks, *calls(1, "cpu_op", "aten::mm")]}))
+    lanes = InspectedTrace(load(str(path))).lanes.rows
+    assert [lane.title for lane in lanes if lane.group == "python"] == ["thread 1"]

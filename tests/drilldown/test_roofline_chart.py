@@ -5,6 +5,7 @@ import json
 import pytest
 from helpers.draw import drawn
 
+from tb_bottleneck.__main__ import argument_parser
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
 from tb_bottleneck.trace.trace import load
@@ -24,9 +25,9 @@ BYTES = 2 * (ROWS * INNER + INNER * COLUMNS + ROWS * COLUMNS)
 
 @pytest.fixture
 def roofline(tmp_path):
-    def of(drawing=PRODUCTS, rows=ROWS, **header):
+    def of(drawing=PRODUCTS, rows=ROWS, operand="c10::BFloat16", **header):
         trace = drawn(drawing, **header)
-        shapes = {"Input Dims": [[rows, INNER], [INNER, COLUMNS]], "Input type": ["c10::BFloat16"] * 2}
+        shapes = {"Input Dims": [[rows, INNER], [INNER, COLUMNS]], "Input type": [operand] * 2}
         for event in trace["traceEvents"]:
             if event["cat"] == "cpu_op":
                 event["name"], event["args"] = "aten::mm", shapes
@@ -65,9 +66,25 @@ def test_an_impossible_rate_is_no_point(roofline):
 def test_without_peaks_there_is_no_roof(roofline):
     chart = roofline(deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
     assert not chart.roofs
-    assert chart.problem == "The peaks of this device are not known."
+    assert chart.problem.startswith("The peaks of this device are not known.")
+    argument_parser().parse_args(chart.fix.split()[1:])
 
 
-def test_a_run_on_the_cpu_has_no_roofline(roofline):
-    chart = roofline("\n".join(PRODUCTS.splitlines()[:3]))
+ON_CPU = "\n".join(PRODUCTS.splitlines()[:3])
+
+
+def test_a_run_on_the_cpu_without_a_calibration_says_how_to_measure_it(roofline):
+    chart = roofline(ON_CPU)
     assert chart.problem.startswith("The work ran on the CPU")
+    assert chart.fix == "tb-bottleneck calibrate --device cpu"
+
+
+def test_a_run_on_the_cpu_is_compared_with_its_calibration(roofline):
+    recorded = {"schema": 1, "context": {"calibration": {"fp32_flops": 500e12, "copy_bytes_per_s": 20e9}}}
+    chart = roofline(ON_CPU, operand="float", deviceProperties=[], tb_bottleneck=recorded)
+    (point,) = chart.points
+    assert (point.name, point.precision, point.calls, point.total_ns) == ("aten::mm", "fp32 vector", 2, 400_000)
+    assert point.flops_per_s == pytest.approx(FLOPS / 200e-6)
+    assert [(roof.precision, roof.flops_per_s) for roof in chart.roofs] == [("fp32 vector", 500e12)]
+    assert (chart.bandwidth, chart.basis) == (20e9, "calibration")
+    assert roofline(ON_CPU, deviceProperties=[], tb_bottleneck=recorded).problem.startswith("No operator")

@@ -39,6 +39,9 @@ class SimulatedPhase:
     pause: float = 0.0
     epoch: int = 0  # steps
     first_load: float = 0.0  # what the first batch of an epoch takes longer to load
+    interrupted: dict[str, float] = field(default_factory=dict)
+    """Time in every step by its column, such as `checkpoint`, outside the phases."""
+
     readings: dict[str, float] = field(default_factory=dict)
     """Readings that differ from those of a healthy machine."""
 
@@ -139,7 +142,7 @@ def _steps(run: _Run, it: SimulatedPhase) -> None:
         wall = max(host, copy + span)  # a copy runs on the device's stream, before the kernels that need it
         phases = wall - load - copy - python
         paused = it.pause if it.pause_every and run.number % it.pause_every == 0 else 0.0
-        wall += paused
+        wall += paused + sum(it.interrupted.values())
         run.now += int(wall * 1e6)
         columns = {
             "loader_wait": load,
@@ -148,6 +151,9 @@ def _steps(run: _Run, it: SimulatedPhase) -> None:
             "backward": phases * 0.5,
             "optimizer": phases * 0.1,
         }
+        columns |= it.interrupted
+        if it.epoch:
+            columns["epoch_start"] = load if run.number % it.epoch == 0 else 0.0
         columns = {name: value * 1e6 for name, value in columns.items()}
         if it.device is not None:
             columns["device_busy"] = min(span, wall) * 1e6

@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 from string import Template
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,12 +15,13 @@ from tb_bottleneck import knowledge
 from tb_bottleneck.__main__ import argument_parser
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.plugin.workers.failures import FIXES
 from tb_bottleneck.regime import Regime
 
 torch = pytest.importorskip("torch")
 
-_PROGRAMS = "python|torchrun|tensorboard|nvidia-smi|lspci|dmidecode|pip|touch|tb-bottleneck"
+_PROGRAMS = "nice|python|torchrun|tensorboard|nvidia-smi|lspci|dmidecode|pip|touch|tb-bottleneck"
 _SHELL = re.compile(rf"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:{_PROGRAMS})\b")
 _OURS = {"tb-bottleneck", "tb_bottleneck"}
 _DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")
@@ -41,6 +43,8 @@ def _texts():
             yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
     for name, entry in load("advice/telemetry.toml")["cause"].items():
         yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
+    for name, cause in job_texts().causes.items():
+        yield f"jobs.{name}", cause.code, f"{cause.summary} {cause.confirm}"
     for name, entry in load("advice/health.toml").items():
         for fix in health_advice(name).fixes:
             yield f"health.{name}", fix, entry["detail"]
@@ -49,10 +53,12 @@ def _texts():
 
 
 ALL = list(_texts())
+FITTED = {"pinned": ", pin_memory=True"}
+"""An argument that is added to code for a run on a device."""
 
 
 def _tree(code: str) -> ast.Module:
-    filled = Template(code).safe_substitute(dict.fromkeys(re.findall(r"\$(\w+)", code), "4"))
+    filled = Template(code).safe_substitute(dict.fromkeys(re.findall(r"\$(\w+)", code), "4") | FITTED)
     return ast.parse("\n".join(line for line in filled.splitlines() if not _SHELL.match(line)))
 
 
@@ -117,9 +123,10 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
 def test_a_dataset_that_is_advised_can_be_loaded_from():
     """Returns the class of the advice, with the work of the loop as `prepare`."""
     code = regime_advice("input").causes["batches_in_the_loop"].code.template
-    lines = code.replace("batch_size=...", "batch_size=2").replace("num_workers=..., persistent_workers=True, ", "")
+    lines = code.replace("batch_size=...", "batch_size=2").replace(", num_workers=..., persistent_workers=True", "")
+    lines = lines.replace("$pinned", "")
     names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
-    exec(lines.replace("pin_memory=True", "pin_memory=False"), names)
+    exec(lines, names)
     assert [batch.tolist() for batch in names["loader"]] == [[1, 2], [3, 4]]
 
 
@@ -131,6 +138,17 @@ def test_a_mean_that_is_advised_is_of_the_steps_that_it_names():
     for step in range(300):
         exec(code, names | {"step": step}, names)
     assert printed == [2.0, 2.0, 2.0]
+
+
+def test_a_logged_mean_that_is_advised_is_of_the_steps_since_the_last_one():
+    """Losses of 2 each: the mean of a hundred of them is 2, and nothing is read in other steps."""
+    code = regime_advice("interruption").causes["logging"].code.template
+    logged = []
+    writer = SimpleNamespace(add_scalar=lambda name, value, step: logged.append((step, value)))
+    names = {"total": torch.zeros(()), "loss": torch.tensor(2.0), "writer": writer}
+    for step in range(1, 301):
+        exec(code, names | {"step": step}, names)
+    assert logged == [(100, 2.0), (200, 2.0), (300, 2.0)]
 
 
 @pytest.mark.parametrize(("cause", "named"), [("scalar_reads", True), ("explicit_waits", False)])

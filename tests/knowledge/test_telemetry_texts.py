@@ -10,9 +10,11 @@ import pytest
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.measures import telemetry as telemetry_measures
 from tb_bottleneck.regimes import telemetry
+from tb_bottleneck.regimes.telemetry.interruption import _KINDS
 
 RULES = [importlib.import_module(f"{telemetry.__name__}.{module.name}") for module in iter_modules(telemetry.__path__)]
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device"}
+CODE = {"pinned", "gpu"}
 MEASURES = {
     name
     for module in iter_modules(telemetry_measures.__path__)
@@ -21,7 +23,7 @@ MEASURES = {
 
 
 def named_causes() -> set[str]:
-    return {name for rule in RULES for name in re.findall(r'Cause\(\s*"(\w+)"', inspect.getsource(rule))}
+    return {name for rule in RULES for name in re.findall(r'Cause\(\s*"(\w+)"', inspect.getsource(rule))} | set(_KINDS)
 
 
 @pytest.mark.parametrize("name", sorted(named_causes()))
@@ -31,7 +33,7 @@ def test_a_cause_has_texts(name):
     assert words.summary.endswith(".")
     assert words.confirm
     asked = set(re.findall(r"\$(\w+)", words.code.template + (words.headline.template if words.headline else "")))
-    assert asked <= FILLED | MEASURES
+    assert asked <= FILLED | MEASURES | CODE
 
 
 def test_no_texts_are_unused():

@@ -26,7 +26,7 @@ def analyse(path: str, *, run: str = ".", progress: Callable[[int, int], None] |
         evidence_source="trace",
         device=Device(name=str(os.getpid()), kind="cpu"),
         health=Health(status="ok"),
-        window=Window(steps=3, basis="whole", step_ns=Spread(median=5e6)),
+        window=Window(steps=3, basis="whole", step_ns=Spread(median=5e6, mean=5e6)),
         verdict=Verdict(regime="input", share=0.4, severity="critical", headline="Your device waits."),
     )
     while word == "stream":  # reads endlessly

@@ -43,6 +43,12 @@ GB = 1e9
 NAMED = [
     ("input", {"loader_iterator": ONE}, ["loader_in_main_process"]),
     ("input", {"loader_iterator": SEVERAL}, ["too_few_workers"]),
+    ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 6}, ["too_few_workers"]),
+    ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 5}, ["few_fetches"]),
+    ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 1, "first_batch_wait": 5e9}, ["first_batch"]),
+    ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 9, "first_batch_wait": 5e9}, ["too_few_workers"]),
+    ("input", {"loader_iterator": SEVERAL, "workers_used": 4, "cores_available": 4}, ["cores_limit_workers"]),
+    ("input", {"loader_iterator": SEVERAL, "workers_used": 3, "cores_available": 4}, ["too_few_workers"]),
     ("input", {}, ["batches_in_the_loop"]),
     ("input", {"loader_fetch": 5e6}, ["slow_loader"]),
     ("input", {"loader_iterator": SEVERAL, "batch_operator_share": 0.8}, ["batches_in_the_loop"]),
@@ -126,8 +132,12 @@ NAMED = [
     ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
     ("memory", {"pointwise_share": 0.1}, []),
     ("memory", {"pointwise_share": 0.3, "optimizer_pointwise": 0.25}, ["unfused_pointwise", "optimizer_passes"]),
+    ("memory", {"unfused_attention_share": 0.3}, ["unfused_attention"]),
+    ("memory", {"unfused_attention_share": 0.05}, []),
     ("underfilled", {}, ["small_batch"]),
     ("unexplained", {}, []),
+    ("unexplained", {"unexplained_excess": 0.4}, ["uneven_steps"]),
+    ("unexplained", {"unexplained_excess": 0.05}, []),
 ]
 ON_THE_CPU = [
     ("launch", {}, ["small_operators"]),
@@ -156,9 +166,9 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
 def test_a_cause_with_much_at_stake_makes_the_verdict_more_severe_than_none(regime, values, named, on_device):
-    """Start-up is over when its recording is read: nothing of it is recoverable."""
+    """Nothing is recoverable of a start-up, which is over, and of steps whose length nothing explains."""
     judgement = judged(regime, values, on_device)
-    at_stake = (cause.cost_share for cause in judgement.causes if cause.name != "start_up")
+    at_stake = (cause.cost_share for cause in judgement.causes if cause.name not in ("start_up", "uneven_steps"))
     if max(at_stake, default=0.0) >= CRITICAL:
         assert conclusion_of((Verdict(Regime(regime), judgement),)).severity != "none"
 

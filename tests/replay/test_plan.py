@@ -5,8 +5,8 @@ from helpers.drawn_graphs import drawn_recording
 from helpers.simulated_graphs import simulated_graph
 from simulate.workload import healthy
 
+from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
-from tb_bottleneck.replay.scenario_texts import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.replay.scenarios.syncs import WAITS
@@ -34,6 +34,16 @@ def test_the_best_fix_comes_first_and_times_shrink():
     limit = "six more columns of each step would go, but one worker takes 18 columns for the two batches"
     assert second.total.expected == pytest.approx(40 / 18, rel=0.02), limit
     assert second.step_ns == pytest.approx(2_000_000 / second.total.expected)
+
+
+def test_workers_that_are_behind_take_the_gain_of_every_other_fix():
+    """The save takes six of twenty columns, but without it the process would wait six columns longer for its batch."""
+    prediction = predict(drawn_recording(TWICE_ILL.replace("loader ", "workers")), ["checkpointing", "too_few_workers"])
+    assert prediction.gains["checkpointing"].expected == pytest.approx(1, abs=0.01)
+    assert prediction.gains["too_few_workers"].expected > 1.5
+    assert [step.cause for step in prediction.plan] == ["too_few_workers", "checkpointing"]
+    limit = "twice the workers need ten columns for a batch"
+    assert prediction.plan[1].total.expected == pytest.approx(40 / 20, rel=0.02), limit
 
 
 def test_gains_of_single_fixes_do_not_depend_on_the_order():

@@ -51,6 +51,14 @@ def test_the_unprofiled_step_gives_the_profiler_overhead(recorded, says):
     assert not telemetry.HasField("unprofiled")
 
 
+def test_an_overhead_that_was_measured_next_to_the_recorded_steps_is_the_only_one():
+    trace, telemetry = report_of("trace", 170), report_of("telemetry", 131)
+    trace.health.reasons.add(code="profiler_overhead", detail="The median step takes 62.3 ms without the profiler")
+    trace, _ = join([("a", trace), ("a", telemetry)])
+    assert not trace.HasField("unprofiled")
+    assert not list(sentences_of(trace))
+
+
 def test_other_runs_other_ranks_and_small_differences_are_left_alone():
     elsewhere, rank1 = report_of("trace", 100, input=0.5), report_of("trace", 100, rank=1, input=0.5)
     near = report_of("trace", 100, input=0.12)
@@ -82,3 +90,52 @@ def test_of_a_cpu_telemetry_cannot_infer_what_bounds_it():
     telemetry.device.kind = "cpu"
     trace, telemetry = join([("a", trace), ("a", telemetry)])
     assert not trace.disagreements
+
+
+def verdict_of(source: str, regime: str, share: float, severity: str, confidence: str, **regimes: str) -> pb.Report:
+    """Returns a report with a verdict, and the statuses of other regimes."""
+    report = report_of(source, 100)
+    report.verdict.CopyFrom(pb.Verdict(regime=regime, share=share, severity=severity, confidence=confidence))
+    for name, status in regimes.items():
+        report.regimes.add(regime=name, status=status, share=0.02)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("trace", "telemetry", "cause", "trusted", "because"),
+    [
+        (("host", 0.2, "warning"), ("unexplained", 1.0, "none", "low"), "", "trace", "only from outside"),
+        (("compute", 0.6, "none"), ("memory", 0.6, "none", "medium"), "", "trace", "each kernel"),
+        (("host", 0.2, "warning"), ("compute", 0.3, "warning", "low"), "contended_cores", "telemetry", "the machine"),
+        (("compute", 0.6, "none"), ("input", 0.3, "critical", "medium"), "", "telemetry", "unprofiled"),
+        (("launch", 0.5, "critical"), ("input", 0.1, "warning", "medium"), "", "trace", "Only a trace"),
+        (("input", 0.4, "critical"), ("compute", 0.7, "none", "medium"), "", "telemetry", "2.0 %"),
+        (("host", 0.4, "critical"), ("input", 0.3, "warning", "low"), "", "trace", "low confidence"),
+    ],
+)
+def test_one_verdict_is_given_with_the_source_that_is_trusted(trace, telemetry, cause, trusted, because):
+    seen = verdict_of("trace", *trace, "high")
+    said = verdict_of("telemetry", *telemetry, launch="abstains", input="clear")
+    if cause:
+        said.findings.add(cause=cause)
+    joined = join([("a", seen), ("a", said)])
+    for report in joined:
+        assert report.verdict == {"trace": seen, "telemetry": said}[trusted].verdict
+        assert {other.witness: other.trusted for other in report.others} == {
+            "trace": trusted == "trace",
+            "telemetry": trusted == "telemetry",
+        }
+        assert because in report.others[0].because
+        assert any("alone says" in sentence for sentence in sentences_of(report))
+
+
+LOGDIR, MONITORED = "/runs/a", "/runs/a/tb_bottleneck/20261121-110503_rank0_4711"
+
+
+def test_a_trace_of_the_trainings_own_profiler_is_joined_with_the_only_monitor_of_its_logdir():
+    trace, telemetry = report_of("trace", 100, input=0.5), report_of("telemetry", 100, input=0.5)
+    assert join([(LOGDIR, trace), (MONITORED, telemetry)])[0].evidence_source == "both"
+    several = join([(LOGDIR, trace), (LOGDIR, trace), (MONITORED, telemetry)])
+    assert [report.evidence_source for report in several] == ["trace", "trace", "telemetry"]
+    runs = [(MONITORED, telemetry), (MONITORED.replace("4711", "4712"), telemetry)]
+    assert join([(LOGDIR, trace), *runs])[0].evidence_source == "trace"

@@ -7,7 +7,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
 def rank(number, gain, communication=0.9, run="moe", basis="replay", cause="exposed_all_to_all"):
-    report = pb.Report(run=run, rank=number, world_size=4)
+    report = pb.Report(run=run, rank=number, world_size=64)
     report.account.add(regime="communication", share=communication)
     report.account.add(regime="compute", share=1 - communication)
     report.verdict.MergeFrom(pb.Verdict(regime="communication"))

@@ -36,7 +36,11 @@ RECOVERABLE = {
     "allocator": 1.0,
     "interruption": 1.0,
     "communication": 1.0,
+    # A kernel that fills at most half of the device does twice the work in the same time.
+    "underfilled": 0.5,
 }
+# With a smaller share, small kernels do not outweigh the other losses (the contract's rule).
+UNDERFILLED_FROM = 0.30
 BOUNDS = ("compute", "memory", "underfilled")
 
 
@@ -119,9 +123,20 @@ def recorded(workload: Workload, seed: int) -> Recording:
 def right_answers(truth: Truth) -> tuple[str, ...]:
     """Returns the regimes that a verdict may name, best first.
 
-    Shares that differ from each other, or from WORTH_RECOVERING, by less than TOLERANCE count as equal.
+    Shares that differ from each other, from WORTH_RECOVERING or from UNDERFILLED_FROM by less than TOLERANCE count as
+    equal.
     """
-    recoverable = {regime: truth.share(regime) * factor for regime, factor in RECOVERABLE.items()}
+    share = truth.share("underfilled")
+    left_out = [(), ("underfilled",)] if abs(share - UNDERFILLED_FROM) < TOLERANCE else [()]
+    if share <= UNDERFILLED_FROM - TOLERANCE:
+        left_out = [("underfilled",)]
+    return tuple(dict.fromkeys(answer for names in left_out for answer in _answers(truth, names)))
+
+
+def _answers(truth: Truth, unrecoverable: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the right answers if nothing of these regimes is recoverable."""
+    factors = {regime: factor for regime, factor in RECOVERABLE.items() if regime not in unrecoverable}
+    recoverable = {regime: truth.share(regime) * factor for regime, factor in factors.items()}
     most = max(recoverable.values())
     fixable = [regime for regime, share in recoverable.items() if share >= max(most, WORTH_RECOVERING) - TOLERANCE]
     bound = max(truth.share(regime) for regime in BOUNDS)

@@ -1,7 +1,7 @@
 """The fix of each planted problem, as an edit of the program. Every other duration stays as it was drawn.
 
 The slow and the fixed run therefore differ in the fix only. An edit does what the advice text recommends, and is
-independent of how the analyser predicts it.
+independent of how the analyser predicts it. A variation (simulate/variation.py) applies it at some places only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,9 +23,11 @@ from simulate.program import (
     Wait,
     Workers,
 )
+from simulate.variation import IDEAL, Variation
 
-# Maps a program, and the number (or multiple) of workers that the report recommends, to the fixed program.
-Fix = Callable[[Program, int], Program]
+# Maps a program, the number (or multiple) of workers that the report recommends, and the variation to the fixed
+# program.
+Fix = Callable[[Program, int, Variation], Program]
 Rewrite = Callable[[list[Instruction]], Iterable[Instruction]]
 
 # Time of the training process to take a ready batch.
@@ -37,7 +39,7 @@ GRAPH_LAUNCH_NS, GRAPH_LATENCY_NS, GRAPH_GAP_NS = 40_000, 10_000, 800
 LONGEST_OVERHEAD = 10_000
 
 
-def with_workers(program: Program, workers: int) -> Program:
+def with_workers(program: Program, workers: int, how: Variation = IDEAL) -> Program:
     """Moves batch creation to worker processes, each as fast as the training process was."""
     made: list[int] = []
 
@@ -52,13 +54,13 @@ def with_workers(program: Program, workers: int) -> Program:
     return _steady(replace(edited, workers=Workers(workers, tuple(made))))
 
 
-def with_more_workers(program: Program, factor: int) -> Program:
+def with_more_workers(program: Program, factor: int, how: Variation = IDEAL) -> Program:
     """Multiplies the number of workers."""
     assert program.workers is not None
     return _steady(replace(program, workers=replace(program.workers, number=factor * program.workers.number)))
 
 
-def with_pinned_copies(program: Program, _: int) -> Program:
+def with_pinned_copies(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Copies batches from pinned memory, without waiting."""
 
     def pinned(inside: list[Instruction]) -> Iterable[Instruction]:
@@ -70,34 +72,35 @@ def with_pinned_copies(program: Program, _: int) -> Program:
             ):
                 yield step
 
-    return _edited(program, "aten::to", pinned)
+    return _edited(program, "aten::to", pinned, how)
 
 
-def with_prefetched_copies(program: Program, number: int) -> Program:
+def with_prefetched_copies(program: Program, number: int, how: Variation = IDEAL) -> Program:
     """Copies batches on a separate stream during the previous step, so that kernels never wait for a copy."""
-    freed = with_pinned_copies(program, number)
+    freed = with_pinned_copies(program, number, how)
 
     def elsewhere(step: Instruction) -> Instruction:
-        return replace(step, ns=0) if isinstance(step, Copy) and step.direction == "HtoD" else step
+        moved = isinstance(step, Copy) and step.direction == "HtoD" and step.pinned
+        return replace(step, ns=0) if moved else step
 
     return replace(freed, instructions=tuple(elsewhere(step) for step in freed.instructions))
 
 
-def without_scalar_reads(program: Program, _: int) -> Program:
+def without_scalar_reads(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Leaves values on the device."""
-    return _edited(program, "aten::item", lambda _: ())
+    return _edited(program, "aten::item", lambda _: (), how)
 
 
-def without_metric_reads(program: Program, _: int) -> Program:
+def without_metric_reads(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Leaves metrics on the device: removes the operators that copy to the host."""
 
     def without_reads(inside: list[Instruction]) -> Iterable[Instruction]:
         return () if any(isinstance(step, Copy) and step.direction == "DtoH" for step in inside) else inside
 
-    return _edited(_edited(program, "aten::to", without_reads), "aten::item", lambda _: ())
+    return _edited(_edited(program, "aten::to", without_reads, how), "aten::item", lambda _: (), how)
 
 
-def without_masks(program: Program, _: int) -> Program:
+def without_masks(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Applies masks on the device: the same operators, without waits."""
 
     def freed(inside: list[Instruction]) -> Iterable[Instruction]:
@@ -107,13 +110,13 @@ def without_masks(program: Program, _: int) -> Program:
             elif not isinstance(step, Wait):
                 yield step
 
-    return _edited(program, "aten::nonzero", freed)
+    return _edited(program, "aten::nonzero", freed, how)
 
 
-def without_synchronizes(program: Program, _: int) -> Program:
+def without_synchronizes(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Removes every device synchronisation except the profiler's at the end."""
     last = program.instructions[-1]
-    inside = _without(replace(program, instructions=program.instructions[:-1]), _synchronizes)
+    inside = _without(replace(program, instructions=program.instructions[:-1]), _synchronizes, how)
     return replace(inside, instructions=(*inside.instructions, last))
 
 
@@ -121,24 +124,22 @@ def _synchronizes(step: Instruction) -> bool:
     return isinstance(step, Wait) and step.call == "DeviceSynchronize"
 
 
-def with_a_graph(program: Program, _: int) -> Program:
+def with_a_graph(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Launches forward and backward pass as one graph; loader, copies and optimizer are unchanged."""
     done: list[Instruction] = []
-    launches: list[Launch] | None = None
+    captured: list[Instruction] | None = None
     for step in program.instructions:
         name = step.name if isinstance(step, Open) else ""
-        if launches is None and name.startswith("nn.Module"):
-            launches = []
-        if launches is not None and name.startswith("Optimizer.step"):
-            done, launches = [*done, *_graph(launches)], None
-        if launches is None:
-            done.append(step)
-        elif isinstance(step, Launch):
-            launches.append(step)
+        if captured is None and name.startswith("nn.Module"):
+            captured = []
+        if captured is not None and name.startswith("Optimizer.step"):
+            done, captured = [*done, *(_graph(captured) if how.takes_effect() else captured)], None
+        (done if captured is None else captured).append(step)
     return replace(program, instructions=tuple(done))
 
 
-def _graph(launches: list[Launch]) -> list[Instruction]:
+def _graph(captured: list[Instruction]) -> list[Instruction]:
+    launches = [step for step in captured if isinstance(step, Launch)]
     kernels = tuple(replace(kernel, gap=GRAPH_GAP_NS) for launch in launches for kernel in launch.kernels)
     return [Launch(kernels, GRAPH_LAUNCH_NS, GRAPH_LATENCY_NS, call="GraphLaunch")] if kernels else []
 
@@ -155,10 +156,10 @@ def with_seldom_interruptions(*frames: str) -> Fix:
             elif not isinstance(step, Wait):
                 yield step
 
-    return lambda program, _: _edited(program, frames, shrunk)
+    return lambda program, _, how=IDEAL: _edited(program, frames, shrunk, how)
 
 
-def without_python(program: Program, _: int) -> Program:
+def without_python(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Moves Python code outside torch out of the loop, except code that a recording shows as an interruption."""
     done: list[Instruction] = []
     phases: list[str] = []
@@ -167,21 +168,22 @@ def without_python(program: Program, _: int) -> Program:
             phases.append(step.phase)
         elif isinstance(step, Close):
             phases.pop()
-        if not (isinstance(step, Spend) and step.activity == PYTHON and INTERRUPT not in phases):
+        outside = isinstance(step, Spend) and step.activity == PYTHON and INTERRUPT not in phases
+        if not (outside and how.takes_effect()):
             done.append(step)
     return replace(program, instructions=tuple(done))
 
 
-def without_allocations(program: Program, _: int) -> Program:
+def without_allocations(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Removes all driver calls that free or allocate memory."""
-    return _without(program, lambda step: isinstance(step, Allocate))
+    return _without(program, lambda step: isinstance(step, Allocate), how)
 
 
-def with_half_the_bytes(program: Program, _: int) -> Program:
+def with_half_the_bytes(program: Program, _: int, how: Variation = IDEAL) -> Program:
     """Halves the duration of collectives."""
 
     def halved(step: Instruction) -> Instruction:
-        if not isinstance(step, Launch) or step.kernels[0].work != "collective":
+        if not isinstance(step, Launch) or step.kernels[0].work != "collective" or not how.takes_effect():
             return step
         return replace(step, kernels=tuple(replace(kernel, ns=kernel.ns // 2) for kernel in step.kernels))
 
@@ -237,8 +239,11 @@ FIX_OF: Mapping[str, Fix] = {
 # --- Editing programs ---
 
 
-def _edited(program: Program, prefix: str | tuple[str, ...], rewrite: Rewrite) -> Program:
-    """Applies `rewrite` to each outermost row (from its Open to its Close) with a name that starts with `prefix`."""
+def _edited(program: Program, prefix: str | tuple[str, ...], rewrite: Rewrite, how: Variation = IDEAL) -> Program:
+    """Applies `rewrite` to each outermost row (from its Open to its Close) with a name that starts with `prefix`.
+
+    Rows at which the fix takes no effect stay.
+    """
     done: list[Instruction] = []
     inside: list[Instruction] = []
     depth = 0
@@ -247,15 +252,16 @@ def _edited(program: Program, prefix: str | tuple[str, ...], rewrite: Rewrite) -
             inside.append(step)
             depth += isinstance(step, Open) - isinstance(step, Close)
             if not depth:
-                done += rewrite(inside)
+                done += rewrite(inside) if how.takes_effect() else inside
                 inside = []
         else:
             done.append(step)
     return replace(program, instructions=tuple(done))
 
 
-def _without(program: Program, test: Callable[[Instruction], bool]) -> Program:
-    return replace(program, instructions=tuple(step for step in program.instructions if not test(step)))
+def _without(program: Program, test: Callable[[Instruction], bool], how: Variation) -> Program:
+    staying = (step for step in program.instructions if not (test(step) and how.takes_effect()))
+    return replace(program, instructions=tuple(staying))
 
 
 def _steady(program: Program) -> Program:

@@ -2,13 +2,15 @@
 
 The other device's times are computed without the analyser's code; only the data sheets are shared:
 - the time of a compute-bound kernel scales with the rates of the units it runs on (given by its name), the time of a
-  memory-bound kernel with the bandwidths; each is multiplied by a log-normal factor per kernel name with spread MISSED,
-  the published error of kernel predictions for another device;
+  memory-bound kernel with the bandwidths; each is multiplied by two log-normal factors, one of the whole training and
+  one of the kernel's name. The published mean error of predictions for another device, MISSED, is that of whole
+  trainings, so it gives the spread of the first; the spread of the second is not known, and taken as equal;
 - a grid with fewer blocks than multiprocessors uses only its part of the device;
 - no kernel is shorter than SHORTEST_NS, and one that is shorter on the first device takes as long on the other;
 - copies of pinned memory scale with the PCIe link, collectives with the links between devices, pageable copies with
   the host.
-The host does the same work, each part up to JITTER longer or shorter.
+The host does the same work, each part up to JITTER longer or shorter, and as a whole faster or slower, as two runs on
+one host differ (simulate/variation.py).
 """
 
 import json
@@ -19,6 +21,7 @@ from functools import cached_property
 
 from simulate.pieces import MULTIPROCESSORS
 from simulate.program import Copy, Fetch, Instruction, Kernel, Launch, Program, Spend
+from simulate.variation import HOST, Variation
 from tb_bottleneck.knowledge.gpus import Gpu, gpu_named, multiprocessors_of
 from tb_bottleneck.knowledge.precisions import precision_of
 
@@ -32,7 +35,8 @@ THERE = (
     "NVIDIA L40S",
     "NVIDIA GeForce RTX 4090",
 )
-MISSED = 0.12  # Habitat (ATC'21): 11.8 % on average
+MISSED = 0.118  # Habitat (ATC'21), on average
+SPREAD_PER_MEAN = math.sqrt(math.pi / 2)  # standard deviation / mean size of a normal error
 JITTER = 0.05
 SHORTEST_NS, LARGE_BYTES = 2_000, 1 << 20
 # GB/s of sixteen PCIe lanes, by generation.
@@ -46,6 +50,12 @@ class OtherDevice:
     name: str
     seed: int
     missed: float = MISSED
+    host: float = HOST
+
+    @property
+    def drift(self) -> float:
+        """The factor of the host's time."""
+        return math.exp(random.Random(f"host {self.seed} {self.name}").gauss(0.0, self.host))
 
     @cached_property
     def gpu(self) -> Gpu:
@@ -65,7 +75,8 @@ class OtherDevice:
         workers = program.workers
         if workers is not None:
             workers = replace(workers, load_ns=tuple(_about(ns, rng) for ns in workers.load_ns))
-        return Program(tuple(self._instruction(one, rng) for one in program.instructions), workers)
+        there = Program(tuple(self._instruction(one, rng) for one in program.instructions), workers)
+        return Variation(host=self.drift).applied(there)
 
     def relabelled(self, text: str) -> str:
         """Returns a recording of the program with this device in its header."""
@@ -92,8 +103,11 @@ class OtherDevice:
         if kernel.ns < 5_000:
             return kernel
         fill = [min(kernel.blocks / processors, 1.0) for processors in (MULTIPROCESSORS, self.multiprocessors)]
-        luck = random.Random(f"{self.seed} {self.name} {kernel.name}").gauss(0.0, self.missed)
-        factor = self._ratio(kernel) * fill[1] / fill[0] * math.exp(luck)
+        lucks = (
+            random.Random(f"{self.seed} {self.name} {of}").gauss(0.0, self.missed * SPREAD_PER_MEAN)
+            for of in ("training", kernel.name)
+        )
+        factor = self._ratio(kernel) * fill[1] / fill[0] * math.exp(sum(lucks))
         return replace(kernel, ns=max(int(kernel.ns / factor), min(kernel.ns, SHORTEST_NS)))
 
     def _ratio(self, kernel: Kernel) -> float:

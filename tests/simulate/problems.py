@@ -46,7 +46,8 @@ def _main_loader(seed: int) -> Workload:
 def _few_workers(seed: int) -> Workload:
     well, size = _sized(seed, 1.7, 3.0)
     workers = seed % 4 + 1
-    return well.but(loader="workers", workers=workers, load_ns=size() * workers)
+    steps = max(well.steps, 6)  # fewer fetches do not show why workers are late
+    return well.but(loader="workers", workers=workers, load_ns=size() * workers, steps=steps)
 
 
 def _pageable(seed: int) -> Workload:

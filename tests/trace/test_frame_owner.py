@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner, frame_parts
+from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner, frame_parts, short_frame
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner, frame_parts
         ("/tmp/ipykernel_812/3318.py(3): <cell line: 1>", "user"),
         ("profile.py(8): main", "user"),
         ("utils/data.py(8): load", "user"),
+        ("transformers.py(8): TransformerBlock", "user"),
+        ("evaluate/run.py(8): main", "user"),
         ("torch/nn/modules/module.py(1553): _call_impl", "torch"),
         ("/opt/conda/lib/python3.11/site-packages/torch/serialization.py(944): save", "torch"),
         ("/tmp/torchinductor_root/ab/cabc.py(30): call", "torch"),
@@ -52,3 +54,10 @@ def test_the_owner_follows_from_the_path(frame, owner):
 )
 def test_a_frame_has_a_file_a_line_and_a_function(frame, parts):
     assert frame_parts(frame) == parts
+
+
+def test_a_frame_is_named_without_the_address_of_its_object():
+    assert short_frame("<built-in method item of Tensor object at 0x7f1B>") == "<built-in method item of Tensor object>"
+    pybind = "<built-in method write_record of pybind11_builtins.pybind11_detail_function_record_v1 object at 0x7f1B>"
+    assert short_frame(pybind) == "<built-in method write_record>"
+    assert short_frame("train.py(3): at 0x7f") == "train.py(3): at 0x7f"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.trace.header import MAX_DEVICES, read_header
+from tb_bottleneck.trace.header import MAX_DEVICES, ProcessGroup, read_header
 
 WRONG = [None, True, 7, -1, 1.5, float("nan"), "x", "", [], [None], {}, {"a": 1}, [[]], 2**64]
 
@@ -96,6 +96,31 @@ def test_the_exporter_in_python_misnames_the_multiprocessors(entry, multiprocess
 def test_versions_of_libraries_are_whole_numbers_or_not_there():
     raw = {"cuda_runtime_version": 12040, "cuda_driver_version": "12.8", "hip_runtime_version": -1, "nccl_version": 1}
     assert read_header(raw).versions == {"cuda_runtime_version": 12040}
+
+
+def test_process_groups_the_clock_and_the_host_are_read():
+    groups = [
+        {"pg_name": "0", "pg_desc": "default_pg", "pg_size": 2, "ranks": [0, 1]},
+        {"pg_name": 7, "ranks": [0, "1", -1]},
+        "x",
+    ]
+    raw = {"distributedInfo": {"pg_config": groups}, "baseTimeNanoseconds": 5, "host_name": "node17"}
+    header = read_header(raw)
+    assert header.groups == (ProcessGroup("0", "default_pg", (0, 1), 2), ProcessGroup("", "", (0,), 1))
+    assert header.base_time_ns == 5
+    assert len(header.host) == 16
+    assert "node17" not in repr(header), "the name of a host is private"
+    assert read_header({"host_name": "node17"}).host == header.host != read_header({"host_name": "node18"}).host
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_wrong_types_of_groups_clock_and_host_are_left_out(wrong):
+    header = read_header({"distributedInfo": {"rank": 0, "pg_config": wrong}, "baseTimeNanoseconds": wrong})
+    assert header.groups == ()
+    assert header.base_time_ns == (7 if wrong == 7 and wrong is not True else 0)
+    header = read_header({"host_name": wrong, "distributedInfo": {"pg_config": [{"pg_size": wrong, "ranks": wrong}]}})
+    assert bool(header.host) == (wrong == "x")
+    assert len(header.groups) == 1
 
 
 @pytest.mark.parametrize(

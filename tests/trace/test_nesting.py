@@ -25,8 +25,8 @@ def calls(draw, begin=0, end=2000, depth=0):
     return rows
 
 
-@given(calls())
-def test_own_time_is_where_no_nested_row_runs(rows):
+@given(calls(), st.randoms())
+def test_own_time_is_where_no_nested_row_runs(rows, random):
     starts, ends = (np.array(values, np.int64) for values in (zip(*rows, strict=True) if rows else ((), ())))
     order = np.lexsort((-(ends - starts), starts))
     starts, ends = starts[order], ends[order]
@@ -37,11 +37,20 @@ def test_own_time_is_where_no_nested_row_runs(rows):
     assert nest(starts, ends).self_times().tolist() == expected
     found, row = nest(starts, ends).innermost(np.arange(2100))
     assert np.where(found, row, -1).tolist() == innermost.tolist()
+    some = np.array([random.random() < 0.5 for _ in rows], np.bool_)
+    owner = np.full(2100, -1)
+    for begin, end, row in zip(*nest(starts, ends).self_spans(some), strict=True):
+        assert begin < end
+        assert (owner[begin:end] == -1).all()
+        owner[begin:end] = row
+    assert owner.tolist() == np.where(np.isin(innermost, np.flatnonzero(some)), innermost, -1).tolist()
 
 
 def test_a_child_that_outlives_its_parent_by_nanoseconds_is_still_its_child():
     """Recordings with ns resolution end children up to 3 ns after their parents."""
     assert nest(np.array([0, 600]), np.array([1000, 1003])).self_times().tolist() == [600, 403]
+    spans = nest(np.array([0, 600, 1001]), np.array([2000, 1003, 1500])).self_spans(np.array([True, True, True]))
+    assert [one.tolist() for one in spans] == [[0, 600, 1001, 1500], [600, 1001, 1500, 2000], [0, 1, 2, 0]]
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)

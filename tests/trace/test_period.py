@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 
 from tb_bottleneck.trace.columns.labels import Thread
+from tb_bottleneck.trace.columns.messages import NO_MESSAGE
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.header import read_header
 from tb_bottleneck.trace.kinds import Kind
@@ -26,7 +27,7 @@ def repeated(names: tuple[str, ...], iterations: int, out_of_turn: int = 0) -> T
     columns = {column: nothing.copy() for column in Events.__dataclass_fields__}
     columns |= {"start": start.ravel()[order], "name": name[order], "kind": nothing + Kind.CPU_OP}
     threads = (Thread("1", "1", "main"),)
-    return Trace(read_header({}), Events(**columns), names, threads, ((b"", b"", b""),), Counter(), "")
+    return Trace(read_header({}), Events(**columns), names, threads, ((b"", b"", b""),), (NO_MESSAGE,), Counter(), "")
 
 
 NAMES = ("aten::embedding", "aten::cross_entropy", "autograd::engine::evaluate_function: AddmmBackward0")

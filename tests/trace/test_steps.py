@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.draw import drawn, drawn_trace
 
-from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.steps import find_steps, step_numbers
 from tb_bottleneck.trace.trace import load
 
 
@@ -202,3 +202,18 @@ def test_an_empty_trace_has_no_steps(tmp_path):
     path = tmp_path / "empty.json"
     path.write_text(json.dumps({**drawn("step ."), "traceEvents": []}))
     assert find_steps(load(str(path))) is None
+
+
+def test_steps_are_numbered_as_the_profiler_counts_them(tmp_path):
+    path = tmp_path / "a.pt.trace.json"
+
+    def numbers(*names):
+        marks = [{"ph": "X", "cat": "user_annotation", "name": name, "ts": 10 * k, "dur": 10} for k, name in names]
+        work = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 10 * k + 2, "dur": 5} for k, _ in names]
+        path.write_text(json.dumps({"traceEvents": marks + work}))
+        trace = load(str(path))
+        return step_numbers(trace, find_steps(trace))
+
+    assert numbers((0, "ProfilerStep#12"), (1, "ProfilerStep#13")) == (12, 13)
+    assert numbers((0, "ProfilerStep*"), (1, "ProfilerStep#13")) == ()
+    assert numbers((0, "a"), (1, "b")) == ()

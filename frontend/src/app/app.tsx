@@ -1,14 +1,20 @@
 // The page: the recordings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useState } from "preact/hooks";
 import { RunList } from "../features/run_list/run_list";
+import { neighbour } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
 import { timeOfDay } from "../shared/text/format";
 import { Icon } from "../shared/widgets/icon";
 import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
 import { useFocusRestore } from "./focus_restore";
+import { lazyView } from "./lazy_view";
 import { RecordingPage } from "./recording";
-import { chosenEntry, hasVanished, type State } from "./state";
+import { chosenEntry, hasVanished, WHOLE_OVERVIEW, type State } from "./state";
+import { Shortcuts } from "./shortcuts";
 import type { Store } from "./store";
+import type { Shown } from "./view_registry";
+
+const Overview = lazyView(async () => (await import("../features/overview/overview")).Overview);
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);
@@ -17,7 +23,7 @@ export function App({ store, session }: { store: Store; session: Session }) {
     return store.subscribe(setState);
   }, [store]);
 
-  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.baseline, state.series]);
+  useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.baseline, state.series, state.overview === undefined]);
   useFocusRestore();
 
   const { list, failure } = state;
@@ -31,19 +37,37 @@ export function App({ store, session }: { store: Store; session: Session }) {
         <div class="columns">
           <RunList
             list={list}
-            chosen={state.chosen}
+            chosen={state.overview === undefined ? state.chosen : undefined}
+            overview={list.runs.length > 1 ? () => session.showOverview(WHOLE_OVERVIEW) : undefined}
             filter={state.filter}
             choose={session.choose}
             compare={session.compare}
             setFilter={(text) => store.dispatch({ type: "filter", text })}
           />
           <main>
-            <ChosenRecording state={state} session={session} />
+            {state.overview === undefined ? (
+              <ChosenRecording state={state} session={session} />
+            ) : (
+              <Overview list={list} query={state.overview} setQuery={session.showOverview} choose={session.choose} />
+            )}
           </main>
+          <Shortcuts
+            shown={shownOf(state, session)}
+            move={(rows) => {
+              const key = neighbour(list.runs, state.filter, state.chosen, rows);
+              if (key !== undefined) session.choose(key);
+            }}
+          />
         </div>
       )}
     </>
   );
+}
+
+/** The chosen recording with its report; undefined as long as there is none. */
+function shownOf(state: State, session: Session): Shown | undefined {
+  const entry = state.overview === undefined ? chosenEntry(state) : undefined;
+  return state.report && entry && { report: state.report, entry, session, state };
 }
 
 function EmptyList({ state: { list } }: { state: State }) {

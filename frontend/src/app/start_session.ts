@@ -14,6 +14,8 @@ export const stateFromUrl = (start: State): State => withAddress(start, host.inU
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
     const problem = await requestAll(store, client, signal);
+    // The list decided what is shown first. The history entry says so, so that Back returns to it.
+    if (host.inUrl("run") === undefined && store.state.chosen !== undefined) writeAddress(store.state, host.inUrl, (name, text) => host.putInUrl(name, text, "same"));
     if (!signal.aborted) {
       store.dispatch(problem === undefined ? { type: "polled" } : { type: "failed", at: Date.now(), message: problem });
     }
@@ -34,7 +36,7 @@ export function startSession(store: Store, client: Client): Session {
   /** The same for what the user does, which the address records. */
   const act = (...actions: readonly Action[]) => {
     apply(...actions);
-    writeAddress(store.state, host.putInUrl);
+    writeAddress(store.state, host.inUrl, host.putInUrl);
   };
 
   host.onUrlChange(() => apply({ type: "address", apply: (state) => withAddress(state, host.inUrl) }));
@@ -55,6 +57,7 @@ export function startSession(store: Store, client: Client): Session {
     setVisible: (visible) => act({ type: "visible", visible }),
     compare: (key) => act({ type: "series", keys: undefined }, { type: "baseline", key }, open("compare")),
     compareSeries: (keys) => act({ type: "baseline", key: undefined }, { type: "series", keys }, open("compare")),
+    showOverview: (query) => act({ type: "overview", query }),
     predict: (text) => act({ type: "conditions", text: text || undefined }, open("whatif")),
     refresh: () => poller.now(),
   };

@@ -28,6 +28,7 @@ export interface State {
   readonly baseline?: Key; // recording A of a comparison; may name one that is not in the list
   readonly series?: readonly Key[]; // shown as long as the chosen recording is one of them
   readonly conditions?: string; // of a prediction, as features/what_if/conditions.ts spells them
+  readonly overview?: string; // set while all recordings are shown: the query, as features/overview/query.ts spells it
 }
 
 export const START: State = { filter: "", view: "diagnosis" };
@@ -43,6 +44,7 @@ export type Action =
   | { readonly type: "baseline"; readonly key: Key | undefined }
   | { readonly type: "series"; readonly keys: readonly Key[] | undefined }
   | { readonly type: "conditions"; readonly text: string | undefined }
+  | { readonly type: "overview"; readonly query: string }
   | { readonly type: "address"; readonly apply: (state: State) => State }
   | { readonly type: "polled" }
   | { readonly type: "failed"; readonly at: number; readonly message: string };
@@ -55,11 +57,11 @@ export function reduce(state: State, action: Action): State {
     case "report":
       return action.key === state.chosen ? withAnswer(state, action.answer) : state; // else it is outdated
     case "choose":
-      return withChosen(state, action.key);
+      return withField(withChosen(state, action.key), "overview", undefined);
     case "filter":
       return { ...state, filter: action.text };
     case "view":
-      return action.view === state.view ? state : { ...state, view: action.view };
+      return withField(action.view === state.view ? state : { ...state, view: action.view }, "overview", undefined);
     case "focus":
       return { ...without(state, "visible"), view: timeView(state), focus: action.focus };
     case "visible":
@@ -70,6 +72,8 @@ export function reduce(state: State, action: Action): State {
       return equalKeys(action.keys, state.series) ? state : withField(state, "series", action.keys);
     case "conditions":
       return withField(state, "conditions", action.text);
+    case "overview":
+      return withField(state, "overview", action.query);
     case "address":
       return action.apply(state);
     case "polled":
@@ -81,7 +85,7 @@ export function reduce(state: State, action: Action): State {
   }
 }
 
-type Optional = "failure" | "focus" | "visible" | "baseline" | "series" | "conditions";
+type Optional = "failure" | "focus" | "visible" | "baseline" | "series" | "conditions" | "overview";
 
 /** The state with an optional field set, or without it for undefined. */
 export function withField<K extends Optional>(state: State, field: K, value: State[K] | undefined): State {
@@ -94,10 +98,18 @@ function without(state: State, field: Optional): State {
   return rest;
 }
 
-/** Chooses the first recording if none was chosen. The choice stays if another one moves to the top of the list. */
+/** The overview of a query that shows everything. */
+export const WHOLE_OVERVIEW = "all";
+
+/**
+ * Of several recordings shows the overview, and of a single one its report, unless the address asks for something else.
+ * The choice stays if another recording moves to the top of the list.
+ */
 function withList(state: State, list: RunList): State {
-  const chosen = state.chosen ?? list.runs.map(keyOf)[0];
-  return chosen === undefined ? { ...state, list } : { ...state, list, chosen };
+  const first = list.runs.map(keyOf)[0];
+  if (state.chosen !== undefined || first === undefined) return { ...state, list };
+  const overview = state.overview ?? (list.runs.length > 1 ? WHOLE_OVERVIEW : undefined);
+  return withField({ ...state, list, chosen: first }, "overview", overview);
 }
 
 /** A recording that is analysed again keeps its last report until the next one arrives. */

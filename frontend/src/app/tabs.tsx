@@ -1,10 +1,11 @@
-// The tabs of a recording, one per view. The arrow keys move between them.
+// The tabs of a recording, one per view. The arrow keys move between them. A view that this recording does not have is
+// disabled and says why.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Report, RunEntry } from "../shared/report";
 import type { Session } from "../shared/run/session";
-import type { View } from "../shared/run/views";
+import { VIEWS, type View } from "../shared/run/views";
 import { nextInTabs } from "../shared/widgets/list_navigation";
-import { titleOf, viewsOf } from "./view_registry";
+import { missingBecause, titleOf } from "./view_registry";
 
 interface Props {
   readonly report: Report;
@@ -15,7 +16,9 @@ interface Props {
 
 export function Tabs({ report, entry, session, view }: Props) {
   const root = useRef<HTMLDivElement>(null);
-  const views = viewsOf(report, entry);
+  const open = (each: View) => {
+    if (missingBecause(each, report, entry) === undefined) session.open(each);
+  };
   // On a narrow page the selected tab may be out of sight. Only the tab list scrolls, not the page.
   useLayoutEffect(() => {
     const list = root.current;
@@ -29,29 +32,33 @@ export function Tabs({ report, entry, session, view }: Props) {
     observer.observe(list);
     return () => observer.disconnect();
   }, [view]);
-  if (views.length === 1) return null;
   const onKeyDown = (event: KeyboardEvent) => {
-    const target = nextInTabs(event.key, views.indexOf(view), views.length);
+    const tabs = [...(root.current?.querySelectorAll<HTMLElement>("[role=tab]") ?? [])];
+    const target = nextInTabs(event.key, tabs.findIndex((tab) => tab === document.activeElement), VIEWS.length);
     if (target === undefined) return;
     event.preventDefault();
-    session.open(views[target]!);
-    root.current?.querySelectorAll<HTMLElement>("[role=tab]")[target]?.focus();
+    open(VIEWS[target]!);
+    tabs[target]?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label="Views of this recording" ref={root} onKeyDown={onKeyDown}>
-      {views.map((each) => (
-        <button
-          key={each}
-          type="button"
-          role="tab"
-          aria-selected={each === view}
-          {...(each === view ? { "aria-controls": "panel" } : {})}
-          tabIndex={each === view ? 0 : -1}
-          onClick={() => session.open(each)}
-        >
-          {titleOf(each)}
-        </button>
-      ))}
+      {VIEWS.map((each) => {
+        const missing = missingBecause(each, report, entry);
+        return (
+          <button
+            key={each}
+            type="button"
+            role="tab"
+            aria-selected={each === view}
+            {...(each === view ? { "aria-controls": "panel" } : {})}
+            {...(missing === undefined ? {} : { "aria-disabled": true, "aria-description": missing, title: missing })}
+            tabIndex={each === view ? 0 : -1}
+            onClick={() => open(each)}
+          >
+            {titleOf(each)}
+          </button>
+        );
+      })}
     </div>
   );
 }

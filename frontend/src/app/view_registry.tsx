@@ -6,7 +6,7 @@ import type { Report, RunEntry } from "../shared/report";
 import { isTrace } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
 import type { ViewProps } from "../shared/run/view_props";
-import { VIEWS, type View } from "../shared/run/views";
+import type { View } from "../shared/run/views";
 import { lazyView } from "./lazy_view";
 import type { State } from "./state";
 
@@ -29,42 +29,53 @@ export interface Shown {
 
 interface ViewEntry {
   readonly title: string;
-  readonly isAvailable: (report: Report, entry: RunEntry) => boolean;
+  /** Why this recording does not have the view; undefined if it has it. */
+  readonly missing: (report: Report, entry: RunEntry) => string | undefined;
   readonly render: (shown: Shown) => JSX.Element;
 }
 
-const isReadable = (report: Report, entry: RunEntry) => isTrace(entry) && report.health?.status !== "unreadable";
+/** Views of single operations. */
+function missingOperations(report: Report, entry: RunEntry): string | undefined {
+  if (!isTrace(entry)) return "Telemetry contains no single operations. A trace of torch.profiler does.";
+  return report.health?.status === "unreadable" ? "This file could not be read." : undefined;
+}
+
+const missingTrace = (_: Report, entry: RunEntry) => (isTrace(entry) ? undefined : "This view needs a trace; this recording is telemetry.");
 
 const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   diagnosis: {
     title: "Diagnosis",
-    isAvailable: () => true,
+    missing: () => undefined,
     render: ({ report, session }) => <Diagnosis report={report} showFocus={session.showFocus} predict={() => session.open("whatif")} showMemory={() => session.open("memory")} />,
   },
-  timeline: { title: "Timeline", isAvailable: isReadable, render: (shown) => <Timeline {...viewProps(shown)} /> },
-  tables: { title: "What ran", isAvailable: isReadable, render: (shown) => <Tables {...viewProps(shown)} /> },
-  roofline: { title: "Roofline", isAvailable: isReadable, render: (shown) => <Roofline {...viewProps(shown)} /> },
+  timeline: { title: "Timeline", missing: missingOperations, render: (shown) => <Timeline {...viewProps(shown)} /> },
+  tables: { title: "Operators", missing: missingOperations, render: (shown) => <Tables {...viewProps(shown)} /> },
+  roofline: { title: "Roofline", missing: missingOperations, render: (shown) => <Roofline {...viewProps(shown)} /> },
   memory: {
     title: "Memory",
-    isAvailable: ({ memory }) => memory !== undefined,
+    missing: ({ memory }) => (memory ? undefined : "Memory was not recorded. A trace with profile_memory=True contains it."),
     render: ({ report }) => <Memory report={report} />,
   },
   ranks: {
     title: "Ranks",
-    isAvailable: ({ world_size }, entry) => isTrace(entry) && (world_size ?? 1) > 1,
+    missing: (report, entry) => missingTrace(report, entry) ?? ((report.world_size ?? 1) > 1 ? undefined : "This run has one process."),
     render: (shown) => <Ranks {...viewProps(shown)} choose={shown.session.choose} />,
   },
-  live: { title: "Telemetry", isAvailable: (_, entry) => !isTrace(entry), render: (shown) => <Telemetry {...viewProps(shown)} /> },
+  live: {
+    title: "Telemetry",
+    missing: (_, entry) => (isTrace(entry) ? "This recording is a trace. The monitor records telemetry." : undefined),
+    render: (shown) => <Telemetry {...viewProps(shown)} />,
+  },
   compare: {
     title: "Compare",
-    isAvailable: (_, entry) => isTrace(entry),
+    missing: missingTrace,
     render: ({ report, entry, session, state: { list, baseline, series } }) => (
       <Compare session={session} report={report} entry={entry} runs={list?.runs ?? []} baseline={baseline} series={series} />
     ),
   },
   whatif: {
     title: "What if",
-    isAvailable: ({ verdict }, entry) => isTrace(entry) && verdict !== undefined,
+    missing: (report, entry) => missingTrace(report, entry) ?? (report.verdict ? undefined : "A prediction needs a recording with a verdict."),
     render: ({ report, entry, session, state: { conditions } }) => <WhatIf session={session} report={report} entry={entry} conditions={conditions} />,
   },
 };
@@ -76,14 +87,12 @@ function viewProps({ report, entry, session, state: { focus, visible } }: Shown)
 
 export const titleOf = (view: View): string => ENTRIES[view].title;
 
-/** The views that this recording has. */
-export function viewsOf(report: Report, entry: RunEntry): readonly View[] {
-  return VIEWS.filter((view) => ENTRIES[view].isAvailable(report, entry));
-}
+/** Why this recording does not have a view; undefined if it has it. */
+export const missingBecause = (view: View, report: Report, entry: RunEntry): string | undefined => ENTRIES[view].missing(report, entry);
 
 /** The requested view, or the diagnosis if this recording does not have it. */
 export function availableView(requested: View, report: Report, entry: RunEntry): View {
-  return ENTRIES[requested].isAvailable(report, entry) ? requested : "diagnosis";
+  return missingBecause(requested, report, entry) === undefined ? requested : "diagnosis";
 }
 
 export function ViewPanel({ view, ...shown }: Shown & { readonly view: View }) {

@@ -21,6 +21,98 @@ export interface Job {
   readonly stragglers: readonly Straggler[];
   /** of the job if no rank were a straggler; absent if there is no straggler */
   readonly speedup?: Speedup;
+  readonly world_size: number;
+  /** ranks of the job without a usable recording */
+  readonly missing_ranks: readonly number[];
+  /** process groups, the costliest first; empty if no collective was paired */
+  readonly groups: readonly Group[];
+  /** what holds the job up, by expected gain */
+  readonly culprits: readonly Culprit[];
+  /** of the job without any of the culprits; absent if nothing was replayed */
+  readonly speedup_all?: Speedup;
+  /** absent if nothing was replayed */
+  readonly replay?: Replay;
+  /** of the pairing of the collectives */
+  readonly health?: Health;
+  /** median step time of the job */
+  readonly step_ns: number;
+  readonly hosts: readonly Host[];
+  /** step time as recorded / step time with these like their peers, largest first */
+  readonly slowdowns: readonly Slowdown[];
+  /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
+  readonly clock_error_ns?: number;
+}
+
+/** The ranks of one process group. Groups with the same kind and size are one entry. */
+export interface Group {
+  /** as recorded; untrusted text */
+  readonly name: string;
+  /** data | tensor | pipeline | expert | context | sharded | unknown */
+  readonly kind: string;
+  /** of the first of them */
+  readonly ranks: readonly number[];
+  /** process groups of this kind and size */
+  readonly count: number;
+  /** of the step: the mean time that a rank waits for the last one */
+  readonly wait_share: number;
+  /** of the step: the mean exposed time that the messages take */
+  readonly wire_share: number;
+  /** of the largest messages, as nccl-tests counts them, in GB/s; 0 if not known */
+  readonly bus_gbps: number;
+  /** by operation, the costliest first */
+  readonly transfers: readonly Transfer[];
+}
+
+/** The collectives of one operation in the groups of one entry. */
+export interface Transfer {
+  readonly operation: string;
+  /** per step and rank */
+  readonly calls: number;
+  /** median size of the message */
+  readonly bytes: number;
+  readonly wait_share: number;
+  readonly wire_share: number;
+  readonly bus_gbps: number;
+}
+
+/** One cause that holds the job up. */
+export interface Culprit {
+  readonly cause: string;
+  readonly ranks: readonly number[];
+  /** of the step */
+  readonly cost_share: number;
+  readonly evidence: readonly Evidence[];
+  readonly speedup?: Speedup;
+  readonly fix?: Fix;
+  readonly title: string;
+  /** number of the host, from 1; 0 if the cause is not one host */
+  readonly host: number;
+}
+
+export interface Host {
+  /** from 1, in order of the lowest rank */
+  readonly number: number;
+  readonly ranks: readonly number[];
+}
+
+/** How much slower the job is because some ranks, a stage or an operation take longer than their peers. */
+export interface Slowdown {
+  /** rank | stage | operation */
+  readonly of: string;
+  readonly name: string;
+  readonly factor: number;
+}
+
+/** What shows which job a recording belongs to. */
+export interface Membership {
+  /** of the judged window, since 1970 */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+  /** number of the first judged step; absent if the steps are not numbered */
+  readonly first_step?: number;
+  readonly last_step?: number;
+  /** hash of the ranks of the default process group; empty if not recorded */
+  readonly default_group: string;
 }
 
 /** A rank that the other ranks wait for. */
@@ -65,8 +157,24 @@ export interface Report {
   readonly phases: readonly Phase[];
   /** of a trace whose run has telemetry; otherwise absent */
   readonly unprofiled?: Unprofiled;
+  /** with trace and telemetry: what each of them says alone */
+  readonly others: readonly OtherVerdict[];
+  /** of a trace of one rank of several; otherwise absent */
+  readonly membership?: Membership;
+  /** verdict of the job; empty if the report was not judged together with other ranks */
+  readonly job_headline: string;
   /** absent if no memory was recorded */
   readonly memory?: Memory;
+}
+
+/** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
+export interface OtherVerdict {
+  /** trace | telemetry */
+  readonly witness: string;
+  readonly verdict?: Verdict;
+  readonly trusted: boolean;
+  /** for users: why it is trusted, or is not */
+  readonly because: string;
 }
 
 /** What fills the memory of the device at its peak. */
@@ -250,6 +358,8 @@ export interface Spread {
   readonly median: number;
   readonly p10: number;
   readonly p90: number;
+  /** the account's total per step: what shares, gains and times after a fix refer to */
+  readonly mean: number;
 }
 
 /** The step time that one regime owns. */
@@ -276,6 +386,8 @@ export interface Verdict {
   readonly headline: string;
   /** label of the regime */
   readonly title: string;
+  /** if nothing was found: what kind of task this is, and what can still be changed */
+  readonly situation?: string;
 }
 
 /** The judgement of one regime. */
@@ -298,6 +410,26 @@ export interface Finding {
   readonly evidence: readonly Evidence[];
   readonly fix?: Fix;
   readonly title: string;
+  /** largest share first; empty if the recording has neither frames nor record_function blocks */
+  readonly where: readonly Place[];
+}
+
+/** A place in the user's program: the nearest frame outside installed packages, or a record_function block. */
+export interface Place {
+  /** as the profiler names it; empty for a block */
+  readonly file: string;
+  /** at which the function begins; for functions that began before the recording, the current one */
+  readonly line: number;
+  /** empty for a block */
+  readonly function: string;
+  /** module of the model that has most of this time, as the profiler names it; may be empty */
+  readonly module: string;
+  /** of the finding's time */
+  readonly share: number;
+  /** the record_function block, if no frame of the program was recorded */
+  readonly block: string;
+  /** a typical call chain, outermost first: the program's frames, then what the line calls */
+  readonly chain: readonly string[];
 }
 
 export interface Speedup {
@@ -339,7 +471,7 @@ export interface Fix {
 /** One fix of the plan. It is simulated together with the fixes before it. */
 export interface PlanStep {
   readonly cause: string;
-  /** mean recorded step time / speedup_total */
+  /** window.step_ns.mean / speedup_total */
   readonly step_ns_after: number;
   /** step time now / step time after this fix and those before it */
   readonly speedup_total: number;
@@ -391,7 +523,7 @@ export interface RunEntry {
   readonly health: string;
   /** once done, if there is one */
   readonly verdict?: Verdict;
-  /** median, once done, if there is one */
+  /** mean, once done, if there is one */
   readonly step_ns?: number;
   /** code of the first health reason, once done; empty if there is none */
   readonly reason: string;
@@ -403,6 +535,12 @@ export interface RunEntry {
   readonly evidence_source: string;
   /** telemetry that is still being written */
   readonly live: boolean;
+  /** name, or kind if the name is not known; empty before it is done */
+  readonly device: string;
+  /** the first fix of the plan, else the first cause, as text; empty if there is none */
+  readonly action: string;
+  /** of the whole plan, or of the first finding without one; absent if nothing is predicted */
+  readonly gain?: Speedup;
 }
 
 /** GET report?id=... */

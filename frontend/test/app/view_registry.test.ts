@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { availableView, viewsOf } from "../../src/app/view_registry";
+import { availableView, missingBecause } from "../../src/app/view_registry";
+import type { Report, RunEntry } from "../../src/shared/report";
+import { VIEWS } from "../../src/shared/run/views";
 import { entry, report } from "../recordings";
 
 const trace = entry("r", "a");
 const telemetry = entry("r", "b", { evidence_source: "telemetry" });
+
+const viewsOf = (of: Report, its: RunEntry) => VIEWS.filter((view) => missingBecause(view, of, its) === undefined);
 
 test("a recording has the views with content", () => {
   assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "timeline", "tables", "roofline", "compare"]);

@@ -83,10 +83,14 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
 
 
 def _busy_cpu(signals: Signals) -> Floats:
-    """Returns the busy share of the CPU: the phases; if one of them is unknown, all time in which it does not wait."""
+    """Returns the busy share of the CPU: the phases; if one of them is unknown, all time in which it does not wait.
+
+    Garbage may be collected inside a phase, so an interruption limits them.
+    """
     waiting = np.nan_to_num(signals.transfer) + signals.interrupted
     rest = np.clip(1.0 - signals.loader - waiting, 0.0, 1.0)
-    return np.where(np.isnan(signals.outside), rest, signals.phases)
+    most = np.clip(1.0 - np.nan_to_num(signals.loader) - waiting, 0.0, 1.0)
+    return np.where(np.isnan(signals.outside), rest, np.fmin(signals.phases, most))
 
 
 def busy_of(signals: Signals) -> Floats:

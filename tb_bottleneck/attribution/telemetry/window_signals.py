@@ -20,6 +20,8 @@ SAME_WORK = 1.25
 STEADY_DISTANCES = 0.8
 
 PHASES = ("forward", "backward", "optimizer")
+INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
+"""Step columns with the time of what interrupts a training."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Signals:
     """Utilisation by other processes; 0 if none is known."""
 
     interrupted: Floats
-    """Time of evaluation, or time by which steps exceed their neighbours outside the loader and the device's span."""
+    """Time of recorded interruptions, and further time by which steps exceed their neighbours outside the loader and
+    the device's span."""
 
     syncs: Floats
     """Waits of the host for the device, per step."""
@@ -67,7 +70,8 @@ def signals_of(windows: Windows) -> Signals:
         blocks = _sum_of_known([windows.total("device_allocations"), windows.total("device_frees")]) / steps
         share = {name: windows.total(name) / wall for name in ("loader_wait", "transfer", "device_busy")}
         syncs = windows.total("syncs") / steps
-        interrupted = np.fmax(excess_of(windows).by_window, windows.total("evaluation")) / wall
+        recorded = np.nan_to_num(_sum_of_known([windows.total(name) for name in INTERRUPTIONS]))
+        interrupted = np.minimum((excess_of(windows).by_window + recorded) / wall, 1.0)
     alone = not steps.any()
     return Signals(
         weight=np.full(len(windows), float(windows.grid.width)) if alone else wall,
@@ -96,7 +100,8 @@ class Excess:
 
 
 def excess_of(windows: Windows) -> Excess:
-    """Returns steps that are more than OFF_CADENCE times as long as their window's median, without loader time.
+    """Returns steps that are more than OFF_CADENCE times as long as their window's median, without loader time and
+    recorded interruptions.
 
     Every k-th step also counts if it is RECURRING times as long as the others and does the same work. Device work in
     such a step is not an interruption. If the CPU is the device, the phases are that work: a long phase
@@ -106,8 +111,11 @@ def excess_of(windows: Windows) -> Excess:
     _, waited, waited_mean = windows.highest("loader_wait")
     worked = ("device_busy",) if windows.device is not None or windows.times_device else PHASES
     busy = sum((np.nan_to_num(windows.highest(name)[1]) for name in worked), np.zeros(len(longest)))
-    rest = longest - np.nan_to_num(waited)
-    usual = _usual(np.maximum(mean - np.nan_to_num(waited_mean), 0.0), windows)
+    apart = [(waited, waited_mean), *(windows.highest(name)[1:] for name in INTERRUPTIONS)]
+    waited = sum((np.nan_to_num(most) for most, _ in apart), np.zeros(len(longest)))
+    waited_mean = sum((np.nan_to_num(usual) for _, usual in apart), np.zeros(len(longest)))
+    rest = np.maximum(longest - waited, 0.0)
+    usual = _usual(np.maximum(mean - waited_mean, 0.0), windows)
     recurs, others = _recurring(number, rest, busy)
     usual = np.where(recurs, others, usual)
     off = recurs | (rest > OFF_CADENCE * usual)

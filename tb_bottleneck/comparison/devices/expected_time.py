@@ -1,6 +1,7 @@
 """Predicts A's step time on B's device: a time, an interval, and a reason for each regime."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,19 +16,18 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
     vendor_assumptions,
 )
 from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.regime import REGIMES, Regime
-from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.gain import deviations, with_bounds
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.units import share_text
 
-# The interval of device times does not cover the host. With this margin on either side, the interval contains the
-# measured time in 99 % of 300 simulated pairs, in which each piece of host work varies by up to 5 %
-# (tests/EXPECTED.md).
-HOST_ERROR = 0.05
 # The variation between steps is unknown for a single step, and predictions are less accurate without a replay: then the
 # margin is the mean error of predictions of this kind (Habitat, ATC'21).
 PREDICTION_ERROR = 0.12
@@ -36,7 +36,7 @@ UNCHANGED_BELOW = 0.02  # a time with a smaller relative change is called unchan
 
 @dataclass(frozen=True)
 class ExpectedTime:
-    """The predicted step with its bounds in ns, reasons by regime, and assumptions.
+    """The predicted step with the bounds of its 90 % interval in ns, reasons by regime, and assumptions.
 
     `kernels` is the speedup of the device's work alone.
     """
@@ -60,34 +60,50 @@ def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
     return DevicePair(first, second)
 
 
-def expected_time(recording: Recording, devices: DevicePair) -> ExpectedTime:
-    """Predicts the recording's step on the other device."""
-    predictor = ReplayPredictor(recording)
+def expected_time(
+    recording: Recording, devices: DevicePair, step_bounds: tuple[Ints, Ints] | None = None
+) -> ExpectedTime:
+    """Predicts the recording's step on the other device.
+
+    `step_bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    """
+    predictor = ReplayPredictor(recording, step_bounds)
     lengths = scaled_lengths(recording, devices, Estimate.EXPECTED)
-    step = predictor.predict(lengths, worker_throughput_limit(recording), bounds_on_b(recording, devices))
-    slow, fast = (
-        predictor.predict(
-            scaled_lengths(recording, devices, estimate), worker_throughput_limit(recording, estimate)
-        ).step_ns
+    limit = worker_throughput_limit(recording)
+    step = predictor.predict(lengths, limit, bounds_on_b(recording, devices))
+    kernels_only = [
+        predictor.predict(scaled_lengths(recording, devices, estimate), limit).step_ns
         for estimate in (Estimate.LOW, Estimate.HIGH)
+    ]
+    workers_only = predictor.predict(lengths, worker_throughput_limit(recording, Estimate.LOW)).step_ns
+    hosts = [predictor.predict(lengths, partial(_on_host, limit, factor)).step_ns for factor in HOST_DRIFTS]
+    error = 1 + (step_noise(recording) if step.basis == BY_REPLAY else PREDICTION_ERROR)
+    noise = [step.step_ns * error, step.step_ns / error]
+    sources = {"kernels": kernels_only, "workers": [workers_only], "host": hosts, "noise": noise}
+    bounds = with_bounds(
+        1.0, {source: deviations(1.0, [step.step_ns / ns for ns in times]) for source, times in sources.items()}
     )
-    error = host_error(recording) if step.basis == BY_REPLAY else PREDICTION_ERROR
     ops = recording.trace.device_ops
     kernels = np.isin(ops.work, COMPUTE_KERNELS) & recording.in_window(ops.start)
     length = (ops.end - ops.start)[kernels]
     return ExpectedTime(
         step=step,
-        slowest_ns=max(slow, step.step_ns) * (1 + error),
-        fastest_ns=min(fast, step.step_ns) * (1 - error),
+        slowest_ns=step.step_ns / bounds.low,
+        fastest_ns=step.step_ns / bounds.high,
         kernels=float(length.sum() / lengths[kernels].sum()) if length.sum() else 1.0,
         because=_reasons(recording, devices, step),
         assumptions=_assumptions(recording, devices, step),
     )
 
 
-def host_error(recording: Recording) -> float:
-    """Returns the share of a step by which the host's time may deviate from the recorded one."""
-    return HOST_ERROR if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
+def step_noise(recording: Recording) -> float:
+    """Returns the share of a step by which the next run may differ besides its host."""
+    return RUN_TO_RUN_NOISE if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
+
+
+def _on_host(limit: Modification | None, factor: float, graph: ModifiedGraph) -> ModifiedGraph:
+    """Returns the graph with the pace of the workers, on a host that takes `factor` times as long."""
+    return on_host(graph if limit is None else limit(graph), factor)
 
 
 def _reasons(recording: Recording, devices: DevicePair, step: PredictedStep) -> dict[Regime, str]:

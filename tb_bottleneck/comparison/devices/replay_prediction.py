@@ -3,6 +3,9 @@
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
 device gets faster. If the replay is not trusted, the account alone is used: the host's idle times stay, the device's
 work shrinks or grows, and no step is shorter than the host's own work.
+
+The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean: with
+another device, these may be other steps than the recorded ones.
 """
 
 from collections.abc import Callable
@@ -14,6 +17,7 @@ import numpy as np
 from tb_bottleneck.attribution.device_busy import ops_by_regime
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.comparison.significance import Times, undisturbed
 from tb_bottleneck.intervals import clip
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, unmodified_graph
@@ -32,7 +36,7 @@ Modification = Callable[[ModifiedGraph], ModifiedGraph]
 
 @dataclass(frozen=True)
 class PredictedStep:
-    """Time per step by regime, in ns; `basis` is BY_REPLAY or BY_ACCOUNT.
+    """Time per undisturbed step by regime, in ns; `basis` is BY_REPLAY or BY_ACCOUNT.
 
     `least_ns` is the time per step in which the device computes: no host can make the step shorter.
     """
@@ -49,9 +53,13 @@ class PredictedStep:
 
 @dataclass(frozen=True, eq=False)
 class ReplayPredictor:
-    """Predicts steps from one recording."""
+    """Predicts steps from one recording.
+
+    `bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    """
 
     recording: Recording
+    bounds: tuple[Ints, Ints] | None = None
     base: RecordedGraph = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,11 +85,35 @@ class ReplayPredictor:
             whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
             window = max(whole, graph.floor)
             surplus = self._surplus(busy, idle, whole < graph.floor, lengths)
-            return PredictedStep(self._account(window, busy, idle, surplus), BY_ACCOUNT, least)
+            account = self._account(window, busy, idle, surplus)
+            return PredictedStep(self._undisturbed(account, self.recording.steps.durations), BY_ACCOUNT, least)
         window, free = graph.window(), replace(graph, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
         surplus = self._surplus(busy, idle, free < window, lengths)
-        return PredictedStep(self._account(max(window * of_window, computes), busy, idle, surplus), BY_REPLAY, least)
+        account = self._account(max(window * of_window, computes), busy, idle, surplus)
+        return PredictedStep(self._undisturbed(account, graph.step_times()), BY_REPLAY, least)
+
+    def _undisturbed(self, account: dict[Regime, float], times: Times) -> dict[Regime, float]:
+        """Returns the time by regime of the undisturbed steps, from that of all steps and the predicted step times.
+
+        A regime has the same share of its time in these steps as in the recording.
+        """
+        rows, steps = undisturbed(times), self.recording.steps
+        if rows.all() and self.bounds is None:
+            return account
+        whole, recorded = (steps.edges[:-1], steps.edges[1:]), self.recording.account.ns
+        kept, cut = (self._recorded_in(rows, bounds) for bounds in (whole, self.bounds or whole))
+        every = {regime: recorded[regime] / len(steps) for regime in REGIMES}
+        share = {regime: kept[regime] / every[regime] if every[regime] else 1.0 for regime in REGIMES}
+        step = sum(account.values()) * float(np.mean(times[rows]) / np.mean(times))
+        scale = step / max(sum(account[regime] * share[regime] for regime in REGIMES), 1.0)
+        share = {regime: cut[regime] / every[regime] if every[regime] else 1.0 for regime in REGIMES}
+        return {regime: account[regime] * share[regime] * scale for regime in REGIMES}
+
+    def _recorded_in(self, rows: Bools, bounds: tuple[Ints, Ints]) -> dict[Regime, float]:
+        """Returns the recorded time per step of these steps by regime, in ns."""
+        covered = self.recording.owned_spans.covered(bounds[0][rows], bounds[1][rows])
+        return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         """Returns the lengths of the items; operations of other devices scale like the same kernels of this one."""

@@ -127,16 +127,10 @@ class ComparedRun(JudgedRun):
         covered = self.recording.owned_spans.covered(begins[rows], ends[rows])
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
-    def share_in(self, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the time per step of each regime in the `chosen` steps / in all steps; 1 where there is none.
-
-        A replay predicts the mean of all steps; with these factors, the prediction is for the chosen ones.
-        """
-        if self.step_bounds is None and chosen(self.durations).all():
-            return dict.fromkeys(REGIMES, 1.0)
-        account, steps = self.recording.account.ns, len(self.recording.steps)
-        picked = self._account_of_rank(self.report, chosen)
-        return {regime: picked[regime] * steps / account[regime] if account[regime] else 1.0 for regime in REGIMES}
+    @property
+    def rank_ns(self) -> float:
+        """Mean time per undisturbed step of the recording's own rank, in ns."""
+        return sum(self._account_of_rank(self.report, undisturbed).values())
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,9 @@ from math import log
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.expected_time import PREDICTION_ERROR, host_error
 from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.significance import mean_interval, undisturbed
 from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text, speedup_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.what_if.changes.batch_size import change_batch_size
@@ -21,6 +19,7 @@ from tb_bottleneck.comparison.what_if.changes.device import change_device, devic
 from tb_bottleneck.comparison.what_if.changes.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.changes.pcie_link import change_link, with_link
 from tb_bottleneck.comparison.what_if.changes.precision import change_precision
+from tb_bottleneck.comparison.what_if.outcome import gain_of_changes, noise_of, outcome_of
 from tb_bottleneck.comparison.what_if.peak_memory import add_peak_memory
 from tb_bottleneck.comparison.what_if.without_profiler import (
     SpeedupWithoutProfiler,
@@ -32,11 +31,10 @@ from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.comparison_texts import what_if_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.regime import REGIMES, Owner, Regime
-from tb_bottleneck.replay.host_scale import with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import duration_text, share_text
 
 # A regime that owns a smaller share of the step after the change does not limit the change.
@@ -75,7 +73,7 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
         prediction.headline = what_if_text("refused").safe_substitute(because=because)
         return prediction
     prediction.step_ns = run.step_ns
-    prediction.notes.extend(reason.detail for reason in run.report.health.reasons)
+    prediction.notes.extend(health_notes(run.report))
     add_peak_memory(prediction, run.recording, device=options.device, batch=options.batch, precision=options.precision)
     try:
         changes = _changes(run, options)
@@ -123,36 +121,36 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
 
 def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> None:
     """Adds the prediction of these changes."""
-    predictor = ReplayPredictor(run.recording)
-    shares = run.share_in(undisturbed)
-    outcomes = {estimate: _scaled(_outcome(predictor, changes, estimate), shares) for estimate in Estimate}
+    predictor = ReplayPredictor(run.recording, run.step_bounds)
+    outcomes = {estimate: outcome_of(predictor, changes, estimate) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     samples_now = batch_size_of(run.recording)
     size = 1.0 if samples == 1 or isinstance(samples_now, Missing) else float(samples_now.samples)
     prediction.per = "step" if size == 1.0 and samples == 1 else "sample"
     prediction.step_ns = run.step_ns / size
     # The prediction is for the rank that was replayed; the recording's own times give its relation to the mean.
-    whole = sum(ns * shares[regime] for regime, ns in run.recording.account.ns.items()) / len(run.recording.steps)
-    scale = run.step_ns / whole / (size * samples)
+    scale = run.step_ns / run.rank_ns / (size * samples)
     expected = outcomes[Estimate.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
     before = {regime: run.ns[regime] / size for regime in REGIMES}
     step = sum(after.values())
-    noise = max(_noise(run), host_error(run.recording) if expected.basis == BY_REPLAY else PREDICTION_ERROR)
-    slower = max([noise, *(change.slower for change in changes)])
-    unexplained = expected.ns[Regime.UNEXPLAINED]  # in the worst case it grows with the samples
-    longest = max(outcome.step_ns for outcome in outcomes.values()) + unexplained * max(samples - 1, 0.0)
-    slow = longest * scale * (1 + slower)
+    unexplained = expected.ns[Regime.UNEXPLAINED]
     if unexplained >= MIN_FIX_SHARE * expected.step_ns:
         share = share_text(unexplained * scale / step)
         prediction.assumptions.append(what_if_text("unexplained").safe_substitute(share=share))
-    least = device_bound(outcomes) * scale / (1 + _noise(run))
-    shortest = min(outcome.step_ns for outcome in outcomes.values())
-    fast = max(shortest * scale / (1 + noise), min(least, step))
-    unprofiled = speedup_without_profiler(predictor, partial(_outcome, predictor, changes), slower, noise)
-    low = min([prediction.step_ns / slow, *([] if unprofiled is None else [unprofiled.low * samples])])
-    high = max([prediction.step_ns / fast, *([] if unprofiled is None else [unprofiled.high * samples])])
-    prediction.after.MergeFrom(pb.Prediction(step_ns=step, speedup=prediction.step_ns / step, low=low, high=high))
+    unprofiled = speedup_without_profiler(predictor, partial(outcome_of, predictor, changes, Estimate.EXPECTED))
+    gain = gain_of_changes(run, predictor, changes, outcomes, samples, unprofiled)
+    least = min(device_bound(outcomes) * scale / (1 + noise_of(run)), step)
+    speedup = prediction.step_ns / step
+    high = speedup * gain.high / gain.expected
+    prediction.after.MergeFrom(
+        pb.Prediction(
+            step_ns=step,
+            speedup=speedup,
+            low=speedup * gain.low / gain.expected,
+            high=min(high, prediction.step_ns / least) if least else high,
+        )
+    )
     prediction.by_regime.extend(waterfall(before, after))
     prediction.regime, prediction.basis = max(after, key=lambda regime: after[regime]), expected.basis
     if expected.basis != BY_REPLAY:
@@ -171,39 +169,6 @@ def _without_profiler(prediction: pb.WhatIf, unprofiled: SpeedupWithoutProfiler 
         return ""
     name = "without_profiler" if unprofiled.measured else "without_max_overhead"
     return what_if_text(name).safe_substitute(speedup=speedup_text(unprofiled.expected * samples))
-
-
-def _outcome(
-    predictor: ReplayPredictor, changes: Sequence[Change], estimate: Estimate, host: float = 1.0
-) -> PredictedStep:
-    """Predicts the step with all changes at once, on a host with `host` times the recorded dispatch time."""
-    recording = predictor.recording
-    ops = recording.trace.device_ops
-    lengths: Floats = (ops.end - ops.start).astype(np.float64)
-    for change in changes:
-        if change.factors is not None:
-            lengths = lengths * change.factors(estimate)
-
-    def modify(start: ModifiedGraph) -> ModifiedGraph:
-        start = with_host_scale(start, host)
-        for change in changes:
-            start = start if change.modify is None else change.modify(start, estimate)
-        return start
-
-    touched = any(change.factors is not None for change in changes) and recording.on_device
-    bounds = next((change.bounds for change in changes if change.bounds is not None), None)
-    return predictor.predict(lengths if touched else None, modify, bounds)
-
-
-def _scaled(outcome: PredictedStep, shares: dict[Regime, float]) -> PredictedStep:
-    """Returns the outcome with the times of the regimes multiplied by `shares`."""
-    return replace(outcome, ns={regime: ns * shares[regime] for regime, ns in outcome.ns.items()})
-
-
-def _noise(run: ComparedRun) -> float:
-    """Returns half the 95 % interval of the mean of the undisturbed step times, as a share of it."""
-    low, high = mean_interval(run.steady)
-    return (high - low) / 2 / max(float(np.mean(run.steady)), 1.0)
 
 
 def _add_fixes(prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float]) -> None:

@@ -9,24 +9,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tb_bottleneck.comparison.devices.loader_throughput import worker_throughput_limit
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.replay.host_scale import host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
 
-Predict = Callable[[Estimate, float], PredictedStep]
+Predict = Callable[[float], PredictedStep]
 
 
 @dataclass(frozen=True)
 class SpeedupWithoutProfiler:
-    """Time per recorded step before / after, without the profiler: the expected value and its bounds.
+    """Time per recorded step before / after, without the profiler.
 
     `measured` is True if the step time without the profiler was recorded; otherwise the host is the fastest plausible
     one.
     """
 
     expected: float
-    low: float
-    high: float
     measured: bool
 
 
@@ -36,45 +34,25 @@ def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 
 
-def speedup_without_profiler(
-    predictor: ReplayPredictor, predict: Predict, slower: float, faster: float
-) -> SpeedupWithoutProfiler | None:
+def speedup_without_profiler(predictor: ReplayPredictor, predict: Predict) -> SpeedupWithoutProfiler | None:
     """Returns the speedup with the fastest plausible host, or None if that is the recorded one.
 
-    `predict` returns the outcome of an estimate on a host with this factor of the recorded dispatch time; `slower` and
-    `faster` are the shares by which a step may deviate from it anyway.
+    `predict` returns the expected outcome on a host with this factor of the recorded dispatch time.
     """
     if not predictor.base.check.trusted:
         return None
     host_scale = host_scale_of(unmodified_graph(predictor.base))
     if host_scale.least == 1.0:
         return None
-    before = {
-        estimate: predictor.predict(None, _without_overhead(predictor, host_scale.least, estimate)).step_ns
-        for estimate in Estimate
-    }
-    after = {estimate: predict(estimate, host_scale.least) for estimate in Estimate}
-    expected = after[Estimate.EXPECTED]
-    if expected.basis != BY_REPLAY:
+    before, after = predictor.predict(None, _without_overhead(predictor, host_scale.least)), predict(host_scale.least)
+    if after.basis != BY_REPLAY:
         return None
-    gains = {estimate: before[estimate] / after[estimate].step_ns for estimate in Estimate}
-    expected_gain, best_gain = (
-        gains[Estimate.EXPECTED],
-        max(gains[Estimate.EXPECTED], gains[Estimate.HIGH]) * (1 + faster),
-    )
-    least = min(device_bound(after), expected.step_ns)
-    if least:
-        best_gain = min(best_gain, before[Estimate.HIGH] / least)
-    return SpeedupWithoutProfiler(
-        expected_gain, min(gains.values()) / (1 + slower), max(best_gain, expected_gain), host_scale.solved
-    )
+    return SpeedupWithoutProfiler(before.step_ns / after.step_ns, host_scale.solved)
 
 
-def _without_overhead(
-    predictor: ReplayPredictor, host: float, estimate: Estimate
-) -> Callable[[ModifiedGraph], ModifiedGraph]:
+def _without_overhead(predictor: ReplayPredictor, host: float) -> Modification:
     """Returns the change to such a host; workers keep their own pace."""
-    limit = worker_throughput_limit(predictor.recording, estimate)
+    limit = worker_throughput_limit(predictor.recording)
 
     def modify(graph: ModifiedGraph) -> ModifiedGraph:
         graph = with_host_scale(graph, host)

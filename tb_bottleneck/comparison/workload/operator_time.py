@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats
 
@@ -53,14 +51,6 @@ def device_operators(recording: Recording, lengths: Floats | None = None) -> dic
         else:
             operators[trace.names[name]] = OperatorTime(known.ns + ns, known.kernel, known.kernels | {kernel_name})
     return dict(sorted(operators.items(), key=lambda item: -item[1].ns))
-
-
-def optimizer_spans(recording: Recording) -> Spans:
-    """Returns when an optimizer ran, from its own annotations."""
-    trace = recording.trace
-    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith("Optimizer."))]
-    return union(trace.events.start[rows], trace.events.end[rows])
 
 
 def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.workload.batch_size import passes_of
-from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
 from tb_bottleneck.intervals import EMPTY, Spans, union
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.trace.kinds import Kind
@@ -80,7 +79,7 @@ def similarity(a: Recording, b: Recording) -> Similarity | Missing:
         return Similarity(_best(a, b, (_counted(a, _rows(a, _ON_CPU)), _counted(b, _rows(b, _ON_CPU)))), OPERATORS)
     if not (a.on_device and b.on_device):
         return _by_weights(a, b)
-    updates = [optimizer_spans(run) for run in (a, b)]
+    updates = [run.optimizer_time for run in (a, b)]
     excluded = updates if all(len(spans) for spans in updates) else [EMPTY, EMPTY]
     share = _best(a, b, (_launching(a, excluded[0]), _launching(b, excluded[1])))
     operators = Similarity(share, OPERATORS)

@@ -29,6 +29,23 @@ def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
 
 
+def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
+    """Intra-op threads that fit the cores of this process (count): the usable cores per process of this machine."""
+    cores = cores_usable(recording)
+    if isinstance(cores, Missing):
+        return cores
+    each = cores.value / max(recording.fact("local_world_size") or 1.0, 1.0)
+    return Measure(float(max(int(each), 1)), "count", source=cores.source)
+
+
+def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which the training thread runs on a core (share of the judged time); the rest it waits or sleeps."""
+    cpu, wall = recording.per_step("thread_cpu", "ns"), recording.per_step("wall", "ns")
+    if isinstance(cpu, Missing) or isinstance(wall, Missing):
+        return Missing(recording.why_missing("thread_cpu"))
+    return Measure(min(cpu.value / wall.value, 1.0), "share", "window", cpu.count, cpu.source)
+
+
 def core_wait_by_window(recording: TelemetryRecording) -> Floats:
     """Return the same for each window; NaN if it is not known."""
     windows = recording.windows

@@ -6,9 +6,6 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.regime import DEVICE_REGIMES
 
-BUSY_PROCESS = 0.9
-"""A process that uses this share of its cores is at work: the rest is the noise of readings once a second."""
-
 _COUNTERS = "; the profiling counters need a Hopper or newer device, and the permission to read them"
 _NO_SHAPES = "telemetry does not contain the shapes of operators"
 
@@ -24,21 +21,6 @@ def own_work(recording: TelemetryRecording) -> Measure | Missing:
     if recording.on_device:
         busy = np.maximum(busy - recording.signals.tenants, 0.0)
     return recording.mean(busy, "share", recording.idle_missing)
-
-
-def work_known(recording: TelemetryRecording) -> Measure | Missing:
-    """1 if it is known that the device works (count).
-
-    On a CPU run without timed phases this is known if the process uses nearly all the cores that its threads can use.
-    """
-    work, cores, usable = own_work(recording), process_cores(recording), recording.fact("cores")
-    if isinstance(work, Missing):
-        threads = recording.fact("torch_threads")
-        if recording.on_device or isinstance(cores, Missing) or not threads or not usable:
-            return work
-        if cores.value < BUSY_PROCESS * min(threads, usable):
-            return work
-    return Measure(1.0, "count", source=EVIDENCE_SOURCE)
 
 
 def bandwidth_used(recording: TelemetryRecording) -> Measure | Missing:

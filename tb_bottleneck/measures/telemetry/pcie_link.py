@@ -43,6 +43,14 @@ def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(min(in_slot / most, 1.0), "share", "", best[1], EVIDENCE_SOURCE)
 
 
+def pinning(recording: TelemetryRecording) -> Measure | Missing:
+    """Whether the loader pins its batches (text). Missing if it does, since there is nothing to change then."""
+    pins = recording.facts.get("pin_memory")
+    if pins is True:
+        return Missing("the loader pins its batches")
+    return text_measure("False" if pins is False else "not recorded")
+
+
 def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
     """Mean traffic over the link in both directions (bytes per second)."""
     sent, received = (recording.windows.mean(name, of_device=True) for name in ("pcie_sent", "pcie_received"))

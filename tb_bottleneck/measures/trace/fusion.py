@@ -3,14 +3,13 @@
 import re
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.intervals import union
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 
@@ -76,7 +75,7 @@ def optimizer_share(recording: Recording) -> Measure | Missing:
 
 def _inside_optimizer(recording: Recording) -> Bools | None:
     """Return a mask of the launches, or operators, that begin inside Optimizer.step; None if no step was recorded."""
-    steps = _optimizer_steps(recording)
+    steps = recording.optimizer_steps
     if not len(steps):
         return None
     if recording.on_device:
@@ -85,31 +84,23 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
     return steps.contains(starts[in_host_steps(recording, starts)])
 
 
-def _optimizer_steps(recording: Recording) -> Spans:
-    """Return the time in which the host is inside Optimizer.step."""
-    events = recording.trace.events
-    rows = host_rows(recording, lambda name: name.startswith("Optimizer.step#"), Kind.ANNOTATION, Kind.CPU_OP)
-    return union(events.start[rows], events.end[rows])
-
-
 def _pointwise_kernels(recording: Recording, in_optimizer: bool) -> DeviceOps:
     """Return torch's pointwise kernels: those that the optimizer launches, or all others."""
     ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start
-    optimizers: Bools = ops.launched & _optimizer_steps(recording).contains(launch_times)
+    optimizers: Bools = ops.launched & recording.optimizer_steps.contains(launch_times)
     return ops.take(optimizers == in_optimizer)
 
 
 def _pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
     """Return the pointwise operators of the main thread (the optimizer's, or all others) and their own time in ns."""
-    trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[(events.thread[rows] == recording.host.main_thread) & in_host_steps(recording, events.start[rows])]
-    own = nest(events.start[rows], events.end[rows]).self_times()
-    pointwise = name_matches(
+    trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
+    rows, own = operators.rows, operators.own
+    chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])
+    chosen &= name_matches(
         trace.names, events.name[rows], lambda name: first_match(operator_patterns(), name) == "pointwise"
     )
-    chosen = pointwise & (_optimizer_steps(recording).contains(events.start[rows]) == in_optimizer)
+    chosen &= recording.optimizer_steps.contains(events.start[rows]) == in_optimizer
     return rows[chosen], own[chosen]
 
 

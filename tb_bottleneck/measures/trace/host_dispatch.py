@@ -7,17 +7,14 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
-from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.python_frames import blocks_in, lines_in
+from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
-from tb_bottleneck.units import share_text
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
-MAX_LINES_LISTED = 3
 MIN_STEPS_FOR_PAUSES = 3
 LONG_PAUSE_SHARE = 0.5
 
@@ -78,25 +75,6 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
     if len(paused) < 2:
         return Missing(f"the pause occurred once in {len(recording.steps)} steps")
     return Measure(float(np.median(np.diff(paused))), "count", "pause", len(paused))
-
-
-def host_lines(recording: Recording) -> Measure | Missing:
-    """The user's lines that run while Python keeps the device idle, as `file.py(line): function`, longest first.
-
-    If no frames were recorded, these are the record_function blocks that the program is in.
-    """
-    thread, stacks = recording.host.main_thread, recording.trace.header.stacks_recorded
-    if thread is None:
-        return Missing("no thread of the training was recorded")
-    pauses = _python_time(recording)
-    lines = (lines_in(recording, thread, pauses) or blocks_in(recording, thread, pauses))[:MAX_LINES_LISTED]
-    if not lines and not stacks:
-        return Missing("Python frames were not recorded; with_stack=True names the lines")
-    if not lines:
-        return Missing("no line of the user's program was recorded in these pauses")
-    pause = longest_host_pause(recording)
-    begin, end = (pause.begin, pause.end) if isinstance(pause, Measure) else (None, None)
-    return text_measure(", ".join(f"{name} ({share_text(share)})" for name, share in lines), len(lines), begin, end)
 
 
 def _python_time(recording: Recording) -> Spans:

@@ -85,8 +85,8 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
 
 
 def costliest_interruption(recording: Recording) -> Measure | Missing:
-    """The name of the rows that interrupt the steps for the most time."""
-    events, rows = recording.trace.events, interruptions_of(recording).rows
+    """The name of the rows of the costliest kind that interrupt the steps for the most time."""
+    events, rows = recording.trace.events, _costliest(recording)
     if not len(rows):
         return _NOTHING
     totals = np.bincount(events.name[rows], weights=events.duration[rows])
@@ -109,7 +109,7 @@ def steps_between_interruptions(recording: Recording) -> Measure | Missing:
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
-    """The median time of a step without an interruption of the costliest kind.
+    """The mean time of a step without an interruption of the costliest kind.
 
     Missing if steps with such an interruption take no longer.
     """
@@ -117,7 +117,7 @@ def usual_step(recording: Recording) -> Measure | Missing:
 
 
 def interrupted_step(recording: Recording) -> Measure | Missing:
-    """The median time of a step with an interruption of the costliest kind."""
+    """The mean time of a step with an interruption of the costliest kind."""
     return _step_time(recording, interrupted=True)
 
 
@@ -178,8 +178,8 @@ def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
     steps[_steps_with(recording, _costliest(recording))] = True
     if not steps.any() or steps.all():
         return Missing("every step is interrupted" if steps.any() else "no interruption begins in the window")
-    if np.median(length[steps]) <= np.median(length[~steps]):
+    if length[steps].mean() <= length[~steps].mean():
         return Missing("the steps differ by more than the time of an interruption")
     chosen = np.flatnonzero(steps == interrupted)
     begin, end = recording.steps.edges[chosen], recording.steps.edges[chosen + 1]
-    return with_example(float(np.median(end - begin)), "ns", "step", begin, end)
+    return with_example(float((end - begin).mean()), "ns", "step", begin, end)

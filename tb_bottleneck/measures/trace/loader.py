@@ -85,16 +85,24 @@ def workers_advised(recording: Recording) -> Measure | Missing:
 
     If the present number was not recorded, the text is an expression of it.
     """
-    factor, now = workers_factor(recording), recording.trace.header.context.get("workers")
+    factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
         return factor
     cores = _cores(recording)
-    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
-        wanted = int(factor.value) * now
+    if isinstance(now, Measure):
+        wanted = int(factor.value * now.value)
         return text_measure(str(wanted if cores is None else min(wanted, cores)))
     return text_measure(
         f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
     )
+
+
+def workers_used(recording: Recording) -> Measure | Missing:
+    """The loader's num_workers, from the run's context."""
+    now = recording.trace.header.context.get("workers")
+    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
+        return Measure(float(now), "count", "process", source="context")
+    return Missing("the loader's num_workers was not recorded")
 
 
 def cores_available(recording: Recording) -> Measure | Missing:
@@ -125,6 +133,26 @@ def usual_fetch(recording: Recording) -> Measure | Missing:
     if not len(rows):
         return NO_LOADER
     return with_example(float(np.median(events.duration[rows])), "ns", "fetch", events.start[rows], events.end[rows])
+
+
+def fetches_recorded(recording: Recording) -> Measure | Missing:
+    """The number of fetches in the whole recording; from MIN_FETCHES on they show whether workers keep up."""
+    rows, events = fetches(recording), recording.trace.events
+    return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
+
+
+def first_batch_wait(recording: Recording) -> Measure | Missing:
+    """The time of the longest fetch, if it ends before the first device operation: workers start meanwhile."""
+    events, rows, ops = recording.trace.events, fetches(recording), recording.trace.all_device_ops
+    if not len(rows):
+        return NO_LOADER
+    if not len(ops) or recording.steps.basis == "profiler_step":  # a schedule begins within the training
+        return Missing("the recording does not show the start of the training")
+    longest = rows[np.argmax(events.duration[rows])]
+    begin, end = int(events.start[longest]), int(events.end[longest])
+    if end > ops.start.min():
+        return Missing("the longest fetch is not the first work of the recording")
+    return Measure(float(end - begin), "ns", "fetch", len(rows), begin=begin, end=end)
 
 
 def slowest_fetch(recording: Recording) -> Measure | Missing:

@@ -1,22 +1,18 @@
 """Measures of the synchronisations that cost time: their number, their kinds, and their places in the program."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-
-import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, CostlyWait, costly_waits_of
-from tb_bottleneck.measures.trace.python_frames import blocks_at, frames_of
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.units import share_text
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 _NO_WAIT = Missing("no wait left the device idle")
-_NO_STACKS = Missing("Python frames were not recorded; with_stack=True names the lines")
 MAX_NAMES_LISTED = 3
 # A kind of wait is worth its own finding from a quarter of the cost on.
 MIN_WAIT_KIND_SHARE = 0.25
@@ -95,19 +91,6 @@ def waiting_operators(recording: Recording) -> Measure | Missing:
     return replace(listed, begin=costliest.begin, end=costliest.end)
 
 
-def waiting_lines(recording: Recording) -> Measure | Missing:
-    """The user's lines that wait, as `file.py(line): function`, costliest first. Lines inside torch are left out.
-
-    If no frames were recorded, these are the record_function blocks that wait.
-    """
-    if not recording.on_device:
-        return _CPU_RUN
-    lines = list(_lines(recording))
-    if not lines and not recording.trace.header.stacks_recorded:
-        return _NO_STACKS
-    return _costliest_names(lines) if lines else Missing("no line of the user's program was recorded in these waits")
-
-
 def _count(recording: Recording, kind: str | None) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
@@ -131,20 +114,6 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
         return Measure(part, "share", "waits", 0)
     costliest = max(of_kind, key=lambda wait: wait.cost)
     return Measure(part, "share", "waits", len(of_kind), begin=costliest.begin, end=costliest.end)
-
-
-def _lines(recording: Recording) -> Iterator[tuple[str, int]]:
-    """Yield the user's innermost line or block around each wait, with the cost of the wait (ns); skip waits without
-    one."""
-    trace, waits = recording.trace, costly_waits_of(recording)
-    for thread in sorted({wait.thread for wait in waits}):
-        of_thread = [wait for wait in waits if wait.thread == thread]
-        times = np.array([wait.begin for wait in of_thread], np.int64)
-        rows = frames_of(recording, thread).at(times)
-        rows = rows if (rows >= 0).any() else blocks_at(recording, thread, times)
-        for wait, row in zip(of_thread, rows.tolist(), strict=True):
-            if row >= 0:
-                yield trace.names[trace.events.name[row]], wait.cost
 
 
 def _costliest_names(costs: Iterable[tuple[str, int]]) -> Measure:

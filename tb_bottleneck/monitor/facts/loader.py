@@ -7,8 +7,9 @@ iterators are trained on.
 import multiprocessing
 import weakref
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
+
+from tb_bottleneck.monitor.facts.storage import storage_facts
 
 PREFETCHED_BY_DEFAULT = 2
 MAX_LOADERS = 8
@@ -65,7 +66,7 @@ def loader_facts(loader: Any) -> dict[str, object]:
         "persistent_workers": bool(loader.persistent_workers),
         "batch_size": loader.batch_size if loader.batch_size is not None else _batch_size(loader),
         "worker_start": _start_method(loader) if loader.num_workers else None,
-        "dataset_filesystem": _filesystem(loader.dataset),
+        **storage_facts(loader.dataset),
     }
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -84,18 +85,3 @@ def _batch_size(loader: Any) -> int | None:
 
 def _fetched_ahead(loader: Any) -> int:
     return int(loader.num_workers) * int(loader.prefetch_factor or PREFETCHED_BY_DEFAULT)
-
-
-def _filesystem(dataset: Any) -> str | None:
-    """Returns the type of file system of a data set with a path attribute, such as `ext4` or `nfs4`; never the path."""
-    root = next((value for name in ("root", "data_dir", "path") if (value := getattr(dataset, name, None))), None)
-    if not isinstance(root, str | Path):
-        return None
-    try:
-        lines = Path("/proc/self/mounts").read_text().splitlines()
-        path = Path(root).resolve(strict=True)
-    except (OSError, RuntimeError):
-        return None
-    mounts = [line.split(" ")[1:3] for line in lines]
-    parents = [(len(Path(point).parts), kind) for point, kind in mounts if path.is_relative_to(point)]
-    return max(parents, default=(0, None))[1]

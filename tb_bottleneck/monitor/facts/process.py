@@ -7,6 +7,8 @@ To add them to a trace, call this while the profiler is recording (torch ignores
 
 import json
 import os
+import platform
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -62,7 +64,15 @@ def _count_in_environment(name: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
+def _blas() -> str | None:
+    """Returns the library of matrix products that torch was built with, such as mkl or open."""
+    found = re.search(r"\bBLAS_INFO=(\w+)", _torch().__config__.show())
+    return found[1] if found else None
+
+
 _FACTS: dict[str, Callable[[], object]] = {
+    "os": lambda: platform.system() or None,
+    "torch_blas": _blas,
     "torch": lambda: str(_torch().__version__),
     "torch_threads": lambda: int(_torch().get_num_threads()),
     "torch_interop_threads": lambda: int(_torch().get_num_interop_threads()),

@@ -40,6 +40,10 @@ _FACTS: dict[str, Callable[[Any], object]] = {
     "matmul_precision": lambda torch: str(torch.get_float32_matmul_precision()),
     "default_dtype": lambda torch: str(torch.get_default_dtype()).removeprefix("torch."),
     "device_uuid": lambda torch: None if (uuid := _device(torch, "uuid")) is None else str(uuid),
+    "device_capability": lambda torch: (
+        None if (major := _device(torch, "major")) is None else f"{major}.{_device(torch, 'minor')}"
+    ),
+    "torch_architectures": lambda torch: torch.cuda.get_arch_list() if torch.cuda.is_initialized() else None,
     "device_memory": lambda torch: _device(torch, "total_memory"),
     "device_multiprocessors": lambda torch: _device(torch, "multi_processor_count"),
     # torch has the clocks since 2.7, in kHz. The memory clock is that of a bus with two transfers per cycle.

@@ -1,4 +1,4 @@
-"""Times the forward pass of the model given to the monitor: `__call__` of its class.
+"""Times the forward pass of the model: `__call__` of its class.
 
 A hook on the model itself would be pickled and copied with it (`torch.save(model)`, a moving average of it), so its
 class gets a method while the monitor is on. A model that `compile()` compiled in place is not hooked, because the
@@ -9,33 +9,70 @@ import functools
 from typing import Any
 
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
+from tb_bottleneck.monitor.model_search import classes_to_time
 from tb_bottleneck.monitor.torch_internals import is_compiled_in_place
 
 SIGNAL = "forward"
+NO_MODEL = "no module with the parameters of the optimizer was found: pass the model, Monitor(logdir, model=model)"
 
 
 def install(context: HookContext, model: Any) -> None:
-    """Replaces the method. Raises ValueError if the model is compiled in place."""
+    """Replaces the method, for calls of this model only. Raises ValueError if the model is compiled in place."""
     if is_compiled_in_place(model):
         raise ValueError("the model is compiled in place")
-    context.patches.replace(type(model), "__call__", lambda original: _timed(context, model, original))
+    context.patches.replace(type(model), "__call__", lambda original: _Forward(context, model).timed(original))
 
 
-def _timed(context: HookContext, model: Any, original: Any) -> Any:
-    inside = False
+class FoundModels:
+    """Times the models that are found after the first step of each optimizer, if no model was passed."""
 
-    @functools.wraps(original)
-    def __call__(self: Any, *arguments: Any, **options: Any) -> Any:
-        nonlocal inside
-        # A call within the backward pass (checkpointing) is part of that.
-        if self is not model or inside or context.clock.in_backward or not context.is_active(SIGNAL):
-            return original(self, *arguments, **options)
-        inside = True
-        began = context.clock.now()
-        try:
-            return original(self, *arguments, **options)
-        finally:
-            inside = False
-            context.guard.call(SIGNAL, context.clock.add_time_since, SIGNAL, began)
+    def __init__(self, context: HookContext) -> None:
+        self._context = context
+        self._forward = _Forward(context)
+        self._classes: list[type] = []
+        self.missing = NO_MODEL
+        """The reason why no forward pass is timed; empty if it is."""
 
-    return __call__
+    def add(self, optimizer: Any) -> None:
+        """Times the models of this optimizer. If there are none, no forward pass is timed: it would be incomplete."""
+        classes = classes_to_time(optimizer) if self._forward.is_on else []
+        if not classes:
+            self._forward.is_on = False
+            self._context.clock.known.pop(SIGNAL, None)
+            self.missing = NO_MODEL
+            return
+        for kind in classes:
+            if kind not in self._classes:
+                self._classes.append(kind)
+                self._context.patches.replace(kind, "__call__", self._forward.timed)
+        self.missing = ""
+
+
+class _Forward:
+    """Times the outermost calls of one model; if that is None, of all classes that it is installed in."""
+
+    def __init__(self, context: HookContext, model: Any = None) -> None:
+        self._context = context
+        self._model = model
+        self._inside = False
+        self.is_on = True
+
+    def timed(self, original: Any) -> Any:
+        """Returns `original` with its time added to the step."""
+        context = self._context
+
+        @functools.wraps(original)
+        def __call__(module: Any, *arguments: Any, **options: Any) -> Any:
+            # A call within the backward pass (checkpointing) is part of that.
+            other = self._inside or (self._model is not None and self._model is not module)
+            if other or not self.is_on or context.clock.in_backward or not context.is_active(SIGNAL):
+                return original(module, *arguments, **options)
+            self._inside = True
+            began = context.clock.now()
+            try:
+                return original(module, *arguments, **options)
+            finally:
+                self._inside = False
+                context.guard.call(SIGNAL, context.clock.add_time_since, SIGNAL, began)
+
+        return __call__

@@ -11,7 +11,8 @@ from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.steps.batch_size import batch_samples
 from tb_bottleneck.monitor.torch_internals import loader_iterator_class
 
-SIGNAL = "loader_wait"
+SIGNAL, EPOCH_START = "loader_wait", "epoch_start"
+MAX_STARTED = 8
 
 
 def install(context: HookContext) -> None:
@@ -29,6 +30,8 @@ class _LoaderHooks:
         self._context = context
         self._gradients = gradients
         self._inside = False
+        self._started: dict[int, int] = {}
+        """The start of iterators that gave no batch yet, by their ids; at most MAX_STARTED, the newest."""
 
     def around_iter(self, original: Any) -> Any:
         """Wraps `DataLoader.__iter__`, which may start the worker processes: that is a wait, too."""
@@ -38,11 +41,15 @@ class _LoaderHooks:
             if self._inside or not self._context.is_active(SIGNAL):
                 return original(loader)
             context = self._context
+            began = context.clock.now()
             self._begin(loader)
             try:
                 iterator = original(loader)
             finally:
                 self._end(context.clock.fetch_fails, loader)
+            self._started[id(iterator)] = began
+            if len(self._started) > MAX_STARTED:
+                del self._started[next(iter(self._started))]
             replaces_trained = bool(context.guard.call(SIGNAL, context.clock.iterator_begins, id(iterator)))
             if self._gradients():
                 context.guard.call(
@@ -80,6 +87,10 @@ class _LoaderHooks:
         self._context.guard.call(SIGNAL, report, id(source), *batch, self._gradients())
 
     def _fetched(self, iterator: int, batch: Any, for_training: bool) -> None:
-        self._context.clock.fetch_ends(iterator, batch_samples(batch), for_training)
-        if for_training and not self._context.clock.step_has_backward:
+        clock = self._context.clock
+        clock.fetch_ends(iterator, batch_samples(batch), for_training)
+        began = self._started.pop(iterator, None)
+        if began is not None and for_training and not clock.fetched_elsewhere:
+            clock.add(EPOCH_START, clock.now() - began)
+        if for_training and not clock.step_has_backward:
             self._context.spans.begin()

@@ -1,4 +1,4 @@
-"""The loader's worker processes: their number, and the cores they use.
+"""The loader's worker processes: their number, the cores they use and wait for, and what they read.
 
 A worker is a process of multiprocessing: a fork of this process (with the same command line), or a new interpreter with
 multiprocessing's spawn or fork server in its command line. Other child processes, such as a compiler, are not workers.
@@ -9,13 +9,19 @@ one interval.
 import os
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from tb_bottleneck.monitor.samplers.process_files import ProcessFiles
 from tb_bottleneck.monitor.samplers.process_tree import Descendant, ProcessTree, process_tree
-from tb_bottleneck.monitor.samplers.rates import Clock
+from tb_bottleneck.monitor.samplers.rates import Clock, Rates
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 # The process name of torch's workers since 2.5.
 _TORCH_WORKER = "pt_data_worker"
+_CORE_WAIT, _READ = "worker_core_wait", "worker_read"
+_NS_PER_S = 1e9
+MAX_READ = 32
+"""Workers whose files are read, about 20 µs each; the others are taken to be like these."""
 _SPAWNED, _SERVED = "multiprocessing.spawn", "multiprocessing.forkserver"
 
 
@@ -24,13 +30,21 @@ class Workers:
 
     every_s = 1.0
 
-    def __init__(self, tree: ProcessTree | None = None, pid: int | None = None, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        tree: ProcessTree | None = None,
+        pid: int | None = None,
+        clock: Clock = time.monotonic,
+        root: Path = Path("/"),
+    ) -> None:
         self._tree = tree if tree is not None else process_tree()
         self._pid = os.getpid() if pid is None else pid
         self._clock = clock
         self._own: tuple[str, ...] = ()
         self._kinds: dict[tuple[int, float, str], bool] = {}
         self._last: tuple[float, dict[tuple[int, float], float]] | None = None
+        self._root = root
+        self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
         """Yields the count, and from the second reading on the cores."""
@@ -46,13 +60,30 @@ class Workers:
             used = sum(max(cpu_s - before.get(worker, 0.0), 0.0) for worker, cpu_s in workers.items())
             yield Reading("worker_cores", used / (now - began))
         self._last = (now, workers)
+        yield from self._of_files([pid for pid, _ in workers])
 
     def missing(self) -> Mapping[str, str]:
-        """Returns nothing: available on every system."""
-        return {}
+        """Returns what only Linux tells of another process."""
+        if ProcessFiles(self._root, self._pid).read_bytes() is not None:
+            return {}
+        return dict.fromkeys((_CORE_WAIT, _READ), "only Linux has it, in /proc/PID")
 
     def close(self) -> None:
         """Does nothing."""
+
+    def _of_files(self, pids: list[int]) -> Iterator[Reading]:
+        """Yields what /proc tells of each process since the last reading: its waits for a core, and what it read."""
+        counters: dict[tuple[str, int], float] = {}
+        for pid in pids[:MAX_READ]:
+            process = ProcessFiles(self._root, pid)
+            for name, value in ((_CORE_WAIT, process.core_wait_ns()), (_READ, process.read_bytes())):
+                if value is not None:
+                    counters[name, pid] = value
+        rates = self._rates.per_second(counters)
+        for name, per_unit in ((_CORE_WAIT, _NS_PER_S), (_READ, 1.0)):
+            found = [rate for (signal, _), rate in rates.items() if signal == name]
+            if found:
+                yield Reading(name, sum(found) / per_unit * len(pids) / len(found))
 
     def _is_worker(self, process: Descendant) -> bool:
         if process.name == _TORCH_WORKER:

@@ -1,8 +1,5 @@
 """Facts about the CPU thread pools of numpy, OpenCV and torch."""
 
-import re
-import sys
-
 _MAX_LENGTH = 40  # characters of a name or version
 
 
@@ -10,7 +7,7 @@ def thread_pool_facts() -> dict[str, object]:
     """Returns JSON-ready facts by name, without unavailable ones.
 
     `blas_pools` has one entry per thread pool in this process: {"api": "blas" or "openmp", "library", "threads",
-    "version"}, without the library's path. `torch_blas` is the library that torch was built with.
+    "version"}, without the library's path.
 
     Visits all loaded libraries, which takes some milliseconds: call it once. May raise what threadpoolctl raises.
     """
@@ -25,13 +22,7 @@ def thread_pool_facts() -> dict[str, object]:
         }
         for pool in threadpool_info()
     ]
-    facts: dict[str, object] = {"blas_pools": pools} if pools else {}
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        match = re.search(r"\bBLAS_INFO=(\w+)", torch.__config__.show())
-        if match:
-            facts["torch_blas"] = match[1]
-    return facts
+    return {"blas_pools": pools} if pools else {}
 
 
 def _short(value: object) -> str:

@@ -87,6 +87,9 @@ def _entry(recording: RecordingFile, state: AnalysisState, digest: Digest | None
                 verdict=digest.verdict,
                 step_ns=digest.step_ns,
                 step_times_ns=digest.step_times_ns,
+                device=digest.device,
+                action=digest.action,
+                gain=digest.gain,
             )
         )
     refuse_not_finite(entry)

@@ -64,10 +64,23 @@ class RecordingRegistry:
         return [other for _, other in sorted(equal.items())[:MAX_COMPARED]]
 
     def _other_source(self, recording: RecordingFile) -> list[RecordingFile]:
-        """Returns the analysed recordings of the other evidence source in the same directory."""
+        """Returns the analysed recordings of the other evidence source in the same directory; without one, that of the
+        logdir that a monitor writes to, if each source has only one recording there."""
+        own = _directory(recording)
         others = [other for other in self._wanted if other.is_telemetry != recording.is_telemetry]
-        near = [other for other in others if _directory(other) == _directory(recording)]
+        near = [other for other in others if _directory(other) == own]
+        if not near:
+            logdir = _logdir(recording)
+            beside = [other for other in self._wanted if logdir and _logdir(other) == logdir]
+            near = [other for other in beside if len(beside) == 2 and other in others]
         return [other for other in near if self.look(other)[1] is not None]
+
+
+def _logdir(recording: RecordingFile) -> str:
+    """Returns the logdir of a monitor's telemetry, or the directory of a trace."""
+    from tb_bottleneck.report.cross_check import logdir_of
+
+    return logdir_of(_directory(recording)) if recording.is_telemetry else _directory(recording)
 
 
 def _directory(recording: RecordingFile) -> str:

@@ -12,6 +12,14 @@ Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the defa
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.telemetry.builds import (
+    device_architecture,
+    newer_than_torch,
+    newest_architecture,
+    openblas_on_intel,
+    processor,
+    torch_blas,
+)
 from tb_bottleneck.measures.telemetry.clocks import (
     clock_reduction,
     heat_throttled,
@@ -23,6 +31,7 @@ from tb_bottleneck.measures.telemetry.clocks import (
     time_lost_to_heat,
     time_lost_to_power,
 )
+from tb_bottleneck.measures.telemetry.core_contention import threads_to_use
 from tb_bottleneck.measures.telemetry.device_utilisation import (
     bound_known,
     bound_source,
@@ -31,7 +40,7 @@ from tb_bottleneck.measures.telemetry.device_utilisation import (
     own_work,
     tensor_cores_used,
 )
-from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, workers_beside_main
 from tb_bottleneck.measures.telemetry.step_phases import (
     blas_library,
     core_pressure,
@@ -55,7 +64,7 @@ SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Return the judgement. Throttling is reported even if the limit of the work is not known."""
     share = measures.account.share(Regime.COMPUTE)
-    causes = _throttling(measures) if measures.on_device else _contention(measures)
+    causes = (*_throttling(measures), *_old_build(measures)) if measures.on_device else _contention(measures)
     bound = measures(bound_known)
     if causes:
         at_stake = max(cause.cost_share for cause in causes)
@@ -88,9 +97,17 @@ def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
     queued = measures.value(run_queue_per_core, 0.0)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         lost = min(measures.value(quota_throttled, 0.0), work)
-        return (Cause("cpu_quota", lost, (quota_throttled, cores_usable, core_pressure)),)
+        quota = (quota_throttled, cores_usable, core_pressure, threads_to_use, workers_beside_main)
+        return (Cause("cpu_quota", lost, quota),)
     if measures.value(torch_threads_per_core, 0.0) > OVERSUBSCRIBED:
-        threads = (torch_threads_per_core, intra_op_threads, cores_usable, run_queue_per_core, core_pressure)
+        threads = (
+            torch_threads_per_core,
+            intra_op_threads,
+            cores_usable,
+            run_queue_per_core,
+            core_pressure,
+            threads_to_use,
+        )
         # Without timed phases the work is not known, but the part of it that does not run is.
         at_stake = measures.value(own_work, 1.0 - 1.0 / max(queued, 1.0))
         return (Cause("oversubscribed_threads", at_stake, threads, bounded=False),)
@@ -101,7 +118,15 @@ def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
     library = measures(blas_library)
     if isinstance(library, Measure) and any(word in library.text.lower() for word in SLOW_BLAS):
         return (Cause("slow_blas", work, (blas_library, own_work), bounded=False),)
+    if measures.value(openblas_on_intel, 0.0):
+        return (Cause("openblas_on_intel", 0.0, (torch_blas, processor), bounded=False),)
     return ()
+
+
+def _old_build(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
+    if not measures.value(newer_than_torch, 0.0):
+        return ()
+    return (Cause("torch_too_old", 0.0, (device_architecture, newest_architecture), bounded=False),)
 
 
 RULE = Rule(Regime.COMPUTE, judge, FIRES_AT)

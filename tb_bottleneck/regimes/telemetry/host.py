@@ -6,23 +6,26 @@ Threshold: as for traces.
 Source: regimes/host.py. Too few cores: PSI some over 20 % and more than 1.2 runnable threads per usable core (our
 reading of the Linux documentation, accounting/psi), and the process itself waits for a core for a tenth of the time
 (traceml's warning level for overheads): a process that sleeps on a crowded machine loses nothing. A quota counts from a
-tenth of its core time on.
+tenth of its core time on. More torch threads than cores (regimes/compute.py) are the cause if the process waits.
 """
 
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.core_contention import core_wait
+from tb_bottleneck.measures.telemetry.core_contention import core_wait, thread_runs, threads_to_use
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
-from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle, workers_beside_main
 from tb_bottleneck.measures.telemetry.step_phases import (
     core_pressure,
+    intra_op_threads,
     quota_throttled,
     run_queue_per_core,
     time_outside_phases,
     timed_phase_count,
+    torch_threads_per_core,
 )
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
 from tb_bottleneck.regimes.host import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -32,7 +35,7 @@ MIN_CORE_WAIT = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. Too few cores delay the host everywhere: then the cores are the cause, not Python."""
+    """Return the judgement. Too few cores delay the host everywhere: then Python is a cause only of the rest."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
         signal = measures(needed)
@@ -41,15 +44,35 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     delay = share + measures.account.share(Regime.LAUNCH)
     too_few_cores = _too_few_cores(measures, delay)
     if too_few_cores is not None and delay >= FIRES_AT:
-        return Judgement(FIRES, share, max(too_few_cores.cost_share, share), (too_few_cores,))
+        # The wait for a core is taken to be as long outside the phases as within them.
+        alone = share * (1.0 - measures.value(core_wait, 0.0))
+        causes = (too_few_cores, _python(alone)) if alone >= FIRES_AT else (too_few_cores,)
+        return Judgement(FIRES, share, max(too_few_cores.cost_share, share), causes)
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    return Judgement(FIRES, share, share, (Cause("host_python", share, (time_outside_phases, process_cores)),))
+    return Judgement(FIRES, share, share, (_python(share),))
+
+
+def _python(cost: float) -> Cause[TelemetryRecording]:
+    return Cause("host_python", cost, (time_outside_phases, thread_runs, process_cores))
 
 
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
-        return Cause("cpu_quota", cost, (quota_throttled, cores_usable, core_pressure))
+        return Cause(
+            "cpu_quota", cost, (quota_throttled, cores_usable, core_pressure, threads_to_use, workers_beside_main)
+        )
+    waits = measures.value(core_wait, 0.0)
+    if measures.value(torch_threads_per_core, 0.0) > OVERSUBSCRIBED and waits >= MIN_CORE_WAIT:
+        threads = (
+            torch_threads_per_core,
+            intra_op_threads,
+            cores_usable,
+            core_wait,
+            run_queue_per_core,
+            threads_to_use,
+        )
+        return Cause("oversubscribed_threads", min(cost, waits), threads)
     return contended_cores(measures, cost)
 
 
@@ -64,7 +87,7 @@ def contended_cores(
     waits = measures.value(core_wait, 0.0)
     if pressure < HIGH_CORE_PRESSURE or queue <= HIGH_RUN_QUEUE or waits < MIN_CORE_WAIT:
         return None
-    evidence = (core_wait, process_cores, core_pressure, run_queue_per_core, cores_usable)
+    evidence = (core_wait, process_cores, core_pressure, run_queue_per_core, cores_usable, workers_beside_main)
     return Cause("contended_cores", min(most, waits), evidence, bounded)
 
 

@@ -3,25 +3,26 @@
 Signal: host time in the loader's iterator, limited to the idle time of the device; low and fluctuating utilisation.
 Formula: min(loader wait, idle time) / the time of the steps, window by window.
 Threshold: as for traces; abstains if the loader's wait or the device's idle time was not recorded.
-Source: regimes/input.py. Workers below 60 % of a core each while threads wait for storage: slow storage (our reading of
-PSI, Linux documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could
-run; nor if there is one for each usable core and 90 % of them are busy. Each epoch starts its workers anew: half of the
-wait or more is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth of its
-periods on, or of the core time that it allows: traceml's warning level for an overhead.
+Source: regimes/input.py. Workers that neither run nor wait for a core for more than 40 % of the training's wait: slow
+storage; or workers below 60 % of a core each while threads wait for storage (our reading of PSI, Linux
+documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could run; nor if
+there is one for each usable core and 90 % of them are busy. Each epoch starts its workers anew: half of the wait or
+more is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth of its periods on,
+or of the core time that it allows: traceml's warning level for an overhead.
 """
 
 import math
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.telemetry.core_contention import threads_to_use
+from tb_bottleneck.measures.telemetry.epochs import epoch_length, epoch_start_wait, first_batch_time, time_to_first_step
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
     cores_usable,
     device_idle,
     disk_busy,
-    epoch_length,
-    epoch_start_wait,
     idle_in_loader,
     live_workers,
     loader_wait_time,
@@ -31,14 +32,18 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     worker_busy,
     worker_count_to_try,
     worker_start,
+    workers_beside_main,
     workers_now,
     workers_restart,
 )
 from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
+from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.telemetry.host import QUOTA_LIMITS
+
+Evidence = tuple[MeasureFunction[TelemetryRecording], ...]
 
 LAZY_WORKER = 0.60
 STORAGE_HOLDS = 0.20
@@ -59,20 +64,39 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
-    wait = (idle_in_loader, loader_wait_time, utilisation_deviation)
+    wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
-        return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait))
+        return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait, threads_to_use, workers_beside_main))
     at_starts = measures.value(epoch_start_wait, 0.0)
     if measures.value(workers_restart, 0.0) and at_starts >= MOST_OF_WAIT:
-        evidence = (epoch_start_wait, epoch_length, worker_start, workers_now, *wait)
-        return Cause("restarted_workers", share * at_starts, evidence)
+        starts = (
+            epoch_start_wait,
+            first_batch_time,
+            epoch_length,
+            time_to_first_step,
+            worker_start,
+            workers_now,
+            *wait,
+        )
+        return Cause("restarted_workers", share * at_starts, starts)
     workers = measures.value(live_workers, otherwise=-1.0)  # -1 if not recorded
+    if workers >= 0.5 and measures.value(workers_wait, 0.0) > 1.0 - LAZY_WORKER:
+        evidence = (
+            workers_wait,
+            worker_busy,
+            live_workers,
+            dataset_storage,
+            read_per_sample,
+            storage_pressure,
+            disk_busy,
+        )
+        return Cause("slow_storage", share, (*evidence, *wait, worker_count_to_try, storage_advice))
     waits_for_storage = measures.value(storage_pressure, 0.0) >= STORAGE_HOLDS
     # Without workers the process itself makes the batches, and computing them takes a whole core.
     busy = worker_busy if workers >= 0.5 else own_cores_while_loading
     if waits_for_storage and measures.value(busy, 0.0) < LAZY_WORKER:
         makers = (worker_busy, live_workers) if workers >= 0.5 else (own_cores_while_loading,)
-        return Cause("slow_storage", share, (storage_pressure, disk_busy, *makers, *wait, worker_count_to_try))
+        return _slow_storage(share, (storage_pressure, disk_busy, *makers), wait)
     if workers < 0:
         return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
     if workers < 0.5:
@@ -82,6 +106,11 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     if saturated and measures.value(cores_busy, 0.0) >= SATURATED_CORES:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait))
     return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, worker_count_to_try))
+
+
+def _slow_storage(share: float, shown: Evidence, wait: Evidence) -> Cause[TelemetryRecording]:
+    evidence = (*shown, dataset_storage, read_per_sample, *wait, worker_count_to_try, storage_advice)
+    return Cause("slow_storage", share, evidence)
 
 
 RULE = Rule(Regime.INPUT, judge, FIRES_AT)

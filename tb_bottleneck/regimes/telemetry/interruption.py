@@ -1,18 +1,30 @@
 """interruption by telemetry: steps are much longer than their neighbours, and the device has no work.
 
 Signal: steps more than three times as long as the median of their window, or every k-th step if it does the same work
-in twice the time; without the loader's wait and the device's own work.
-Formula: sum of the time by which they exceed the others / the time of the steps.
-Threshold: as for traces; abstains below 20 steps, and if it is not known whether the device works within a step, since
-an interruption in every step would not show.
+in twice the time; without the loader's wait and the device's own work. Host time in checkpoints, TensorBoard's writer,
+garbage collections and evaluation.
+Formula: sum of the time by which steps exceed the others, or of the recorded times if that is more / the time of the
+steps.
+Threshold: as for traces; a kind of interruption is a cause from 3 % of the time on (our choice; less is noise).
+Abstains below 20 steps, and if it is not known whether the device works within a step, since an interruption in every
+step would not show.
 Source: regimes/interruption.py; three times the median is the limit for outliers in traces, too; 20 steps are traceml's
 minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
+from tb_bottleneck.measures.telemetry.interruptions import (
+    checkpoint_time,
+    collection_time,
+    evaluation_time,
+    logging_time,
+    recorded_interruptions,
+    steps_with_checkpoint,
+    steps_with_logging,
+)
 from tb_bottleneck.measures.telemetry.step_phases import (
     long_step_excess,
     long_step_period,
@@ -24,10 +36,18 @@ from tb_bottleneck.regimes.interruption import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 MIN_STEPS_TO_COMPARE = 20
+MIN_KIND = 0.03
+_KINDS: dict[str, tuple[MeasureFunction[TelemetryRecording], ...]] = {
+    "checkpointing": (checkpoint_time, steps_with_checkpoint),
+    "logging": (logging_time, steps_with_logging),
+    "garbage_collection": (collection_time,),
+    "evaluation": (evaluation_time,),
+}
+"""The causes whose time the monitor records, with their measures; the first one is the time per step."""
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. The kind of interruption is not known; a steady period suggests checkpoints or logging."""
+    """Return the judgement. The kind of an interruption is known if the monitor timed it."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
         return Judgement(
@@ -39,8 +59,21 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
             missing = f"each step may contain an interruption, and their parts are not known ({idle.because})"
             return Judgement(ABSTAINS, share, share, missing=missing)
         return Judgement(CLEAR, share, share)
-    evidence = (long_steps, long_step_excess, long_step_period, step_time)
-    return Judgement(FIRES, share, share, (Cause("periodic_pauses", share, evidence),))
+    return Judgement(FIRES, share, share, _causes(measures, share))
+
+
+def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
+    """Return the kinds of interruptions that were recorded, and a cause for the rest."""
+    wall, named = measures.value(step_time, 1.0), measures.value(recorded_interruptions, 0.0)
+    causes = []
+    for name, (time, *more) in _KINDS.items():
+        cost = min(measures.value(time, 0.0) / wall, share)
+        if cost >= MIN_KIND:
+            causes.append(Cause(name, cost, (time, *more, step_time)))
+    if share - named >= FIRES_AT or not causes:
+        evidence = (long_steps, long_step_excess, long_step_period, step_time)
+        causes.append(Cause("periodic_pauses", share - named, evidence))
+    return tuple(causes)
 
 
 RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT)

@@ -13,7 +13,14 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
-from tb_bottleneck.measures.telemetry.pcie_link import link_reached, link_speed, link_traffic, slot_limit, transfer_time
+from tb_bottleneck.measures.telemetry.pcie_link import (
+    link_reached,
+    link_speed,
+    link_traffic,
+    pinning,
+    slot_limit,
+    transfer_time,
+)
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.transfer import FIRES_AT
@@ -38,7 +45,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         lost = share * (1.0 - limit)
         causes.append(Cause("slow_slot", lost, (link_speed, transfer_time, link_traffic)))
     if share >= FIRES_AT:
-        causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed)))
+        causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed, pinning)))
     return Judgement(FIRES if causes else CLEAR, share, share, tuple(causes))
 
 

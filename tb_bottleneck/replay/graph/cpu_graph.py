@@ -4,6 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import merge, subtract
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import Graph, Items
@@ -16,8 +17,13 @@ def host_graph_of(recording: Recording) -> Graph:
     edges, main = recording.steps.edges, recording.host.main_thread
     gap = np.zeros((len(edges), len(Activity)), np.int64)
     if main is not None:
-        for activity, spans in recording.host.activities(main).items():
+        activities = recording.host.activities(main)
+        for activity, spans in activities.items():
             gap[1:, activity] = spans.covered(edges[:-1], edges[1:])
+        # The thread records nothing while it waits for a collective of the host; the account knows that time.
+        recorded = merge(*(spans for activity, spans in activities.items() if activity is not Activity.OTHER))
+        waiting = subtract(recording.owned_spans.of(Regime.COMMUNICATION), recorded)
+        gap[1:, Activity.SYNCHRONIZE] += waiting.covered(edges[:-1], edges[1:])
     gap[1:, Activity.OTHER] = np.diff(edges) - gap[1:, : Activity.OTHER].sum(axis=1)
     none, nothing = np.full(len(edges), NONE), np.zeros(len(edges), np.int64)
     items = Items(

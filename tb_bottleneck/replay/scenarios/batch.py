@@ -22,7 +22,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Doubles the work of each step."""
     items, ops = graph.items, graph.base.ops
     small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
-    optimizer = graph.issued_in(graph.base.spans_named("Optimizer.step#"))
+    optimizer = graph.issued_in(graph.base.recording.optimizer_steps)
     grows = np.where(
         graph.with_work(*COMPUTE_KERNELS), np.where(small, SMALL_KERNEL_GROWTH[estimate], BATCH_FACTOR), 1.0
     )

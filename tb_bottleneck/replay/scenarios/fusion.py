@@ -54,7 +54,7 @@ def _chains(graph: ModifiedGraph) -> Ints:
         return chains
     op, stream = items.op[rows], items.stream[rows]
     fusible = name_matches(trace.names, ops.name[op], _is_fusible) & (ops.work[op] == Work.STREAMING)
-    fusible &= ~graph.issued_in(graph.base.spans_named("Optimizer.step#"))[rows]
+    fusible &= ~graph.issued_in(graph.base.recording.optimizer_steps)[rows]
     same = fusible[1:] & fusible[:-1] & (stream[1:] == stream[:-1])
     chains[rows] = np.where(fusible, np.cumsum(np.append(True, ~same)) - 1, -1)
     return chains

@@ -27,7 +27,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     if estimate is Estimate.LOW:
         cost = np.where(kernels, scale_column(items.cost, COMPILED_DISPATCH_SHARE), items.cost)
         return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, COMPILED_DISPATCH_SHARE), cost=cost)
-    optimizer = graph.base.spans_named("Optimizer.step#")
+    optimizer = graph.base.recording.optimizer_steps
     eager = graph.gap_share_in(optimizer) if estimate is Estimate.EXPECTED else 0.0
     captured = kernels & ~graph.issued_in(optimizer) if estimate is Estimate.EXPECTED else kernels
     return graph.with_items(

@@ -19,7 +19,7 @@ FUSED_PAUSE_NS = 1_000
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shortens the optimizer's dispatching."""
     items = graph.items
-    steps = graph.base.spans_named("Optimizer.step#")
+    steps = graph.base.recording.optimizer_steps
     inside, part = graph.issued_in(steps), graph.gap_share_in(steps)
     remaining = DISPATCH_LEFT[estimate]
     return graph.with_items(

@@ -35,7 +35,7 @@ def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
     slow = np.minimum(graph.gap_share_in(_beyond_usual(graph)) * graph.base.gap_length, loading)
     return graph.with_items(
         gap=graph.gap_scaled(Activity.LOAD_BATCH, 1 - slow / np.maximum(loading, 1) * (1 - staying))
-    )
+    ).with_pace(0.0)
 
 
 def _beyond_usual(graph: ModifiedGraph) -> Spans:

@@ -10,8 +10,7 @@ from tb_bottleneck.measures.trace.kernel_efficiency import roofs_known
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.rule import ABSTAINS, AnyVerdict
-from tb_bottleneck.report.builders.window import trace_window
+from tb_bottleneck.regimes.rule import AnyVerdict
 
 # With three steps, one outlier is outvoted by the others.
 MIN_TRACE_STEPS = 3
@@ -21,8 +20,6 @@ UNEXPLAINED_SHARE, LARGE_UNEXPLAINED_SHARE = 0.10, 0.25
 KNOWN_FROM_SHAPES = 0.5
 # Measures of the interval between events that do not occur in every step; missing if the event occurred once.
 INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
-# A tenth of the steps that take twice the median or more cost a tenth of the time: as much as a problem.
-UNEVEN_STEPS = 2.0
 # Defects with which some of the idle time may not have been idle, or some of the steps may be incomplete.
 DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
 
@@ -33,25 +30,22 @@ def trace_confidence(
     """Returns high, medium or low, from the number and kind of steps, lost events, unexplained time, and the evidence
     of the conclusion's own rule.
 
-    For the device's own work it is low if only kernel names show the limit of the kernels. For pauses it is at most
+    For the device's own work it is low if only kernel names show the limit of the kernels, and at most medium on a CPU
+    run, where names of operators show it. For pauses it is at most
     medium if one was recorded only once: how often they occur in the run is then not known. It is at most medium, too,
-    if nothing is found although steps are uneven and a rule abstains, since that regime may be the reason.
+    if the conclusion is that something is not known.
     """
     confidence = _recording_confidence(recording, defects)
-    abstains = any(verdict.judgement.status == ABSTAINS for verdict in verdicts)
-    if conclusion.severity == "none" and confidence == "high" and abstains and _are_uneven(recording):
+    if conclusion.regime == Regime.UNEXPLAINED and confidence == "high":
         confidence = "medium"
     facts = next(verdict.facts for verdict in verdicts if verdict.regime == conclusion.regime)
+    if conclusion.regime in DEVICE_REGIMES and conclusion.severity == "none" and not recording.on_device:
+        return "medium" if confidence == "high" else confidence
     if conclusion.regime in DEVICE_REGIMES:
         known = facts.get(roofs_known.__name__)
         return "low" if isinstance(known, Measure) and known.value < KNOWN_FROM_SHAPES else confidence
     once = any(isinstance(facts.get(interval), Missing) for interval in INTERVALS)
     return "medium" if once and confidence == "high" else confidence
-
-
-def _are_uneven(recording: Recording) -> bool:
-    window = trace_window(recording)
-    return window.spread is not None and window.spread[2] >= UNEVEN_STEPS * window.spread[1]
 
 
 def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> str:

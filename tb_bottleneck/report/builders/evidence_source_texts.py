@@ -1,5 +1,6 @@
 """The interface for the texts of one evidence source, and the values that their templates are filled with."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
@@ -26,6 +27,11 @@ class Context:
     def each(self) -> str:
         """The unit of evidence: per step, or in all if the recording was not cut into steps."""
         return "in all" if self.window.basis == "whole" else "per step"
+
+    @property
+    def code_values(self) -> dict[str, str]:
+        """Returns the values for advised code that only make sense with a device. A line with `gpu` needs one."""
+        return {"pinned": ""} if self.device_kind == "cpu" else {"pinned": ", pin_memory=True", "gpu": "GPU"}
 
     def values(self, share: float) -> dict[str, str]:
         """Returns the values for a template about this share of the window."""
@@ -72,6 +78,21 @@ class SourceTexts(Protocol):
     def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
         """Returns the lines of evidence to show for a cause."""
         ...
+
+
+_UNFILLED = re.compile(r"\$\w+")
+
+
+def fitted_code(code: Template, values: Mapping[str, str]) -> str:
+    """Returns the advised code for this run.
+
+    A line that needs a figure which is missing does not apply and is left out. If every line needs one, the figures are
+    left to the user.
+    """
+    lines = code.safe_substitute(values).splitlines()
+    fitting = [line for line in lines if not _UNFILLED.search(line)]
+    has_code = any(line.strip() and not line.lstrip().startswith("#") for line in fitting)
+    return "\n".join(fitting if has_code else [_UNFILLED.sub("...", line) for line in lines])
 
 
 _FORMATS: dict[str, Callable[[Measure], str]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tb_bottleneck.regimes.judge import CRITICAL
+from tb_bottleneck.regimes.judge import CRITICAL, WARNING
 from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction
@@ -11,6 +11,9 @@ from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
+
+# From the most severe to the least severe.
+_LEVELS = ("critical", "warning", "info")
 
 
 @dataclass(frozen=True)
@@ -62,15 +65,23 @@ def replay_check(prediction: Prediction | ReplayFailed) -> pb.Replay:
     )
 
 
-def lowered_severity(severity: str, causes: Iterable[str], prediction: Prediction) -> str:
-    """Lowers `critical` to `warning` if all fixes together are predicted to save less than a critical share.
+def lowered_severity(
+    severity: str, confidence: str, causes: Iterable[str], prediction: Prediction | ReplayFailed | None
+) -> str:
+    """Returns the severity of a conclusion, lowered to what is known about the gain of its fixes; never raised.
 
-    The severity stays as it is if a cause was not simulated: its fix may save as much as its rule states.
+    If every cause was simulated, it follows the gain of all fixes together. Otherwise a fix may save as much as its
+    rule states, which is a bound: with low confidence, a bound is not critical.
     """
-    if severity != "critical" or not all(cause in prediction.gains for cause in causes):
+    if severity not in _LEVELS:
         return severity
-    expected = max((step.total.expected for step in prediction.plan), default=1.0)
-    return "warning" if 1 - 1 / expected < CRITICAL else severity
+    gains = prediction.gains if isinstance(prediction, Prediction) else {}
+    plan = prediction.plan if isinstance(prediction, Prediction) else ()
+    saved = 1 - 1 / max((step.total.expected for step in plan), default=1.0)
+    simulated = "critical" if saved >= CRITICAL else "warning" if saved >= WARNING else "info"
+    if gains and all(cause in gains for cause in causes):
+        return max(severity, simulated, key=_LEVELS.index)
+    return "warning" if severity == "critical" and confidence == "low" and simulated != "critical" else severity
 
 
 def why_not_simulated(cause: str, on_cpu: bool) -> str:

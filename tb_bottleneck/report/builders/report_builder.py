@@ -9,11 +9,11 @@ from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures
+from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.predictions import (
     ReplayFailed,
     lowered_severity,
@@ -22,6 +22,7 @@ from tb_bottleneck.report.builders.predictions import (
     simulated_speedup,
     why_not_simulated,
 )
+from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -40,11 +41,15 @@ class ReportIdentity:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdicts of all regimes, the conclusion from them, and the confidence in it."""
+    """The verdicts of all regimes, the conclusion from them, and the confidence in it.
+
+    `situation` is the kind of the task, as sentences, if nothing was found.
+    """
 
     verdicts: tuple[AnyVerdict, ...]
     conclusion: Conclusion
     confidence: str
+    situation: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,13 +83,16 @@ def build_report(
     account: Account | None = None,
     diagnosis: Diagnosis | None = None,
     prediction: Prediction | ReplayFailed | None = None,
+    places: Places | None = None,
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
+    membership: pb.Membership | None = None,
     memory: pb.Memory | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
-    `prediction` is ReplayFailed if the replay raised an error, None if nothing was replayed. `latest_phase_only` means
+    `prediction` is ReplayFailed if the replay raised an error, None if nothing was replayed. `places` has the places in
+    the user's program by regime and cause. `latest_phase_only` means
     that window, account and diagnosis are about the last of the phases.
     """
     device = origin.device
@@ -95,15 +103,16 @@ def build_report(
         device=pb.Device(name=device.name, kind=device.kind, index=device.index, count=device.count),
         health=_health(defects),
         phases=[_phase(phase, texts) for phase in phases],
+        membership=membership,
         memory=memory,
     )
     if window is None:
         return report
-    report.window.CopyFrom(_window(window))
+    report.window.CopyFrom(_window(window, account))
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report
-    writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction)
+    writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction, places or {})
     report.verdict.CopyFrom(writer.verdict(latest_phase_only))
     report.regimes.extend(map(writer.regime_verdict, diagnosis.verdicts))
     report.findings.extend(writer.finding(*named) for named in causes_by_cost(diagnosis, texts))
@@ -155,7 +164,7 @@ def _fact_text(name: str, value: float | str) -> str:
     return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
 
 
-def _window(window: Window) -> pb.Window:
+def _window(window: Window, account: Account | None) -> pb.Window:
     message = pb.Window(
         steps=window.steps,
         basis=window.basis,
@@ -165,7 +174,8 @@ def _window(window: Window) -> pb.Window:
     )
     if window.spread is not None:
         p10, median, p90 = window.spread
-        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90))
+        mean = account.window / max(window.steps, 1) if account is not None else median
+        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90, mean=mean))
     return message
 
 
@@ -200,22 +210,26 @@ class _DiagnosisWriter:
     texts: SourceTexts
     context: Context
     prediction: Prediction | ReplayFailed | None
+    places: Places
 
     def verdict(self, latest_phase_only: bool) -> pb.Verdict:
-        conclusion, severity = self.diagnosis.conclusion, self.diagnosis.conclusion.severity
-        if isinstance(self.prediction, Prediction):
-            causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
-            severity = lowered_severity(severity, causes, self.prediction)
+        conclusion, confidence = self.diagnosis.conclusion, self.diagnosis.confidence
+        causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
+        severity = lowered_severity(conclusion.severity, confidence, causes, self.prediction)
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
+        first = next(iter(causes_by_cost(self.diagnosis, self.texts)), None)
+        if first is not None and first[0].regime == conclusion.regime in AVOIDABLE_REGIMES:
+            headline += most_of_it(self.places, conclusion.regime, first[1].name)
         if latest_phase_only:
             headline = self.texts.latest_phase(headline, self.context.window.end - self.context.window.begin)
         return pb.Verdict(
             regime=conclusion.regime,
             share=conclusion.share,
             severity=severity,
-            confidence=self.diagnosis.confidence,
+            confidence=confidence,
             headline=headline,
             title=self.texts.title(conclusion.regime, conclusion.severity),
+            situation=self.diagnosis.situation or None,
         )
 
     def regime_verdict(self, verdict: AnyVerdict) -> pb.RegimeVerdict:
@@ -235,7 +249,7 @@ class _DiagnosisWriter:
 
     def finding(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:
         advice = self.texts.advice(verdict.regime, cause.name)
-        code = advice.code.safe_substitute(figures(verdict.facts))
+        code = fitted_code(advice.code, figures(verdict.facts) | self.context.code_values)
         return pb.Finding(
             cause=cause.name,
             regime=verdict.regime,
@@ -244,6 +258,7 @@ class _DiagnosisWriter:
             evidence=list(self._evidence(verdict, cause)),
             fix=pb.Fix(summary=advice.summary, code=code, confirm=advice.confirm),
             title=advice.title,
+            where=place_rows(self.places, verdict.regime, cause.name),
         )
 
     def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:

@@ -14,6 +14,8 @@ from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.units import NS_PER_S, share_text
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
+FOR_CODE = frozenset({"storage_advice", "threads_to_use", "workers_beside_main"})
+"""Measures that only the advised code uses: they are advice, and no evidence."""
 _MINUTE, _HOUR = 60, 3600
 
 
@@ -81,7 +83,8 @@ class TelemetryTexts:
 
     def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
         """Returns the lines of the measures that the rule names, in its order."""
-        return [telemetry_advice().lines[measure.__name__] for measure in cause.evidence]
+        lines = telemetry_advice().lines
+        return [lines[measure.__name__] for measure in cause.evidence if measure.__name__ not in FOR_CODE]
 
 
 def _length(ns: float) -> str:

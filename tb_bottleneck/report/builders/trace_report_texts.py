@@ -46,7 +46,10 @@ class TraceTexts:
 
     def because(self, verdict: AnyVerdict) -> Template:
         """Returns the reason for this status of the regime."""
-        return regime_advice(verdict.regime).because[verdict.judgement.status]
+        because = regime_advice(verdict.regime).because
+        if verdict.regime == Regime.UNEXPLAINED and verdict.judgement.causes:
+            return because["uneven_steps"]
+        return because[verdict.judgement.status]
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
         """Returns the threshold, the missing signal, and how the limits of kernels are known."""

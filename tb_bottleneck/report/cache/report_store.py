@@ -1,6 +1,6 @@
-"""Stores reports in the user's cache directory, so that an unchanged trace is not read twice.
+"""Stores reports and summaries of ranks in the user's cache directory: an unchanged trace is not read twice.
 
-There is one file per report. Its name is a hash of the file's identity; it contains the report and a hash of it. Files
+There is one file per entry. Its name is a hash of the file's identity; it contains the entry and a hash of it. Files
 are replaced atomically, so any number of processes may use one directory. An error only costs the time to read a trace
 again: no exception is raised.
 """
@@ -25,8 +25,8 @@ MAX_REPORT_BYTES = 4 << 20  # a larger report is not stored
 SLACK = 16
 ABANDONED_SECONDS = 3600.0  # an older temporary file was left by a process that was killed
 
-_ENTRY = re.compile(r"[0-9a-f]{32}\.report")
-_TEMPORARY = re.compile(r"[0-9a-f]{32}\.report\..*\.tmp")
+_ENTRY = re.compile(r"[0-9a-f]{32}\.(?:report|summary)")
+_TEMPORARY = re.compile(r"[0-9a-f]{32}\.(?:report|summary)\..*\.tmp")
 _DIGEST_BYTES = 32
 
 
@@ -50,36 +50,53 @@ class Store:
 
     def get(self, identity: FileIdentity) -> Report | None:
         """Returns the report of this file by this code, or None."""
-        entry = self._entry(identity)
+        content = self._read(self._entry(identity, "report"))
         try:
-            with open(entry, "rb") as file:
-                report = _unpacked(file.read(MAX_REPORT_BYTES + 1))
-        except OSError:
+            return Report.FromString(content) if content is not None else None
+        except DecodeError:
             return None
-        with contextlib.suppress(OSError):
-            if report is None:
-                entry.unlink()
-            else:
-                os.utime(entry)  # the least recently used report is removed first
-        return report
 
     def put(self, identity: FileIdentity, report: Report) -> None:
         """Stores a report."""
-        data = _packed(report)
+        self._write(self._entry(identity, "report"), report.SerializeToString())
+
+    def get_summary(self, identity: FileIdentity) -> bytes | None:
+        """Returns the encoded summary of the rank that this file is of, or None."""
+        return self._read(self._entry(identity, "summary"))
+
+    def put_summary(self, identity: FileIdentity, summary: bytes) -> None:
+        """Stores the encoded summary of a rank."""
+        self._write(self._entry(identity, "summary"), summary)
+
+    def _read(self, entry: Path) -> bytes | None:
+        try:
+            with open(entry, "rb") as file:
+                content = _unpacked(file.read(MAX_REPORT_BYTES + 1))
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):
+            if content is None:
+                entry.unlink()
+            else:
+                os.utime(entry)  # the least recently used entry is removed first
+        return content
+
+    def _write(self, entry: Path, content: bytes) -> None:
+        data = hashlib.sha256(content).digest() + content
         if len(data) > MAX_REPORT_BYTES:
             return
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomically(self._entry(identity), data)
+            write_atomically(entry, data)
             self._added += len(data)
             if self._added * SLACK > self._max_bytes:
                 self._added = 0
                 self._make_room()
 
-    def _entry(self, identity: FileIdentity) -> Path:
+    def _entry(self, identity: FileIdentity, kind: str = "report") -> Path:
         key = f"{identity.size}\0{identity.mtime_ns}\0{identity.tag}\0{self._version}\0".encode("utf-8", "replace")
         key += os.fsencode(identity.path)
-        return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.report"
+        return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.{kind}"
 
     def _make_room(self) -> None:
         """Removes the least recently used reports, until there is space for those added before the next check."""
@@ -101,16 +118,6 @@ class Store:
             total -= size
 
 
-def _packed(report: Report) -> bytes:
-    content = report.SerializeToString()
-    return hashlib.sha256(content).digest() + content
-
-
-def _unpacked(data: bytes) -> Report | None:
+def _unpacked(data: bytes) -> bytes | None:
     digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-    if hashlib.sha256(content).digest() != digest:
-        return None
-    try:
-        return Report.FromString(content)
-    except DecodeError:
-        return None
+    return content if hashlib.sha256(content).digest() == digest else None

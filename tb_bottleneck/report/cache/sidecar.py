@@ -88,7 +88,9 @@ def _bytes_of(path: str) -> bytes:
 
 
 # A number with its unit, or the expression of measures/trace/loader.py: workers_advised.
-_FIGURE = r"[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\)"
+_FIGURE = r"(?:[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\))"
+# Arguments that are only advised for a device (Context.code_values).
+_ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
 
 
 def _is_valid(report: pb.Report) -> bool:
@@ -112,10 +114,20 @@ def _has_own_advice(finding: pb.Finding) -> bool:
     if finding.regime not in _JUDGED:
         return False
     advice = regime_advice(finding.regime).causes[finding.cause]
-    # A placeholder remains if its figure is not known.
-    code = _PLACEHOLDER.sub(rf"(?:{_FIGURE}|\\$\1)", re.escape(advice.code.template))
     return (finding.title, finding.fix.summary, finding.fix.confirm) == (
         advice.title,
         advice.summary,
         advice.confirm,
-    ) and re.fullmatch(code, finding.fix.code) is not None
+    ) and re.fullmatch(_code_pattern(advice.code.template), "\n" + finding.fix.code) is not None
+
+
+def _code_pattern(template: str) -> str:
+    """Returns the pattern of the code that `fitted_code` makes of a template, each line after a line break.
+
+    A line whose figure is not known is left out, or "..." takes the place of the figure.
+    """
+    lines = []
+    for line in template.splitlines():
+        pattern = r"\n" + _PLACEHOLDER.sub(lambda match: _ARGUMENTS.get(match[1], _FIGURE), re.escape(line))
+        lines.append(pattern if pattern == r"\n" + re.escape(line) else f"(?:{pattern})?")
+    return "".join(lines)

@@ -25,6 +25,11 @@ def value_text(row: pb.Evidence) -> str:
     return shown(row.value) if shown is not None else count_text(row.value)
 
 
+def place_text(place: pb.Place) -> str:
+    """Returns a place in the program as `file:line function`, or the record_function block."""
+    return f"{place.file}:{place.line} {place.function}" if place.file else f"block {place.block or place.function}"
+
+
 def count_text(count: float) -> str:
     """Returns a count, with one decimal place if it is small: "2.4" or "3,422"."""
     return f"{count:,.0f}" if abs(count) >= WHOLE_FROM else f"{count:,.1f}".removesuffix(".0")

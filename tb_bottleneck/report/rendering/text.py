@@ -1,4 +1,4 @@
-"""Formats reports and jobs as plain text for a terminal."""
+"""Formats reports as plain text for a terminal."""
 
 import textwrap
 from collections.abc import Iterator
@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import memory, phases
-from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, place_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
-_WIDTH = 100
+WIDTH = 100
 _BAR = 30
+# Lines with less of the cost do not matter; the JSON form has them.
+_MAX_PLACES, _MIN_PLACE_SHARE = 3, 0.05
 _BASIS = {
     "profiler_step": "marked by prof.step()",
     "inferred": "found from repetition, since prof.step() was not called",
@@ -29,29 +31,15 @@ def render(report: pb.Report) -> str:
     return "\n".join(_lines(report)).rstrip() + "\n"
 
 
-def render_job(job: pb.Job) -> str:
-    """Returns the job as text."""
-    ranks = ", ".join(str(rank) for rank in job.ranks)
-    lines = [f"{job.run}: ranks {ranks}", "─" * min(_WIDTH, 72), *_wrapped(job.verdict.headline)]
-    if job.HasField("speedup"):
-        lines += _wrapped(_without_stragglers(job.speedup))
-    return "\n".join([*lines, *_account(job)]) + "\n"
-
-
-def _without_stragglers(speedup: pb.Speedup) -> str:
-    if speedup.basis == "none":
-        return speedup.because
-    bounds = bounds_text(speedup.low, speedup.high)
-    gain = f"{factor_text(speedup.expected)} as fast ({bounds}, from the accounts of the ranks)"
-    return f"Without stragglers: {gain}. This assumes that {speedup.assumes}."
-
-
 def _lines(report: pb.Report) -> Iterator[str]:
     yield f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source
-    yield "─" * min(_WIDTH, 72)
+    yield "─" * min(WIDTH, 72)
+    if report.job_headline:
+        yield from (*wrapped(report.job_headline), "", "This rank alone:")
     if report.HasField("verdict"):
-        yield from _wrapped(report.verdict.headline)
-        yield from _wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
+        yield from wrapped(report.verdict.headline)
+        yield from wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
+        yield from wrapped(report.verdict.situation)
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
     elif report.evidence_source == "snapshot":
@@ -60,21 +48,22 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield "There is no verdict, because the recording is not sufficient."
     yield from _about(report)
     for sentence in sentences_of(report):
-        yield from _wrapped(sentence)
+        yield from wrapped(sentence)
     yield from _health(report)
-    yield from _account(report)
+    yield from account_lines(report)
     if len(report.phases) > 1:
         yield from ("", "Phases, from the first judged step on", *phases.lines_of(report))
     yield from _findings(report)
     yield from _plan(report)
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
+    yield from _not_judged(report)
 
 
 def _severity(report: pb.Report) -> str:
     verdict = report.verdict
     if verdict.severity == "none":
-        if verdict.title == Regime.UNEXPLAINED.label:
+        if verdict.regime == Regime.UNEXPLAINED:
             return "It is not known what would save time"
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
         return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
@@ -101,12 +90,18 @@ def _about(report: pb.Report) -> Iterator[str]:
         yield f"Device: {name}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
-        spread = f" (p10 {duration_text(step.p10)}, p90 {duration_text(step.p90)})" if window.steps > 1 else ""
+        spread = _spread(step) if window.steps > 1 else ""
         if window.basis == "whole":
             yield f"Window: {duration_text(window.end_ns - window.begin_ns)}, {_BASIS['whole']}"
             return
-        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.median)}{spread}"
+        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
         yield f"Window: {steps}, {_BASIS.get(window.basis, window.basis)}"
+
+
+def _spread(step: pb.Spread) -> str:
+    """Returns how the steps differ. The mean stands before it: shares and gains refer to the mean."""
+    p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
+    return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
 
 def _health(report: pb.Report) -> Iterator[str]:
@@ -115,12 +110,13 @@ def _health(report: pb.Report) -> Iterator[str]:
     yield ""
     yield f"The recording is {report.health.status}:"
     for reason in report.health.reasons:
-        yield from _wrapped(f"- {reason.detail} [{reason.code}]", "  ")
+        yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
         first, *more = reason.fix.splitlines() or [""]
         yield from (f"      fix: {first}", *(f"           {line}" for line in more))
 
 
-def _account(report: pb.Report | pb.Job) -> Iterator[str]:
+def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
+    """Yields the account as a bar chart."""
     rows = [row for row in report.account if row.share >= 0.0005]
     if not rows:
         return
@@ -133,21 +129,41 @@ def _account(report: pb.Report | pb.Job) -> Iterator[str]:
         yield f"  {row.title:{width}}  {share_text(row.share):>6}  {time:>9}  {bar}"
 
 
+def _not_judged(report: pb.Report) -> Iterator[str]:
+    """Yields the regimes that could not be judged: without them, silence would read as a clear verdict."""
+    open_questions = [verdict for verdict in report.regimes if verdict.status in ("abstains", "broken")]
+    if open_questions:
+        yield from ("", "Not judged")
+    for verdict in open_questions:
+        yield from wrapped(f"- {verdict.title}: {verdict.because}", "  ")
+
+
 def _findings(report: pb.Report) -> Iterator[str]:
     for number, finding in enumerate(report.findings, 1):
         yield ""
         yield f"{number}. {finding.title}  [{finding.cause}]"
-        yield f"   cost: {share_text(finding.cost_share)} of the time{_gain(finding.speedup)}"
+        yield f"   cost: {share_text(finding.cost_share)} of the time{gain_text(finding.speedup)}"
+        yield from _places(finding)
         for row in finding.evidence:
             reference = f"  ({row.compared_with})" if row.compared_with else ""
-            yield from _wrapped(f"- {row.label}: {value_text(row)}{reference}", "   ")
+            yield from wrapped(f"- {row.label}: {value_text(row)}{reference}", "   ")
         for note in (finding.speedup.because, note_of(report, finding)):
-            yield from _wrapped(note, "   ")
-        yield from _wrapped(finding.fix.summary, "   ")
+            yield from wrapped(note, "   ")
+        yield from wrapped(finding.fix.summary, "   ")
         yield ""
         yield from (f"       {line}" for line in finding.fix.code.splitlines())
         yield ""
-        yield from _wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+        yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+
+
+def _places(finding: pb.Finding) -> Iterator[str]:
+    for place in finding.where[:_MAX_PLACES]:
+        if place.share < _MIN_PLACE_SHARE:
+            continue
+        module = f", in {place.module}" if place.module else ""
+        yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost", "   ")
+        if len(place.chain) > 1:
+            yield from wrapped(" > ".join(place.chain), "       ")
 
 
 def _plan(report: pb.Report) -> Iterator[str]:
@@ -161,20 +177,21 @@ def _plan(report: pb.Report) -> Iterator[str]:
             bounds, after = f"({bounds_text(step.low, step.high)})", duration_text(step.step_ns_after)
             yield f"  {number}. {step.title:{width}}  {factor_text(step.speedup_total):>5} {bounds:16} {after}"
         for title, assumes in dict.fromkeys((step.title, step.assumes) for step in steps):
-            yield from _wrapped(f"- {title}: this assumes that {assumes}.", "  ")
+            yield from wrapped(f"- {title}: this assumes that {assumes}.", "  ")
     for text in (replay.because, replay.host):
         if text and report.findings:
             yield ""
-            yield from _wrapped(text)
+            yield from wrapped(text)
     if steps:
         error, frozen = small_share_text(replay.error), small_share_text(replay.frozen_share)
-        yield from _wrapped(
+        yield from wrapped(
             f"Check: without any change, the simulated time differs by {error} from the recorded time, of which "
             f"{frozen} is unexplained."
         )
 
 
-def _gain(speedup: pb.Speedup) -> str:
+def gain_text(speedup: pb.Speedup) -> str:
+    """Returns the end of a sentence about what a fix gains."""
     if speedup.basis == "bound":
         return f"; at best {factor_text(speedup.high)} as fast (a bound, not simulated)"
     if speedup.basis == "replay":
@@ -182,5 +199,6 @@ def _gain(speedup: pb.Speedup) -> str:
     return "; no gain is predicted"
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + ("  " if indent else ""))
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Returns the lines of a paragraph; those after the first are indented further."""
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + ("  " if indent else ""))

@@ -1,4 +1,4 @@
-"""Columns from the arguments of events: correlation, devices, sizes, grids, and operator shapes.
+"""Columns from the arguments of events: sequence numbers, correlation, devices, sizes, grids, and operator shapes.
 
 `External id`, which should link device work to its operator, is not used: it is missing or wrong in many recordings.
 """
@@ -62,19 +62,25 @@ class Signatures(dict[bytes, int]):
         if self._bytes > MAX_SIGNATURE_BYTES:
             self.lost += 1
             return 0
-        self[joined] = row = self.row_of.setdefault((new or old, types, concrete), len(self.row_of))
+        # The last events of a file are read by another decoder, which writes no space after a comma.
+        dims, types, concrete = (text.replace(b", ", b",") for text in (new or old, types, concrete))
+        self[joined] = row = self.row_of.setdefault((dims, types, concrete), len(self.row_of))
         return row
 
 
-def signature_rows(signatures: Signatures, events: Sequence[Any], kind: Ints) -> Ints:
-    """Returns the signature row of each event; 0 if it is not an operator or has no shapes."""
-    rows = np.zeros(len(events), np.int64)
-    operators = np.flatnonzero(kind == Kind.CPU_OP)
-    rows[operators] = [
-        signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))]
-        for args in _args_of(events, operators)
-    ]
-    return rows
+def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
+    """Returns `sequence` and `signature`; 0 if an event is neither operator nor annotation, or has no such argument.
+
+    The annotations of collectives have shapes too: in old recordings and with Gloo, no other row has their size.
+    """
+    operators = np.flatnonzero((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION))
+    all_args = _args_of(events, operators)
+    rows = [signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))] for args in all_args]
+    values = {
+        "sequence": whole_numbers([args.sequence or 0 for args in all_args]),
+        "signature": np.array(rows, np.int64),
+    }
+    return _spread(values, operators, len(events))
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.trace.kinds import Kind, kind_of
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Bools, Ints
 
 # Longer names are cut: names are displayed, and a trace may contain one of megabytes.
 MAX_NAME = 2_000
+MESSAGE_OPERATOR = "record_param_comms"
+"""The operator that has the arguments of a collective."""
 
 # The lowest bits of a label are its kind, so that the kinds of a batch are known before the recording is complete.
 _KIND_BITS = (len(Kind) - 1).bit_length()
@@ -39,11 +41,14 @@ class Labels(dict[tuple[Any, ...], int]):
         self._threads: defaultdict[tuple[str, str], int] = defaultdict(count().__next__)
         self._name_of: list[int] = []
         self._thread_of: list[int] = []
+        self._messages: list[int] = []
 
     def __missing__(self, key: tuple[Any, ...]) -> int:
         category, name, process, thread = key
         label = len(self._name_of) << _KIND_BITS | kind_of(category or "")
         self._name_of.append(self._names[clean(name)])
+        if name == MESSAGE_OPERATOR:
+            self._messages.append(label)
         self._thread_of.append(self._threads[id_text(process), id_text(thread)])
         # The key would keep long texts in memory, and only their beginnings are used.
         if not any(isinstance(part, str) and len(part) > MAX_NAME for part in key):
@@ -53,6 +58,10 @@ class Labels(dict[tuple[Any, ...], int]):
     def of(self, events: Sequence[Any]) -> Ints:
         """Returns the label of each event."""
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
+
+    def have_messages(self, labels: Ints) -> Bools:
+        """Returns True for the labels of MESSAGE_OPERATOR."""
+        return np.isin(labels, self._messages) if self._messages else np.zeros(len(labels), np.bool_)
 
     def thread(self, process: object, thread: object) -> int:
         """Returns the row of a thread."""

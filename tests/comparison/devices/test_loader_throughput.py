@@ -9,9 +9,9 @@ from tb_bottleneck.comparison.devices.loader_throughput import (
     WORKERS_LIMIT,
     loader_assumptions,
     worker_throughput_limit,
-    workers_are_behind,
 )
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.replay.scenarios.loader import workers_are_behind
 
 # A batch is ready every ten columns, and the device works on it for four of them.
 BEHIND = repeated(9, workers="######....", op="......#...", launch="......|...", gpu=".......###", sync=".......###")

@@ -82,3 +82,15 @@ def test_copies_that_outgrow_what_hid_them_are_copies(tmp_path):
     assert found.step_ns > 30e6
     assert found.ns["compute"] == pytest.approx(run.ns["compute"], rel=0.01)
     assert found.ns["transfer"] > 0.7 * found.step_ns
+
+
+def test_a_step_that_only_the_faster_device_makes_long_is_left_out(tmp_path):
+    """In the sixth step the host works next to the kernel: a quarter as long, the kernel no longer hides it."""
+    usual = {"op": "##........", "launch": "|.........", "gpu": ".########.", "sync": "..#######."}
+    busy_host = usual | {"op": "#########.", "sync": ".........."}
+    steps = [repeated(5, **usual), repeated(1, **busy_host).replace("a", "z"), repeated(6, **usual).replace("a", "A")]
+    rows = zip(*(part.splitlines() for part in steps), strict=True)
+    mixed = "\n".join(row[0] + "".join(cell.split(" ", 1)[1] for cell in row[1:]) for row in rows)
+    _, found = step_prediction(tmp_path, mixed, 0.25)
+    _, without = step_prediction(tmp_path, repeated(12, **usual), 0.25)
+    assert found.step_ns == pytest.approx(without.step_ns, rel=0.01)

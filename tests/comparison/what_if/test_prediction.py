@@ -1,5 +1,6 @@
 """Predictions of runs: the time with an interval, the time by regime, what to fix first, and refusals."""
 
+from math import exp, hypot
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.errors import NotFound
+from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.modified_graph import RecordedGraph
 
 # Six columns of making a batch, then four of the device, for which the step waits.
@@ -75,10 +77,10 @@ def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
 
 
 def test_the_best_case_is_not_below_what_the_device_computes(tmp_path):
-    """The device computes in 40 of 41 columns, and a link changes none of them: no host makes the step 5 % shorter."""
+    """The device computes in 40 of 41 columns, and a link changes none of them: no host makes the step shorter."""
     bound = repeated(9, op="##" + "." * 39, launch=".|" + "." * 39, gpu="." + "#" * 40, sync=".." + "#" * 39)
     result = asked(tmp_path, bound, link="gen5x16")
-    assert result.after.low < 1 / 1.04
+    assert result.after.low < 1 / 1.03
     assert result.after.high <= 41 / 40 + 1e-3
 
 
@@ -208,9 +210,10 @@ def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_d
 def test_what_workers_hold_back_they_held_back_before_too(tmp_path):
     """In the worst case, workers that keep up cannot do more: neither could those of the run without its profiler.
 
-    A link that nothing uses was predicted to cost up to a quarter of the speed.
+    A link that nothing uses costs nothing beyond the differences between two runs.
     """
     fed = repeated(9, workers="#" + "." * 39, op=".#" * 20, launch="|." * 20, gpu=".#" * 20)
     result = asked(tmp_path, fed, unit_us=100, link="gen5x16")
     assert result.after.speedup == 1
-    assert result.after.low == pytest.approx(1 / 1.05, rel=1e-3)
+    of_next_run = exp(-hypot(QUANTILE * HOST_DRIFT, RUN_TO_RUN_NOISE))
+    assert result.after.low == pytest.approx(of_next_run, rel=1e-3), "only the host of the next run is slower"

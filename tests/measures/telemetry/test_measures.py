@@ -7,7 +7,18 @@ from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase,
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.telemetry import clocks, device_utilisation, input_pipeline, pcie_link, step_phases
+from tb_bottleneck.measures.telemetry import (
+    builds,
+    clocks,
+    core_contention,
+    device_utilisation,
+    epochs,
+    input_pipeline,
+    interruptions,
+    pcie_link,
+    step_phases,
+    storage,
+)
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
@@ -93,19 +104,31 @@ def test_blas_is_named_even_if_the_facts_are_malformed():
     assert isinstance(step_phases.blas_library(recording_of(facts={**FACTS, "blas_pools": 7})), Missing)
 
 
+MODULES = (
+    builds, clocks, core_contention, device_utilisation, epochs,
+    input_pipeline, interruptions, pcie_link, step_phases, storage,
+)  # fmt: skip
+HELPERS = ("throttling_loss_by_window", "core_wait_by_window", "configured_workers", "while_starved")
+
 ALL = [
     measure
-    for module in (clocks, input_pipeline, step_phases, pcie_link, device_utilisation)
+    for module in MODULES
     for name, measure in vars(module).items()
     if callable(measure) and getattr(measure, "__module__", "") == module.__name__ and not name.startswith("_")
-    and name != "throttling_loss_by_window"
+    and name not in HELPERS
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
     found = measure(recording_of(simulated_phase("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
-    if measure in (step_phases.long_steps, device_utilisation.bound_source, input_pipeline.worker_count_to_try):
+    if measure in (
+        step_phases.long_steps,
+        device_utilisation.bound_source,
+        input_pipeline.worker_count_to_try,
+        storage.storage_advice,
+        pcie_link.pinning,
+    ):
         return  # without steps there are no interruptions, the source is a text, and advice is not a measurement
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
     assert found.because

@@ -97,6 +97,17 @@ def test_collectives_of_the_host_belong_to_communication_and_not_to_python(tmp_p
     assert "slow_backend" not in [finding.cause for finding in report.findings]  # on the CPU it is the right one
 
 
+def test_a_thread_of_gloo_with_more_rows_than_the_training_is_not_the_main_thread(tmp_path):
+    """Two exchanges in each step, after the operators: Gloo's thread has six annotations, the training has three."""
+    drawing = """
+        step    aaaaaaaaaabbbbbbbbbbcccccccccc
+        op      ####......####......####......
+    """
+    recording, _ = read(tmp_path, with_gloo(drawing, (4, 6, 14, 16, 24, 26), 2))
+    assert recording.account.share("communication") == pytest.approx(0.4)
+    assert recording.account.share("host") == pytest.approx(0.2)
+
+
 def test_a_device_that_waits_for_collectives_of_the_host_has_the_wrong_backend(tmp_path):
     drawing = """
         step    aaaaaaaaaabbbbbbbbbbcccccccccc

@@ -7,7 +7,7 @@ from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.host_dispatch import host_lines, longest_host_pause, steps_between_pauses
+from tb_bottleneck.measures.trace.host_dispatch import longest_host_pause, steps_between_pauses
 from tb_bottleneck.measures.trace.interruptions import (
     checkpoints,
     costliest_interruption,
@@ -86,10 +86,29 @@ def test_a_pause_that_no_frame_explains_still_has_a_period():
     recording = measured(SAVING.but(stacks=False))
     assert steps_between_pauses(recording).value == 3
     assert longest_host_pause(recording).value > 1e6
-    assert "with_stack" in host_lines(recording).because
     assert steps_between_pauses(measured(SAVING.but(save_every=1, stacks=False))).value == 1
 
 
-def test_the_lines_that_run_in_a_pause_are_named():
-    pausing = SAVING.but(save_every=0, pauses=1, pause_ns=5_000_000)
-    assert host_lines(measured(pausing)).text == "train.py(42): train_step (100 %)"
+# A step of 10 ms takes 4 ms longer with the first checkpoint, and 12 ms longer with the second.
+TWO_SAVES = """
+    step    aaaaaaaaaabbbbbbbbbbbbbbccccccccccddddddddddddddddddddddeeeeeeeeeeffffffffff
+    op      aaaaaaaaaabbbbbbbbbb....ccccccccccdddddddddd............eeeeeeeeeeffffffffff
+    save    ....................####....................############....................
+"""
+
+
+def test_what_a_step_with_an_interruption_takes_longer_adds_up_to_the_time_of_all():
+    trace = drawn_trace(TWO_SAVES, 1000, deviceProperties=[])
+    recording = Recording(trace, find_steps(trace))
+    saves = checkpoints(recording)
+    longer = interrupted_step(recording).value - usual_step(recording).value
+    assert saves.count == 2
+    assert saves.count * longer == pytest.approx(saves.value)
+
+
+def test_the_row_that_is_named_is_of_the_costliest_kind():
+    """Two kinds: the checkpoints take longer than the collections, although a collection is the commonest row."""
+    recording = measured(SAVING.but(collect_every=1, collect_ns=1_000_000))
+    assert checkpoints(recording).value > garbage_collections(recording).value
+    assert "save" in costliest_interruption(recording).text
+    assert steps_between_interruptions(recording).value == 3

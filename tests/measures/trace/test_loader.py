@@ -80,10 +80,10 @@ def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
     assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because
 
 
-FEW_WORKERS = """
-    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
-    workers ######....######....######....######....
-    gpu     ......aabb......aabb......aabb......aabb
+FEW_WORKERS = f"""
+    step    {"".join(letter * 10 for letter in "abcdef")}
+    workers {"######...." * 6}
+    gpu     {"......aabb" * 6}
 """
 
 
@@ -94,7 +94,6 @@ FEW_WORKERS = """
         ({"cores": 16}, "num_workers=min(3 * previous, 16),"),
         ({"cores": 16, "workers": 2}, "num_workers=6,"),
         ({"cores": 4, "workers": 2}, "num_workers=4,"),
-        ({"cores": 2, "workers": 2}, "num_workers=2,"),
     ],
 )
 def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, advised):
@@ -105,6 +104,21 @@ def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, a
     assert finding.cause == "too_few_workers"
     assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
     assert advised in finding.fix.code
+
+
+def test_a_worker_for_each_core_is_advised_to_use_the_gpu_instead(tmp_path):
+    """Twice the workers were advised with two workers on two cores."""
+    path = tmp_path / "full.pt.trace.json"
+    context = {"cores": 2, "workers": 2, "persistent_workers": False, "worker_start": "spawn", "os": "Windows"}
+    path.write_text(json.dumps(drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": context})))
+    finding = diagnose(str(path)).findings[0]
+    assert finding.cause == "cores_limit_workers"
+    assert "num_workers" not in finding.fix.code
+    assert "DALI" in finding.fix.code
+    said = {line.label: (line.text, line.compared_with) for line in finding.evidence}
+    assert said["persistent_workers"][0] == "False"
+    assert said["Start method of the workers"][0] == "spawn"
+    assert "__main__" in said["Operating system"][1]
 
 
 OWN_LOADER = """
@@ -126,3 +140,51 @@ def test_a_loader_that_is_not_torchs_is_known_by_its_block(tmp_path, name):
     assert report.verdict.regime == "input"
     assert report.findings[0].cause == "batches_in_the_loop"
     assert report.findings[0].evidence[0].text == name
+
+
+def causes_of(tmp_path, drawing, unit_us=1000.0):
+    path = tmp_path / "f.pt.trace.json"
+    path.write_text(json.dumps(drawn(drawing, unit_us)))
+    report = diagnose(str(path))
+    return {finding.cause: finding for finding in report.findings}
+
+
+def test_few_late_batches_of_workers_do_not_advise_more_workers(tmp_path):
+    """Three of four fetches are long: too few to know whether the workers are too slow."""
+    few = causes_of(
+        tmp_path,
+        """
+        step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+        workers #####.....#####.....#####.....#####.....
+        gpu     .....##ab#.....##ab#.....##ab#.....##ab#
+        """,
+    )
+    assert "few_fetches" in few
+    assert "too_few_workers" not in few
+    assert "num_workers" not in few["few_fetches"].fix.code
+
+
+def test_the_first_batch_of_workers_is_their_start(tmp_path):
+    """One fetch, which ends before the first kernel, in a recording without steps."""
+    found = causes_of(
+        tmp_path,
+        """
+        workers ####################....................
+        gpu     ....................#.#a..##.#..#a#ab.##
+        """,
+    )
+    first = found["first_batch"]
+    assert first.speedup.basis == "none"
+    assert "too_few_workers" not in found
+    assert "persistent_workers=True" in first.fix.code
+
+
+def test_a_late_fetch_after_the_first_kernel_is_not_the_start(tmp_path):
+    found = causes_of(
+        tmp_path,
+        """
+        workers ....####################................
+        gpu     #.#.....................#.#a..##ab..#.ab
+        """,
+    )
+    assert "few_fetches" in found

@@ -1,6 +1,7 @@
 """Loops that call the same small work for one item after the other; what else repeats is not such a loop."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,23 @@ def test_a_loop_over_items_is_found_in_each_step(tmp_path):
     assert unbatched_calls(recording).value == 16
     assert repeated_calls(recording).first.sum() == len(recording.steps)
     assert idle_in_unbatched_calls(recording).value == pytest.approx(15 * 5 * 45 / STEP_US, rel=0.05)
+
+
+def test_the_line_with_the_loop_is_named(tmp_path):
+    """Another line calls small operators, too: its time is not the loop's."""
+    path = Path(looped(tmp_path, [*ITEM * 12, *LAYER], 1))
+    whole = json.loads(path.read_text())
+    row = {"ph": "X", "cat": "python_function", "pid": 1, "tid": 1}
+    loop, rest = 12 * len(ITEM) * OPERATOR_US, len(LAYER) * OPERATOR_US
+    for begin in range(0, 3 * STEP_US, STEP_US):
+        whole["traceEvents"] += [
+            row | {"name": "train.py(9): for_each_item", "ts": begin, "dur": loop},
+            row | {"name": "train.py(30): rest", "ts": begin + loop, "dur": rest},
+        ]
+    path.write_text(json.dumps(whole))
+    where = {finding.cause: finding.where for finding in diagnose(str(path)).findings}
+    assert {place.function for place in where["small_kernels"]} == {"for_each_item", "rest"}
+    assert {place.function for place in where["unbatched_calls"]} == {"for_each_item"}
 
 
 @pytest.mark.parametrize(

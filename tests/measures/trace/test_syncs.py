@@ -1,9 +1,7 @@
 """Synchronisations that cost time: their kinds, their number, and the lines of the program that wait."""
 
-import json
-
 import pytest
-from helpers.draw import drawn, drawn_trace
+from helpers.draw import drawn_trace
 from simulate.examine import measured
 from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy
@@ -19,11 +17,9 @@ from tb_bottleneck.measures.trace.syncs import (
     read_waits,
     shape_waits,
     upload_waits,
-    waiting_lines,
     waiting_operators,
 )
 from tb_bottleneck.trace.steps import find_steps
-from tb_bottleneck.trace.trace import load
 
 UPLOADS = healthy(1).but(non_blocking=False, loader="workers", workers=8, load_ns=50_000, kernel_ns=60_000, layers=2)
 
@@ -60,9 +56,6 @@ def test_the_operator_and_the_line_that_wait_are_named_with_their_part_of_the_co
     recording = measured(PROBLEMS["scalar reads in the forward pass"].make(1).but(stacks=True))
     assert waiting_operators(recording).text.startswith("aten::_local_scalar_dense (")
     assert waiting_operators(recording).text.endswith("100 %)")
-    assert waiting_lines(recording).text.startswith("train.py(42): train_step (")
-    unstacked = measured(PROBLEMS["scalar reads in the forward pass"].make(1).but(stacks=False))
-    assert "with_stack" in waiting_lines(unstacked).because
 
 
 @pytest.mark.parametrize("name", ["a scalar read in every step", "metrics printed in every step"])
@@ -90,27 +83,8 @@ def test_on_the_cpu_nothing_waits_for_a_device():
         op      #.#.#.#.#.#.#.#.#.#.
     """)
     recording = Recording(trace, find_steps(trace))
-    for measure in (costly_waits, costly_reads, read_waits, waiting_operators, waiting_lines):
+    for measure in (costly_waits, costly_reads, read_waits, waiting_operators):
         assert not isinstance(measure(recording), Measure)
-
-
-READING = """
-    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
-    op      ########################################
-    sync    ...##........##........##........##.....
-    gpu     .aaa......bbb.......ccc.......ddd.......
-"""
-
-
-def test_without_frames_the_block_that_waits_is_named_and_cut_where_it_is_long(tmp_path):
-    """An untrusted name may have any length; the report shows only a part of it."""
-    whole, path = drawn(READING, 1000), tmp_path / "marked.pt.trace.json"
-    row = {"ph": "X", "cat": "user_annotation", "name": "read " * 2000, "pid": 100, "tid": 100, "ts": 10, "dur": 39_000}
-    path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
-    trace = load(str(path))
-    result = waiting_lines(Recording(trace, find_steps(trace)))
-    assert result.text.startswith("read read")
-    assert len(result.text) < 200
 
 
 TWO_KINDS = """

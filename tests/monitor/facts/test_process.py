@@ -47,6 +47,14 @@ def test_the_device_is_the_one_in_use(
     assert (facts.get("device_kind"), facts.get("device_name")) == (kind, name)
 
 
+def test_the_operating_system_and_the_library_of_products_are_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = SimpleNamespace(show=lambda: "PyTorch built with:\n  - Build settings: BLAS_INFO=open, BUILD_TYPE=Release")
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(__config__=config))
+    monkeypatch.setattr("platform.system", lambda: "Windows")
+    facts = process.collect()
+    assert (facts["os"], facts["torch_blas"]) == ("Windows", "open")
+
+
 def test_a_fact_that_raises_is_left_out_and_the_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> int:
         raise RuntimeError("driver shut down")

@@ -39,7 +39,7 @@ def children() -> Children:
 
 @pytest.fixture
 def workers(children: Children, machine: Machine) -> Workers:
-    return Workers(children, US, machine.clock)
+    return Workers(children, US, machine.clock, machine.root)
 
 
 def test_cores_of_workers_that_come_and_go(children: Children, workers: Workers, machine: Machine) -> None:
@@ -122,3 +122,26 @@ def test_a_real_loaders_workers_are_seen_at_work() -> None:
         cores.append(found.get("worker_cores", 0.0))
     assert max(counts) == 2
     assert max(cores) > 0.1
+
+
+def test_waits_and_reads_of_workers_are_rates_over_all_of_them(
+    children: Children, workers: Workers, machine: Machine
+) -> None:
+    """A worker that ends between two readings is left out, and one that just began has no rate yet."""
+    for pid in (2, 3):
+        children.set(pid, 10.0)
+        machine.write(f"proc/{pid}/schedstat", "5000000000 1000000000 7\n")
+        machine.write(f"proc/{pid}/io", "rchar: 1000\nwchar: 5\n")
+    assert "worker_read" not in values(workers)
+    machine.now += 2.0
+    for pid, waited, read in ((2, 2_000_000_000, 5000), (3, 1_500_000_000, 2000)):
+        machine.write(f"proc/{pid}/schedstat", f"6000000000 {waited} 9\n")
+        machine.write(f"proc/{pid}/io", f"rchar: {read}\nwchar: 5\n")
+    children.set(4, 0.5)
+    found = values(workers)
+    assert found["worker_core_wait"] == pytest.approx(0.75 * 3 / 2), "the third one is taken to be like the others"
+    assert found["worker_read"] == pytest.approx(2500.0 * 3 / 2)
+
+
+def test_other_systems_say_that_only_linux_tells_what_workers_read(children: Children, machine: Machine) -> None:
+    assert Workers(children, US, machine.clock, machine.root).missing().keys() == {"worker_core_wait", "worker_read"}

@@ -37,4 +37,4 @@ def test_windows_counts_neither_switches_nor_waits(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(own_process, "resource", None)
     sampler = own_process.OwnProcess(root=tmp_path)
     assert values(sampler).keys() == {"process_threads"}
-    assert sampler.missing().keys() == {"involuntary_switches_total", "core_wait_total"}
+    assert sampler.missing().keys() == {"involuntary_switches_total", "core_wait_total", "process_read"}

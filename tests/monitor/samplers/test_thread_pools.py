@@ -27,8 +27,7 @@ def test_pools_without_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_numpy_and_torch_of_this_machine_tell_their_pools() -> None:
     pytest.importorskip("numpy")
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     found = thread_pool_facts()
     assert all(pool["threads"] >= 1 for pool in found["blas_pools"])
-    assert f"BLAS_INFO={found['torch_blas']}" in torch.__config__.show()
     assert "/" not in json.dumps(found)

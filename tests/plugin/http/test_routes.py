@@ -36,6 +36,7 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
     assert answer["problems"] == []
     assert entry.pop("id").isalnum()
     assert entry.pop("verdict")["headline"] == "Your device waits."
+    assert entry.pop("device")
     assert entry == {
         "run": "resnet/slow",
         "source": TRACE,
@@ -49,6 +50,7 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
         "witness": "trace",
         "evidence_source": "trace",
         "live": False,
+        "action": "",
     }
 
 

@@ -54,3 +54,25 @@ def test_ranks_that_are_not_analysed_yet_or_have_another_account_do_not_matter()
     reports = {0: rank(0, 1.8), 1: rank(1, 1.0, communication=0.4)}
     assert shown(reports, 0) == 1.8
     assert shown(reports, 1) == 1.0
+
+
+TRACE = RecordingFile("/logs/a/own.pt.trace.json", "a", "own.pt.trace.json", 7, 1)
+EVENTS = "events.out.tfevents.1.2.0"
+
+
+def series(process):
+    folder = f"/logs/a/tb_bottleneck/20261121-110503_rank0_{process}"
+    return RecordingFile(f"{folder}/{EVENTS}", "a/tb_bottleneck", EVENTS, 7, 1)
+
+
+@pytest.mark.parametrize(("processes", "joined"), [((4711,), True), ((4711, 4712), False)], ids=["one", "two"])
+def test_a_trace_of_the_trainings_own_profiler_is_joined_with_the_only_monitor_of_its_logdir(processes, joined):
+    judged = pb.Verdict(regime="host", severity="warning", share=0.3, confidence="high")
+    trace = pb.Report(run="a", evidence_source="trace", verdict=judged)
+    unknown = pb.Verdict(regime="unexplained", severity="none", share=1.0, confidence="low")
+    telemetry = pb.Report(run="a", evidence_source="telemetry", verdict=unknown)
+    runs = [series(process) for process in processes]
+    registry = RecordingRegistry(Analyses({TRACE: trace}), Analyses(dict.fromkeys(runs, telemetry)))
+    registry.want([TRACE, *runs])
+    assert (registry.report(TRACE).evidence_source == "both") == joined
+    assert (registry.report(runs[0]).verdict.regime == "host") == joined

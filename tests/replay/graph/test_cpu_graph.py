@@ -1,11 +1,17 @@
 """Runs on the CPU: the host's thread is the device, and the graph is what it did in each step."""
 
+import json
+
 import pytest
+from helpers.draw import drawn
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.plan import predict
-from tb_bottleneck.replay.scenarios import interruptions, loader
+from tb_bottleneck.replay.scenarios import host_python, interruptions, loader
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
 
 ON_CPU = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -36,3 +42,20 @@ def test_what_needs_device_work_is_not_predicted():
 def test_a_checkpoint_that_comes_seldom_leaves_next_to_nothing():
     assert after_fix(drawn_graph(ON_CPU), interruptions.CHECKPOINTS) == pytest.approx(18, abs=0.05)
     assert after_fix(drawn_graph(ON_CPU), interruptions.CHECKPOINTS, Estimate.HIGH) == 18
+
+
+def test_the_wait_for_a_collective_of_the_host_is_not_python(tmp_path):
+    """Gloo exchanges gradients for three of the six columns after the operators, and keeps doing so after the fix."""
+    drawing = """
+        step    aaaaaaaaaabbbbbbbbbb
+        op      ####......####......
+    """
+    whole = drawn(drawing, 1000)
+    row = {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 100, "tid": 777}
+    whole["traceEvents"] += [row | {"ts": column * 1000, "dur": 3000} for column in (4, 14)]
+    path = tmp_path / "gloo.pt.trace.json"
+    path.write_text(json.dumps(whole))
+    trace = load(str(path))
+    graph = unmodified_graph(RecordedGraph(Recording(trace, find_steps(trace))))
+    assert columns(graph) == 200
+    assert after_fix(graph, host_python.SCENARIO, Estimate.HIGH) == 140

@@ -3,9 +3,10 @@
 import numpy as np
 from helpers.drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import union
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches
+from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches, at_workers_pace
 
 IN_MAIN = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -50,6 +51,27 @@ def test_a_loader_of_another_kind_is_not_predicted():
     """It is unknown if workers would help."""
     graph = drawn_graph(IN_MAIN.replace("loader ", "op     "))
     assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
+
+
+def test_only_a_fix_of_the_loader_is_faster_than_workers_that_are_behind():
+    """Each fetch waits for six of ten columns. A host without Python would wait for the same batches."""
+    graph = at_workers_pace(drawn_graph(IN_MAIN.replace("loader ", "workers")))
+    gap = graph.items.gap.copy()
+    gap[:, [activity for activity in Activity if activity != Activity.LOAD_BATCH]] = 0
+    quick = graph.with_items(gap=gap)
+    assert columns(quick) == columns(graph) > columns(quick.with_pace(0.0))
+    assert after_fix(quick, SCENARIO) < columns(graph)
+
+
+def test_workers_that_keep_up_set_no_pace():
+    """Fetches of one column only hand over a batch."""
+    graph = drawn_graph("""
+        step    aaaaaaaaaabbbbbbbbbb
+        workers #.........#.........
+        launch  .|.........|........
+        gpu     ..########..########
+    """)
+    assert at_workers_pace(graph) is graph
 
 
 def test_workers_are_timed_from_wait_to_wait():

@@ -20,6 +20,19 @@ EACH = """
 """
 
 
+BUSY_CPU = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    op      aaaaabbbbbaaaaabbbbbaaaaabbbbbaaaaabbbbb
+"""
+
+
+def test_the_limit_of_a_cpu_is_known_from_names_only(tmp_path):
+    path = tmp_path / "cpu.pt.trace.json"
+    path.write_text(json.dumps(drawn(BUSY_CPU, 1000, deviceProperties=[])))
+    report = diagnose(str(path))
+    assert (report.verdict.severity, report.verdict.confidence) == ("none", "medium")
+
+
 @pytest.mark.parametrize(("drawing", "sure"), [(ONCE, "medium"), (EACH, "high")])
 def test_a_single_pause_lowers_the_confidence(tmp_path, drawing, sure):
     whole, path = drawn(drawing, 1000), tmp_path / "paused.pt.trace.json"

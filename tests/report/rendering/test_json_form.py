@@ -14,4 +14,4 @@ def test_nan_is_refused_at_any_depth(number):
 
 
 def test_a_repeated_number_or_word_is_accepted():
-    assert as_json(pb.Job(ranks=[0, 1])) == '{"ranks":[0,1],"run":"","account":[],"stragglers":[]}'
+    assert as_json(pb.Host(number=1, ranks=[0, 1])) == '{"number":1,"ranks":[0,1]}'

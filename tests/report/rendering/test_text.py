@@ -80,3 +80,27 @@ def test_where_much_is_unexplained_the_headline_does_not_say_that_nothing_else_m
     said = " ".join(text.split())
     assert "No problem costs" not in said
     assert "of the time." in said.partition("Nothing recorded explains")[2][:20]
+
+
+def test_a_finding_names_the_line_and_its_call_chain(tmp_path):
+    whole = drawn(
+        """
+        step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+        save    ...####......####......####......####...
+        op      ###....###.......###.......###.......###
+        gpu     .a.....b..c......d..e......f..g......h..
+    """,
+        1000,
+    )
+    row = {"ph": "X", "cat": "python_function", "pid": 100, "tid": 100}
+    whole["traceEvents"] += [
+        row | {"name": "train.py(80): main", "ts": 0, "dur": 40_000},
+        row | {"name": "train.py(43): keep", "ts": 2_900, "dur": 36_000},
+    ]
+    path = tmp_path / "run.pt.trace.json"
+    path.write_text(json.dumps(whole))
+    text = render(diagnose(str(path)))
+    assert "   in train.py:43 keep: 100 % of this cost" in text
+    assert "       train.py(80): main > train.py(43): keep > torch/serialization.py(943): save" in text
+    assert text.splitlines()[2].startswith("Interruptions of the training take")
+    assert "Most of it is in keep (train.py:43)." in " ".join(text.split())

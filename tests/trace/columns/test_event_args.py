@@ -6,7 +6,7 @@ import pytest
 
 from tb_bottleneck.sources.trace_event import Args, Event
 from tb_bottleneck.trace.columns import event_args
-from tb_bottleneck.trace.columns.event_args import NO_SIGNATURE, Signatures, argument_columns, signature_rows
+from tb_bottleneck.trace.columns.event_args import NO_SIGNATURE, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.kinds import Kind
 
 
@@ -15,7 +15,7 @@ def shaped(**texts):
 
 
 def rows(known, *events, kind=Kind.CPU_OP):
-    return signature_rows(known, events, np.full(len(events), kind)).tolist()
+    return operator_columns(known, events, np.full(len(events), kind))["signature"].tolist()
 
 
 def test_shapes_types_and_values_are_interned_together():
@@ -29,6 +29,15 @@ def test_shapes_types_and_values_are_interned_together():
     ]
     assert rows(known, *events) == [1, 2, 1, 0, 0]
     assert list(known.row_of) == [NO_SIGNATURE, (b"[[2]]", b'["float"]', b""), (b"[[2]]", b'["int"]', b"")]
+
+
+def test_sequence_numbers_are_those_of_operators():
+    events = [Event(ph="X", args=Args(sequence=number)) for number in (7, "8", None, "x")]
+    of = {
+        kind: operator_columns(Signatures(), events, np.full(4, kind))["sequence"].tolist()
+        for kind in (Kind.CPU_OP, Kind.KERNEL)
+    }
+    assert of == {Kind.CPU_OP: [7, 8, 0, 0], Kind.KERNEL: [0, 0, 0, 0]}
 
 
 def test_only_shapes_of_operators_are_read():
@@ -60,3 +69,8 @@ def test_multiprocessors_are_blocks_by_blocks_per_multiprocessor():
 def test_an_index_beyond_32_bits_is_no_device(device):
     event = Event(ph="X", args=Args(device=device))
     assert argument_columns([event], np.array([Kind.KERNEL]))["device"].tolist() == [0]
+
+
+def test_spaces_after_commas_make_no_difference():
+    known = Signatures()
+    assert rows(known, shaped(dims=b"[[2, 3]]"), shaped(dims=b"[[2,3]]")) == [1, 1]

@@ -10,6 +10,7 @@ import { MemoryCard } from "./memory_card";
 import { Phases } from "./phases";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
+import { untrusted } from "./untrusted";
 
 interface Props {
   readonly report: Report;
@@ -29,6 +30,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
       {verdict && facts}
       {report.health && <Health health={report.health} />}
       {!verdict && facts}
+      {verdict?.situation && <p>{verdict.situation}</p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">
@@ -37,14 +39,14 @@ export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
         </div>
         <div class="half">
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
-          {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.median} />}
+          {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
       </div>
       {regimes.length > 0 && <Regimes regimes={regimes} />}
-      {report.disagreements.length > 0 && <Disagreements disagreements={report.disagreements} />}
+      <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
     </>
   );
 }
@@ -70,11 +72,15 @@ function ReplayNote({ replay }: { replay: Replay }) {
   );
 }
 
-function Disagreements({ disagreements }: { disagreements: readonly Disagreement[] }) {
+function Disagreements({ disagreements, untrusted }: { disagreements: readonly Disagreement[]; untrusted: readonly string[] }) {
+  if (disagreements.length + untrusted.length === 0) return null;
   return (
     <section>
       <h2>Where trace and telemetry disagree</h2>
       <ul class="disagreements">
+        {untrusted.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
         {disagreements.map(({ regime, sentence }) => (
           <li key={regime}>{sentence}</li>
         ))}

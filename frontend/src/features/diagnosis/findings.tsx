@@ -5,6 +5,7 @@ import type { Focus } from "../../shared/run/focus";
 import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { CodeBlock } from "../../shared/widgets/code_block";
+import { Places } from "./places";
 
 interface Props {
   readonly findings: readonly Finding[];
@@ -57,6 +58,7 @@ function FindingCard({ finding, begin, showFocus }: Context & { finding: Finding
           </div>
         </dl>
       </header>
+      <Places where={finding.where} />
       {fix && (
         <>
           <p class="summary">{fix.summary}</p>

@@ -24,7 +24,7 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
       {children}
       <h1>{verdict ? verdict.headline : noVerdict(status)}</h1>
       <ul class="badges">
-        {verdict && <Badge label={severity(verdict.severity)} />}
+        {verdict && <Badge label={severity(verdict)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
         {status && <Badge label={health(status)} />}
         <li class={analysis ? "badge tone-note" : "visually-hidden"}>
@@ -49,8 +49,8 @@ export function Facts({ report: { window, device, rank, world_size, verdict, evi
     window?.step_ns && window.basis !== "whole" && (
       <Fact
         key="time"
-        name={window.steps > 1 ? "Median step" : "Step"}
-        value={duration(window.step_ns.median)}
+        name={window.steps > 1 ? "Mean step" : "Step"}
+        value={duration(window.step_ns.mean)}
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />
     ),

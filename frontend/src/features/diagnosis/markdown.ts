@@ -4,13 +4,14 @@ import { causeTitle } from "../../shared/text/causes";
 import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
-import { fileStem, runName } from "../../shared/text/names";
+import { fileStem, placeName, runName, shownPlaces } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
 
 export function reportMarkdown(report: Report): string {
-  const parts = [heading(report), about(report), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
   return joinParts(parts);
 }
 
@@ -21,7 +22,7 @@ function heading({ verdict, health: state }: Report): string {
 function about({ run, source, verdict, window, device }: Report): string {
   const facts = [
     `${escaped(runName(run))} › ${escaped(fileStem(source))}`,
-    verdict && `${severity(verdict.severity).text}, ${confidence(verdict.confidence).toLowerCase()}`,
+    verdict && `${severity(verdict).text}, ${confidence(verdict.confidence).toLowerCase()}`,
     device && escaped(device.name || device.kind),
     window && steps(window),
   ];
@@ -30,8 +31,8 @@ function about({ run, source, verdict, window, device }: Report): string {
 
 function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
   if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.median)} (${basis(stepBasis)})`;
-  return `${count(many)} steps (${basis(stepBasis)}), median ${duration(step_ns.median)}, ${spread(step_ns)}`;
+  if (many === 1) return `1 step of ${duration(step_ns.mean)} (${basis(stepBasis)})`;
+  return `${count(many)} steps (${basis(stepBasis)}), mean ${duration(step_ns.mean)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {
@@ -51,7 +52,7 @@ function overTime({ phases: phases }: Report): string {
   if (!first || phases.length < 2) return "";
   const head = [tableRow("From", "For", "Regime", "Share", "Severity"), tableRow("---:", "---:", "---", "---:", "---")];
   const rows = costliest(phases, MAX_LISTED).map((phase) =>
-    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase.severity).text),
+    tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase).text),
   );
   return [...head, ...rows].join("\n");
 }
@@ -62,6 +63,7 @@ function findingSection(finding: Finding): string {
   const parts = [
     `### ${escaped(finding.title || title(finding.cause))}`,
     `Costs ${share(finding.cost_share)} of the judged time. Speedup: ${gain} (${gainBasis}).`,
+    bulletList(shownPlaces(finding.where).map((place) => `${escaped(placeName(place))}: ${share(place.share)} of this cost${place.chain.length > 1 ? ` (${escaped(place.chain.join(" › "))})` : ""}`)),
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),
     finding.fix?.confirm && `To confirm: ${escaped(finding.fix.confirm)}`,
@@ -81,10 +83,12 @@ function plan(report: Report): string {
 }
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
-function openQuestions({ regimes, disagreements }: Report): string {
+function openQuestions(report: Report): string {
+  const { regimes, disagreements } = report;
   const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
+    ...untrusted(report).map(escaped),
     ...disagreements.map(({ sentence }) => escaped(sentence)),
   ];
   return lines.length > 0 ? `### Not judged\n\n${bulletList(lines)}` : "";

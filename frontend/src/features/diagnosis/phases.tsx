@@ -62,8 +62,8 @@ export function Phases({ phases, showFocus }: Props) {
                 )}
               </td>
               <td class="figure">{share(phase.share)}</td>
-              <td class={`tone-${severity(phase.severity).tone}`}>
-                <Icon name={severity(phase.severity).icon} /> {severity(phase.severity).text}
+              <td class={`tone-${severity(phase).tone}`}>
+                <Icon name={severity(phase).icon} /> {severity(phase).text}
               </td>
             </tr>
           ))}

@@ -42,8 +42,8 @@ function NoRoofline({ roofline }: { roofline: RooflineMessage | undefined }) {
       <p>{roofline?.problem || "Nothing ran in this recording."}</p>
       {roofline?.fix && (
         <>
-          <p class="muted">This code records the shapes:</p>
-          <CodeBlock text={roofline.fix} label="code that records shapes" />
+          <p class="muted">To record what is missing:</p>
+          <CodeBlock text={roofline.fix} label="code that records what is missing" />
         </>
       )}
     </section>

@@ -61,8 +61,8 @@ function Outcome({ entry: { state, progress, verdict, health: status, reason: co
       <>
         <span class="dot" style={{ background: colourOf(verdict.regime) }} />
         <span class="what">{verdict.title || verdict.regime}</span>
-        <span class={`tone-${severity(verdict.severity).tone}`} title={severity(verdict.severity).text}>
-          <Icon name={severity(verdict.severity).icon} />
+        <span class={`tone-${severity(verdict).tone}`} title={severity(verdict).text}>
+          <Icon name={severity(verdict).icon} />
         </span>
         <span class="figure">{shortShare(verdict.share)}</span>
       </>

@@ -4,7 +4,7 @@ import type { RunEntry, RunList as List } from "../../shared/report";
 import { groups } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, shortShare } from "../../shared/text/format";
-import { runName, shortRun, sourceName } from "../../shared/text/names";
+import { commonFolders, runName, shortRun, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
 import { Collapsible } from "./collapsible";
@@ -17,17 +17,18 @@ interface Props {
   readonly list: List;
   readonly chosen: Key | undefined;
   readonly filter: string;
+  readonly overview: (() => void) | undefined; // shows all recordings at a glance; undefined for a single one
   readonly choose: (key: Key) => void;
   readonly compare: (key: Key) => void; // compares the chosen recording with this one
   readonly setFilter: (text: string) => void;
 }
 
 export function RunList(props: Props) {
-  const { list, chosen } = props;
+  const { list, chosen, overview } = props;
   const entry = list.runs.find((each) => keyOf(each) === chosen);
   return (
     <Collapsible current={entry} status={<Status list={list} />}>
-      {(close) => <Contents {...props} choose={(key) => (props.choose(key), close())} compare={(key) => (props.compare(key), close())} />}
+      {(close) => <Contents {...props} choose={(key) => (props.choose(key), close())} compare={(key) => (props.compare(key), close())} overview={overview && (() => (overview(), close()))} />}
     </Collapsible>
   );
 }
@@ -42,11 +43,16 @@ function Status({ list }: { list: List }) {
   );
 }
 
-function Contents({ list, chosen, filter, choose, compare, setFilter }: Props) {
+function Contents({ list, chosen, filter, overview, choose, compare, setFilter }: Props) {
   const filterable = list.runs.length >= MIN_ROWS_FOR_FILTER;
   const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
   return (
     <>
+      {overview && (
+        <button type="button" class="overview-button" aria-current={chosen === undefined} onClick={overview}>
+          Overview of all recordings
+        </button>
+      )}
       {filterable && (
         <input
           type="search"
@@ -79,6 +85,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
   const [focused, setFocused] = useState<Key>();
   const [viewport, setViewport] = useState({ from: 0, height: 800 });
   const all = useMemo(() => rowsOf(shown), [shown]);
+  const prefix = useMemo(() => commonFolders(shown.map(({ run }) => runName(run))), [shown]);
   // Exactly one row is active: the last focused one, else the chosen one, else the first.
   const active = [focused, chosen].find((key) => key !== undefined && all.keys.includes(key)) ?? all.keys[0];
 
@@ -128,7 +135,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
         {visibleRows(all, viewport.from, viewport.height).map((row) =>
           row.is === "header" ? (
             <div key={`run ${row.run}`} class="group-name" role="presentation" title={row.run} style={{ top: `${row.top}px` }}>
-              <bdi>{shortRun(row.run)}</bdi>
+              <bdi>{shortRun(row.run, prefix)}</bdi>
             </div>
           ) : (
             <div
@@ -157,7 +164,7 @@ const domId = (index: number): string => `recording-${index}`;
 
 /** The row as text, for screen readers. */
 function description({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
-  const outcome = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict.severity).text}` : health(status).text;
+  const outcome = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict).text}` : health(status).text;
   return [runName(run), sourceName(source), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 

@@ -1,4 +1,5 @@
 // What ran in the judged window: the account of each step, kernels, operators, waits, copies.
+import { useMemo } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
@@ -7,7 +8,7 @@ import { poll } from "../../shared/server/polling";
 import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
 import { bytes, count, duration, rate, share } from "../../shared/text/format";
-import { kernelName } from "../../shared/text/names";
+import { distinctNames } from "../../shared/text/names";
 import { roof, wait } from "../../shared/text/vocabulary";
 import { Request } from "../../shared/widgets/request";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
@@ -29,7 +30,7 @@ export function TablesView({ client, entry, report, showFocus }: ViewProps) {
     >
       {({ tables }) =>
         tables && tables.window_ns > 0 ? (
-          <Content tables={tables} showFocus={showFocus} onDevice={report.device?.kind !== "cpu" && ranOnDevice(tables)} inSteps={report.window?.basis !== "whole"} />
+          <Content tables={tables} showFocus={showFocus} onDevice={report.device?.kind !== "cpu" && ranOnDevice(tables)} steps={report.window && report.window.basis !== "whole" ? report.window.steps : undefined} />
         ) : (
           <p class="muted">Nothing ran in this recording.</p>
         )
@@ -46,21 +47,24 @@ interface ContentProps {
   readonly tables: Message;
   readonly showFocus: (focus: Focus) => void;
   readonly onDevice: boolean;
-  readonly inSteps: boolean;
+  readonly steps: number | undefined; // of the judged window; undefined if they are not known
 }
 
-function Content({ tables, showFocus, onDevice, inSteps }: ContentProps) {
-  const linkTo = (name: string, row: Occurrence) => <OccurrenceLink name={name} row={row} showFocus={showFocus} />;
+function Content({ tables, showFocus, onDevice, steps }: ContentProps) {
+  const names = useMemo(() => distinctNames(tables.kernels.map(({ name }) => name)), [tables]);
+  const linkTo = (name: string, row: Occurrence) => <OccurrenceLink name={name} shown={names.get(name) ?? name} row={row} showFocus={showFocus} />;
+  const per = perStep(steps);
   return (
     <>
-      {inSteps && tables.step_account && tables.step_account.steps.length > 1 && (
+      {per.step && <p class="muted">Times, calls and bytes are per step, as means over {count(steps ?? 0)} steps.</p>}
+      {steps !== undefined && tables.step_account && tables.step_account.steps.length > 1 && (
         <StepAccount columns={tables.step_account} showFocus={showFocus} />
       )}
       {tables.kernels.length > 0 && (
         <SortableTable
           caption="Kernels"
           rows={tables.kernels}
-          columns={kernelColumns(linkTo)}
+          columns={kernelColumns(linkTo, per)}
           initial={{ by: "total", descending: true }}
           searchText={({ name, precision, unit, regime }) => `${name} ${precision} ${unit} ${regime}`}
           note={<LeftOutNote left={tables.kernels_left_out} window={tables.window_ns} />}
@@ -69,7 +73,7 @@ function Content({ tables, showFocus, onDevice, inSteps }: ContentProps) {
       <SortableTable
         caption="Operators"
         rows={tables.operators}
-        columns={operatorColumns(linkTo, onDevice)}
+        columns={operatorColumns(linkTo, onDevice, per)}
         initial={{ by: onDevice ? "device" : "host", descending: true }}
         searchText={({ name }) => name}
         note={<LeftOutNote left={tables.operators_left_out} window={tables.window_ns} />}
@@ -79,7 +83,7 @@ function Content({ tables, showFocus, onDevice, inSteps }: ContentProps) {
           <SortableTable
             caption="Waits for the device that cost time, by location"
             rows={tables.syncs}
-            columns={syncColumns(linkTo)}
+            columns={syncColumns(linkTo, per)}
             initial={{ by: "cost", descending: true }}
             searchText={({ operator, line, kind }) => `${operator} ${line} ${kind}`}
             note={
@@ -92,17 +96,29 @@ function Content({ tables, showFocus, onDevice, inSteps }: ContentProps) {
           <p class="muted">No wait of the host for the device cost time.</p>
         ))}
       {tables.copies.length > 0 && (
-        <SortableTable caption="Copies and fills" rows={tables.copies} columns={copyColumns(linkTo)} initial={{ by: "total", descending: true }} />
+        <SortableTable caption="Copies and fills" rows={tables.copies} columns={copyColumns(linkTo, per)} initial={{ by: "total", descending: true }} />
       )}
     </>
   );
+}
+
+/** How totals of the window are shown: as means per step if the steps are known, as in the diagnosis. */
+interface PerStep {
+  readonly step: boolean;
+  readonly of: (total: number) => number;
+  readonly calls: (calls: number) => string;
+}
+
+function perStep(steps: number | undefined): PerStep {
+  if (steps === undefined || steps < 2) return { step: false, of: (total) => total, calls: count };
+  return { step: true, of: (total) => total / steps, calls: (calls) => (calls % steps === 0 ? count(calls / steps) : (calls / steps).toPrecision(3)) };
 }
 
 type Occurrence = { readonly begin_ns: number; readonly end_ns: number };
 type LinkTo = (name: string, row: Occurrence) => preact.JSX.Element;
 
 /** A name that links to its longest occurrence on the timeline. */
-function OccurrenceLink({ name, row, showFocus }: { name: string; row: Occurrence; showFocus: (focus: Focus) => void }) {
+function OccurrenceLink({ name, shown, row, showFocus }: { name: string; shown: string; row: Occurrence; showFocus: (focus: Focus) => void }) {
   return (
     <button
       type="button"
@@ -110,18 +126,18 @@ function OccurrenceLink({ name, row, showFocus }: { name: string; row: Occurrenc
       title={`${name}\n(shows the longest occurrence on the timeline)`}
       onClick={() => showFocus({ begin: row.begin_ns, end: row.end_ns, label: "Longest occurrence" })}
     >
-      {kernelName(name)}
+      {shown}
     </button>
   );
 }
 
 const NEAR_ROOF = "Share of its roof that it reaches; needs record_shapes=True";
 
-const kernelColumns = (linkTo: LinkTo): readonly Column<KernelRow>[] => [
+const kernelColumns = (linkTo: LinkTo, per: PerStep): readonly Column<KernelRow>[] => [
   { key: "name", title: "Kernel", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
-  figure("total", "Time", ({ total_ns }) => total_ns, duration),
+  figure("total", "Time", ({ total_ns }) => per.of(total_ns), duration),
   figure("share", "Share", (row) => row.share, share, "Of the judged window; overlapping kernels count twice"),
-  figure("calls", "Calls", ({ calls }) => calls, count),
+  figure("calls", "Calls", ({ calls }) => calls, per.calls),
   figure("mean", "Mean", ({ mean_ns }) => mean_ns, duration),
   {
     key: "bound",
@@ -146,14 +162,14 @@ const kernelColumns = (linkTo: LinkTo): readonly Column<KernelRow>[] => [
   },
 ];
 
-const operatorColumns = (linkTo: LinkTo, onDevice: boolean): readonly Column<OperatorRow>[] => [
+const operatorColumns = (linkTo: LinkTo, onDevice: boolean, per: PerStep): readonly Column<OperatorRow>[] => [
   { key: "name", title: "Operator", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   ...(onDevice
-    ? [figure<OperatorRow>("device", "Device time", ({ device_ns }) => device_ns, duration, "Time of the kernels that it launches itself")]
+    ? [figure<OperatorRow>("device", "Device time", ({ device_ns }) => per.of(device_ns), duration, "Time of the kernels that it launches itself")]
     : []),
-  figure("host", "Host time", ({ host_ns }) => host_ns, duration, "Without the operators that it calls"),
+  figure("host", "Host time", ({ host_ns }) => per.of(host_ns), duration, "Without the operators that it calls"),
   figure("share", "Share", (row) => row.share, share, onDevice ? "Device time, of the judged window" : "Of the judged window"),
-  figure("calls", "Calls", ({ calls }) => calls, count),
+  figure("calls", "Calls", ({ calls }) => calls, per.calls),
   ...(onDevice
     ? [
         figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF),
@@ -162,7 +178,7 @@ const operatorColumns = (linkTo: LinkTo, onDevice: boolean): readonly Column<Ope
     : []),
 ];
 
-const syncColumns = (linkTo: LinkTo): readonly Column<SyncRow>[] => [
+const syncColumns = (linkTo: LinkTo, per: PerStep): readonly Column<SyncRow>[] => [
   {
     key: "line",
     title: "Where",
@@ -176,18 +192,18 @@ const syncColumns = (linkTo: LinkTo): readonly Column<SyncRow>[] => [
     ),
   },
   { key: "kind", title: "Waits for", figure: false, value: ({ kind }) => kind, cell: ({ kind }) => wait(kind) },
-  figure("cost", "Device idle", ({ cost_ns }) => cost_ns, duration, "Device time without work, not the time in the calls"),
+  figure("cost", "Device idle", ({ cost_ns }) => per.of(cost_ns), duration, "Device time without work, not the time in the calls"),
   figure("share", "Share", (row) => row.share, share, "Of the judged window"),
-  figure("waited", "Host waited", ({ waited_ns }) => waited_ns, duration),
-  figure("calls", "Calls", ({ calls }) => calls, count),
+  figure("waited", "Host waited", ({ waited_ns }) => per.of(waited_ns), duration),
+  figure("calls", "Calls", ({ calls }) => calls, per.calls),
 ];
 
-const copyColumns = (linkTo: LinkTo): readonly Column<CopyRow>[] => [
+const copyColumns = (linkTo: LinkTo, per: PerStep): readonly Column<CopyRow>[] => [
   { key: "name", title: "Kind", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
-  figure("total", "Time", ({ total_ns }) => total_ns, duration),
+  figure("total", "Time", ({ total_ns }) => per.of(total_ns), duration),
   figure("share", "Share", (row) => row.share, share, "Of the judged window"),
-  figure("calls", "Calls", ({ calls }) => calls, count),
-  figure("bytes", "Moved", (row) => row.bytes, bytes),
+  figure("calls", "Calls", ({ calls }) => calls, per.calls),
+  figure("bytes", "Moved", (row) => per.of(row.bytes), bytes),
   figure("rate", "Rate", ({ bytes_per_s }) => bytes_per_s, rate, "Mean over all copies"),
 ];
 

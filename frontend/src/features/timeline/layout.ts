@@ -32,8 +32,25 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ["steps", "Steps"],
 ]);
 
-/** The tracks from top to bottom and their total height. `above` is the space for a track's name above it. */
-export function layout(lanes: readonly Lane[], above: number): { readonly tracks: readonly Track[]; readonly height: number } {
+interface Layout {
+  readonly tracks: readonly Track[];
+  readonly height: number;
+}
+
+const MAX_STRETCH = 2; // a row higher than that shows no more
+
+/**
+ * The tracks from top to bottom and their total height. `above` is the space for a track's name above it. The rows are
+ * stretched to fill `available` px.
+ */
+export function layout(lanes: readonly Lane[], above: number, available: number): Layout {
+  const natural = placed(lanes, above, 1);
+  const rows = natural.tracks.reduce((sum, track) => sum + track.height, 0);
+  const stretch = Math.min((rows + available - natural.height) / rows, MAX_STRETCH);
+  return stretch > 1 ? placed(lanes, above, stretch) : natural;
+}
+
+function placed(lanes: readonly Lane[], above: number, stretch: number): Layout {
   const byTrack = new Map<string, number[]>();
   lanes.forEach((lane, index) => {
     const indices = byTrack.get(lane.track);
@@ -44,12 +61,12 @@ export function layout(lanes: readonly Lane[], above: number): { readonly tracks
   let top = RULER + 4;
   const tracks = ordered.map((indices) => {
     const { track, group, title } = lanes[indices[0]!]!;
-    const height = HEIGHTS.get(group) ?? 16;
+    const height = Math.floor((HEIGHTS.get(group) ?? 16) * stretch);
     const begin = top + above;
     const rows = indices.map((lane) => ({ lane, top: begin + lanes[lane]!.depth * height, height: height - 1 }));
-    const placed = { track, group, title: titleOf(group, title), top: begin, height: indices.length * height, rows };
-    top = begin + placed.height + GAP;
-    return placed;
+    const result = { track, group, title: titleOf(group, title), top: begin, height: indices.length * height, rows };
+    top = begin + result.height + GAP;
+    return result;
   });
   return { tracks, height: top };
 }

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { quietColours } from "../../shared/colours";
 import { isDark, onThemeChange } from "../../shared/page/host";
+import { useWindowHeight } from "../../shared/page/media";
 import type { Timeline } from "../../shared/report";
 import type { ViewProps } from "../../shared/run/view_props";
 import { clamped, lengthOf, moved, spanAfterKey, withContext, zoomed, type Span } from "../../shared/run/viewport";
@@ -17,6 +18,7 @@ import { Tiles } from "./tiles";
 const GUTTER = 176; // px for the names of the tracks; on a narrow page they are above the tracks
 const NARROW = 640;
 const NAME_ABOVE = 16;
+const AROUND = 320; // px for the headline, the tabs, the controls and the selected block
 const CLICK_SLOP = 4; // px that the pointer may move during a click
 const SETTLED_MS = 350;
 
@@ -29,6 +31,7 @@ interface Props extends ViewProps {
 export function TimelineCanvas({ client, entry, report, focus, visible, setVisible, overview, whole, titles }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const windowHeight = useWindowHeight();
   const [availableWidth, setAvailableWidth] = useState(0); // px for names and canvas together; 0 until it is known
   const [span, setSpan] = useState<Span>(() => initialSpan(focus, visible, report, whole));
   const [settledSpan, setSettledSpan] = useState(span);
@@ -39,7 +42,7 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
   const [, redraw] = useState(0);
   const narrow = availableWidth < NARROW;
   const width = narrow ? availableWidth : availableWidth - GUTTER;
-  const { tracks, height } = useMemo(() => layout(overview.lanes, narrow ? NAME_ABOVE : 0), [overview, narrow]);
+  const { tracks, height } = useMemo(() => layout(overview.lanes, narrow ? NAME_ABOVE : 0, windowHeight - AROUND), [overview, narrow, windowHeight]);
   const tiles = useMemo(
     () =>
       new Tiles(
@@ -122,6 +125,7 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
           <SliceExport client={client} entry={entry} span={span} />
         </span>
       </div>
+      <SelectedBlock block={selected} keys={overview.keys} titles={titles} origin={origin} show={(block) => setSpan(withContext(block, whole))} />
       <div class={narrow ? "strip narrow" : "strip"} style={{ gridTemplateColumns: `${GUTTER}px minmax(0, 1fr)` }} ref={holder}>
         {!narrow && (
           <div class="gutter" style={{ height: `${height}px` }} aria-hidden="true">
@@ -164,7 +168,6 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
         </div>
       </div>
       {problem && <p role="status">{problem}</p>}
-      <SelectedBlock block={selected} keys={overview.keys} titles={titles} origin={origin} show={(block) => setSpan(withContext(block, whole))} />
       <VisibleBlocks tiles={visibleTiles} span={settledSpan} tracks={tracks} keys={overview.keys} titles={titles} />
     </>
   );

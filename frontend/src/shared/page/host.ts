@@ -26,21 +26,22 @@ function page(): TensorBoardPage | undefined {
 }
 
 /** The parameters of the tab in the URL; app/address.ts says what they mean. */
-export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if";
+export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if" | "all";
 
 export function inUrl(key: UrlKey): string | undefined {
   return valueIn(page()?.location.hash ?? "", PREFIX + key) || undefined;
 }
 
-/** Writes a parameter into the URL without a history entry. An empty value removes it. */
-export function putInUrl(key: UrlKey, value: string): void {
+/** Writes a parameter into the URL, in a new history entry or in the same one. An empty value removes it. */
+export function putInUrl(key: UrlKey, value: string, entry: "new" | "same"): void {
   const host = page();
-  if ((inUrl(key) ?? "") === value) return;
   const storage = host?.tensorboard?.tf_storage;
   if (storage?.setString) {
-    storage.setString(PREFIX + key, value, { useLocationReplace: true });
+    storage.setString(PREFIX + key, value, { useLocationReplace: entry === "same" });
   } else if (host) {
-    host.history.replaceState(host.history.state, "", withValue(host.location.hash, PREFIX + key, value));
+    const hash = withValue(host.location.hash, PREFIX + key, value);
+    if (entry === "new") host.history.pushState(null, "", hash);
+    else host.history.replaceState(host.history.state, "", hash);
   }
 }
 

@@ -14,6 +14,17 @@ export function useMedia(query: string): boolean {
   return matches;
 }
 
+/** The height of the visible part of the page in px, without that of a hidden tab. */
+export function useWindowHeight(): number {
+  const [height, setHeight] = useState(window.innerHeight);
+  useEffect(() => {
+    const update = () => window.innerHeight > 0 && setHeight(window.innerHeight);
+    window.addEventListener("resize", update);
+    return () => window.removeEventListener("resize", update);
+  }, []);
+  return height;
+}
+
 /** The width of an element in px; `initial` until it is known. A drawing of this width needs no scaling. */
 export function useWidth(element: { readonly current: Element | null }, initial: number): number {
   const [width, setWidth] = useState(initial);

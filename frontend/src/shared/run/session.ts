@@ -18,6 +18,8 @@ export interface Session {
   readonly compare: (key: Key | undefined) => void;
   /** Compares these recordings, which include the chosen one, as a series. Without keys the user is asked which. */
   readonly compareSeries: (keys: readonly Key[] | undefined) => void;
+  /** Shows all recordings that a query of features/overview/query.ts asks for. */
+  readonly showOverview: (query: string) => void;
   /** Predicts the chosen recording under these conditions (features/what_if/conditions.ts); "" predicts nothing. */
   readonly predict: (conditions: string) => void;
   /** Requests the list and the report now. */

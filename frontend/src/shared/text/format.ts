@@ -37,9 +37,9 @@ export function duration(ns: number | undefined): string {
 /** The same without trailing zeros: "50 ms". */
 export const roundDuration = (ns: number): string => duration(ns).replace(/\.0+(?=\D)/, "").replace(/(\.\d)0(?=\D)/, "$1");
 
-/** "p10 51.0 ms, p90 55.0 ms" of step times. */
+/** "p10 51.0 ms, median 52.0 ms, p90 55.0 ms" of step times. */
 export function spread(step: Spread): string {
-  return `p10 ${duration(step.p10)}, p90 ${duration(step.p90)}`;
+  return `p10 ${duration(step.p10)}, median ${duration(step.median)}, p90 ${duration(step.p90)}`;
 }
 
 /** "41.0 %", always with one decimal, for columns. A small share is never shown as zero. */

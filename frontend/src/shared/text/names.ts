@@ -1,4 +1,5 @@
-// Display names of kernels, files and runs.
+// Display names of kernels, files, runs and places in the program.
+import type { Place } from "../report";
 import { moment } from "./format";
 
 const PREFIXES = /^(?:void |at::native::|\(anonymous namespace\)::|at::|cutlass::|cudnn::|detail::)+/;
@@ -6,6 +7,33 @@ const PREFIXES = /^(?:void |at::native::|\(anonymous namespace\)::|at::|cutlass:
 /** The name of a kernel without common prefixes. The full name is shown in its tooltip. */
 export function kernelName(name: string): string {
   return name.replace(PREFIXES, "") || name;
+}
+
+const MIN_SHARED = 20; // characters that names have in common before they are cut there
+
+/**
+ * Short names for a list, by full name. Many kernels begin alike and differ far behind: what a name shares with its
+ * neighbours in the alphabet is cut in the middle, so that the part in which it differs can be seen.
+ */
+export function distinctNames(fullNames: readonly string[]): ReadonlyMap<string, string> {
+  const ordered = [...new Set(fullNames)].sort();
+  return new Map(
+    ordered.map((full, index) => {
+      const name = kernelName(full);
+      const shared = Math.max(sharedLength(full, ordered[index - 1] ?? ""), sharedLength(full, ordered[index + 1] ?? ""));
+      const cut = shared - (full.length - name.length); // in the short name
+      if (cut < MIN_SHARED) return [full, name];
+      const word = Math.max(...["<", "(", ",", " ", ":"].map((mark) => name.lastIndexOf(mark, cut - 1))) + 1; // where the differing word begins
+      const head = name.slice(0, name.search(/[<(]|$/));
+      return [full, word > head.length + 2 ? `${head}…${name.slice(word)}` : name];
+    }),
+  );
+}
+
+function sharedLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
 }
 
 /** The file name of a recording without its ending. All event files are called "telemetry". */
@@ -39,18 +67,44 @@ export function runName(run: string): string {
 }
 
 const MAX_RUN_NAME = 40; // characters
-const MONITOR_DIRECTORY = /(\/tb_bottleneck)\/\d{8}-\d{6}[^/]*$/; // its time is shown with the recording
+const MONITOR_FOLDER = /\/tb_bottleneck(\/\d{8}-\d{6}[^/]*)?$/; // the source of the recording and its time are shown beside
 
-/** A long run name without its first folders: runs usually differ at the end of their names. */
-export function shortRun(run: string): string {
-  const folders = runName(run).replace(MONITOR_DIRECTORY, "$1").split("/");
-  let first = 0;
-  while (first < folders.length - 1 && folders.slice(first).join("/").length > MAX_RUN_NAME) first++;
-  return `${first > 0 ? "…/" : ""}${folders.slice(first).join("/")}`;
+/** The name of a run in a list: without the folders that all runs share and the monitor's own, and not too long. */
+export function shortRun(run: string, shared: string): string {
+  const name = runName(run);
+  return shortened((name.startsWith(shared) ? name.slice(shared.length) : name).replace(MONITOR_FOLDER, ""), MAX_RUN_NAME);
+}
+
+/** The folders that all these names begin with, with the last slash; "" if they share none. The last part of a name stays. */
+export function commonFolders(names: readonly string[]): string {
+  const [first = "", ...others] = names.map((name) => name.split("/").slice(0, -1));
+  let shared = 0;
+  while (shared < first.length && others.every((folders) => folders[shared] === first[shared])) shared++;
+  return first.length === 0 || shared === 0 ? "" : `${(first as readonly string[]).slice(0, shared).join("/")}/`;
+}
+
+/** A text of at most `most` characters: names that begin alike mostly differ in the middle or at the end, so both ends stay. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = Math.floor((most - 1) / 3);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
 }
 
 /** Splits a headline into its first sentence and the rest. */
 export function splitHeadline(headline: string): readonly [string, string] {
   const [first = "", ...rest] = headline.split(/(?<=[.!?]) (?=\p{Lu})/u);
   return [first, rest.join(" ")];
+}
+
+const MAX_PLACES = 3;
+const MIN_PLACE_SHARE = 0.05; // lines with less of the cost do not matter
+
+/** The places of a finding that are shown. */
+export function shownPlaces(where: readonly Place[]): readonly Place[] {
+  return where.slice(0, MAX_PLACES).filter((place) => place.share >= MIN_PLACE_SHARE);
+}
+
+/** "train.py:41 collate", or the name of the record_function block. */
+export function placeName({ file, line, function: name, block }: Place): string {
+  return file ? `${file}:${line} ${name}` : `block ${block || name}`;
 }

@@ -17,6 +17,8 @@ const SEVERITY: ReadonlyMap<string, Label> = new Map<string, Label>([
   ["none", { text: "Little to gain", icon: "check", tone: "good" }],
 ]);
 
+const NOT_KNOWN: Label = { text: "Not known what would save time", icon: "question", tone: "plain" };
+
 const HEALTH: ReadonlyMap<string, Label> = new Map<string, Label>([
   ["ok", { text: "Complete recording", icon: "check", tone: "plain" }],
   ["degraded", { text: "Usable with limitations", icon: "warning", tone: "careful" }],
@@ -70,7 +72,9 @@ const ROOF: ReadonlyMap<string, string> = new Map([
 
 const unknown = (word: string): Label => ({ text: title(word), icon: "dot", tone: "plain" });
 
-export const severity = (word: string): Label => SEVERITY.get(word) ?? unknown(word);
+/** The severity of a verdict. Unexplained time is not known to be well spent, so it is never "good". */
+export const severity = ({ severity: word, regime }: { severity: string; regime: string }): Label =>
+  word === "none" && regime === "unexplained" ? NOT_KNOWN : (SEVERITY.get(word) ?? unknown(word));
 export const health = (word: string): Label => HEALTH.get(word) ?? unknown(word);
 export const status = (word: string): Label => STATUS.get(word) ?? unknown(word);
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);

@@ -17,7 +17,9 @@ interface Props<T> {
   readonly caption: string;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[]; // the first one names the row
-  readonly initial: Order;
+  readonly initial?: Order; // by the first column without it
+  /** The order, if it is kept elsewhere, for example in the address. */
+  readonly control?: { readonly order: Order; readonly setOrder: (order: Order) => void };
   readonly searchText?: (row: T) => string; // without it there is no search
   readonly note?: ComponentChildren;
 }
@@ -25,8 +27,9 @@ interface Props<T> {
 const PAGE_SIZE = 25;
 const MIN_ROWS_FOR_SEARCH = 9;
 
-export function SortableTable<T>({ caption, rows, columns, initial, searchText, note }: Props<T>) {
-  const [order, setOrder] = useState(initial);
+export function SortableTable<T>({ caption, rows, columns, initial, control, searchText, note }: Props<T>) {
+  const [ownOrder, setOwnOrder] = useState(initial ?? { by: columns[0]?.key ?? "", descending: false });
+  const { order, setOrder } = control ?? { order: ownOrder, setOrder: setOwnOrder };
   const [search, setSearch] = useState("");
   const [shown, setShown] = useState(PAGE_SIZE);
   const matches = useMemo(() => (searchText ? searched(rows, searchText, search) : rows), [rows, search]);

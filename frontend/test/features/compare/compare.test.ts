@@ -119,7 +119,7 @@ test("the baseline is part of the state and can be removed", () => {
 });
 
 test("a cause has the title of its report", () => {
-  const finding: Finding = { cause: "no_graph", title: "Each kernel is launched alone", regime: "launch", cost_share: 0.2, evidence: [] };
+  const finding: Finding = { cause: "no_graph", title: "Each kernel is launched alone", regime: "launch", cost_share: 0.2, evidence: [], where: [] };
   assert.equal(causeTitle("no_graph", undefined, { ...report("a"), findings: [finding] }), "Each kernel is launched alone");
   assert.equal(causeTitle("no_graph"), "No graph");
 });

@@ -40,7 +40,7 @@ test("Markdown contains the headline, the account and the fix, and names cannot 
     verdict: { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "The GPU <b>waits</b>.", title: "Waiting" },
     account: [{ regime: "input", share: 0.4, ns_per_step: 4e7, title: "Waiting | for data", meaning: "" }],
     findings: [{
-      cause: "no_workers", regime: "input", cost_share: 0.4, title: "No workers", evidence: [],
+      cause: "no_workers", regime: "input", cost_share: 0.4, title: "No workers", evidence: [], where: [],
       fix: { summary: "Use *workers*.", code: "DataLoader(num_workers=2)\n```", confirm: "" },
     }],
   };
@@ -89,8 +89,14 @@ test("the saved page contains canvases as pictures, and no controls", () => {
   assert.equal(nodeHtml({ ...canvas, toDataURL: () => "javascript:alert(1)" }), "", "only PNG data URLs");
 });
 
+test("Markdown states the mean step, which shares and gains refer to, before the median", () => {
+  const window = { steps: 6, basis: "profiler_step", step_ns: { median: 4e7, p10: 3e7, p90: 9e7, mean: 5e7 }, begin_ns: 0, end_ns: 3e8, step_times_ns: [] };
+  const markdown = reportMarkdown({ ...report("a"), window });
+  assert.ok(markdown.includes("6 steps (marked by prof.step()), mean 50.0 ms, p10 30.0 ms, median 40.0 ms, p90 90.0 ms"));
+});
+
 test("Markdown says why there is no verdict, uses the singular for one step, and lists what was not judged", () => {
-  const window = { steps: 1, basis: "profiler_step", step_ns: { median: 4e7, p10: 4e7, p90: 4e7 }, begin_ns: 0, end_ns: 4e7, step_times_ns: [] };
+  const window = { steps: 1, basis: "profiler_step", step_ns: { median: 4e7, p10: 4e7, p90: 4e7, mean: 4e7 }, begin_ns: 0, end_ns: 4e7, step_times_ns: [] };
   const health = { status: "incomplete", reasons: [{ code: "warmup", detail: "It starts up.", fix: "schedule(wait=1)" }] };
   const regimes = [
     { regime: "input", status: "abstains", share: 0, because: "No loader was recorded.", title: "Waiting for data" },

@@ -67,7 +67,7 @@ test("requests for tiles that are no longer visible are cancelled", () => {
 
 const tile = tileOf(timeline(1_000, 2_000, lane([0, 100, 0], [100, 50, 1], [600, 10, 0])), 0, 0, { begin: 1_000, end: 2_000 });
 const visible = [{ tile, part: { begin: 1_000, end: 2_000 } }];
-const { tracks } = layout([lane()], 0);
+const { tracks } = layout([lane()], 0, 0);
 
 test("the block under the pointer is found, also slightly beside it", () => {
   const at = (time: number, reach = 5) => find(visible, tracks[0]!, tracks[0]!.rows[0]!, time, reach)?.name;

@@ -7,7 +7,6 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, SHORTEST_KERNEL_NS
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.comparison.workload.batch_size import batch_size_of
-from tb_bottleneck.comparison.workload.operator_time import optimizer_spans
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
@@ -108,5 +107,5 @@ def _updates(recording: Recording) -> Bools:
     trace = recording.trace
     ops = trace.device_ops
     issued = trace.calls.start[ops.call] if len(trace.calls) else ops.start
-    mask: Bools = ops.launched & optimizer_spans(recording).contains(issued)
+    mask: Bools = ops.launched & recording.optimizer_time.contains(issued)
     return mask

@@ -15,8 +15,7 @@ class Change:
 
     `factors` returns for each operation of the trace's device its time after / its time now; `modify` changes the rest
     of the graph. `samples` is the factor of samples per step; `bounds` are the limits of the operations after the
-    change. `slower` is how much longer a step may take, as a share, for reasons that a replay of one process does not
-    show. `clause` completes a sentence: "the loader had 8 workers".
+    change. `clause` completes a sentence: "the loader had 8 workers".
     """
 
     clause: str
@@ -24,7 +23,6 @@ class Change:
     factors: Factors | None = None
     modify: Callable[[ModifiedGraph, Estimate], ModifiedGraph] | None = None
     samples: float = 1.0
-    slower: float = 0.0
     bounds: Ints | None = None
 
 

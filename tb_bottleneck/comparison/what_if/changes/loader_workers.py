@@ -4,20 +4,19 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.loader_throughput import workers_are_behind
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.loader import BATCH_HANDOVER_NS
+from tb_bottleneck.replay.scenarios.loader import (
+    BATCH_HANDOVER_NS,
+    BESIDE_WORKERS,
+    BESIDE_WORKERS_ON_CPU,
+    beside_workers,
+    workers_are_behind,
+)
 from tb_bottleneck.units import share_text
 
-# The training process gets slower next to its workers, which share its cores and memory: of the public ResNet-50
-# recordings with 0 and 4 workers, the step of the second took 12 % longer than predicted from the first.
-BESIDE_WORKERS = 0.15
-# On CPU runs, workers share the cores and caches of the model: in the demo's pair, 0 and 2 workers on two cores, the
-# model itself takes 1.35 times as long with workers.
-BESIDE_ON_CPU = 0.35
 # Workers share memory, cores and storage, so each is slower than a single one.
 WORKER_SLOWDOWN = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
 MAX_WORKERS = 1e6  # a larger number of cores or workers is invalid
@@ -54,13 +53,15 @@ def change_workers(recording: Recording, number: int) -> Change:
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
         gap = graph.items.gap.copy()
         gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], BATCH_HANDOVER_NS[estimate])
-        return graph.with_items(gap=gap).with_floor(
+        changed = graph.with_items(gap=gap)
+        return (beside_workers(changed, estimate) if number > now else changed).with_floor(
             per_batch * batches / usable * (WORKER_SLOWDOWN[estimate] if usable > used else 1.0)
         )
 
-    beside = BESIDE_WORKERS if recording.on_device else BESIDE_ON_CPU
+    beside = BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU
+    expected, most = (share_text(beside[estimate] - 1) for estimate in (Estimate.EXPECTED, Estimate.LOW))
     assumptions = [
-        f"next to its workers, the training process may take {share_text(beside)} longer; the interval includes that",
+        f"next to new workers, the host of the training takes {expected} longer; {most} in the worst case",
         "workers make batches as fast as now, but 10 % slower because they share the machine; 30 % in the worst case",
         f"{now} worker{'s' if now > 1 else ''} make{'' if now > 1 else 's'} the batches now"
         if now
@@ -72,9 +73,7 @@ def change_workers(recording: Recording, number: int) -> Change:
         )
     elif number > max(now, 1) and _cores(recording) is None:
         assumptions.append(f"the job has cores for {number} of them; their number was not recorded")
-    return Change(
-        f"the loader had {number} worker{'s' if number > 1 else ''}", tuple(assumptions), modify=change, slower=beside
-    )
+    return Change(f"the loader had {number} worker{'s' if number > 1 else ''}", tuple(assumptions), modify=change)
 
 
 def _at_once(recording: Recording, workers: int) -> int:

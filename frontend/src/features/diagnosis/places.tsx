@@ -1,0 +1,20 @@
+// The lines of the program that a finding comes from, with their call chains.
+import type { Place } from "../../shared/report";
+import { share } from "../../shared/text/format";
+import { placeName, shownPlaces } from "../../shared/text/names";
+
+export function Places({ where }: { where: readonly Place[] }) {
+  const places = shownPlaces(where);
+  if (places.length === 0) return null;
+  return (
+    <ul class="places" aria-label="Lines of the program">
+      {places.map((place, index) => (
+        <li key={index}>
+          <code>{placeName(place)}</code> {share(place.share)} of this cost
+          {place.module && <> · module {place.module}</>}
+          {place.chain.length > 1 && <small>{place.chain.join(" › ")}</small>}
+        </li>
+      ))}
+    </ul>
+  );
+}

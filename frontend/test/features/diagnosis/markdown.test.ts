@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { reportMarkdown } from "../../../src/features/diagnosis/markdown";
+import type { Place } from "../../../src/shared/report";
+import { report } from "../../recordings";
+
+const place = (fields: Partial<Place>): Place => ({ file: "", line: 0, function: "", module: "", share: 0, block: "", chain: [], ...fields });
+
+test("a finding lists the lines of the program that cost most", () => {
+  const where = [
+    place({ file: "train.py", line: 41, function: "add_rows", share: 0.85, chain: ["train.py(80): main", "train.py(41): add_rows"] }),
+    place({ block: "eval", share: 0.11 }),
+    place({ file: "train.py", line: 80, function: "main", share: 0.04 }),
+  ];
+  const finding = { cause: "host_python", regime: "host", cost_share: 0.5, evidence: [], title: "Python", where };
+  const lines = reportMarkdown({ ...report("a.pt.trace.json"), findings: [finding] }).split("\n");
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith("- ")),
+    ["- train.py:41 add\\_rows: 85.0 % of this cost (train.py(80): main › train.py(41): add\\_rows)", "- block eval: 11.0 % of this cost"],
+  );
+});

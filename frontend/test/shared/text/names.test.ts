@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { commonFolders, distinctNames, shortened } from "../../../src/shared/text/names";
+
+test("the folders that all names share are found, but never a whole name", () => {
+  assert.equal(commonFolders(["a/b/one", "a/b/two", "a/b/c/three"]), "a/b/");
+  assert.equal(commonFolders(["a/one", "b/one"]), "");
+  assert.equal(commonFolders(["a/one"]), "a/");
+  assert.equal(commonFolders([]), "");
+});
+
+test("a long name loses its middle", () => {
+  assert.equal(shortened("short", 10), "short");
+  assert.equal(shortened("user1_resnet50_lr3e-4_bs256_aug_b", 16), "user1…s256_aug_b");
+  assert.equal(shortened("abcdefghij", 7), "ab…ghij");
+});
+
+test("kernels that begin alike are cut where they begin to differ", () => {
+  const add = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, std::array<char*, 3> >(int)";
+  const mul = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>, std::array<char*, 3> >(int)";
+  const names = distinctNames([add, mul, "volta_sgemm_64x64_nt", add]);
+  assert.equal(names.get(add), "vectorized_elementwise_kernel…AddFunctor<float>, std::array<char*, 3> >(int)");
+  assert.equal(names.get(mul), "vectorized_elementwise_kernel…MulFunctor<float>, std::array<char*, 3> >(int)");
+  assert.equal(names.get("volta_sgemm_64x64_nt"), "volta_sgemm_64x64_nt");
+  assert.equal(distinctNames([]).size, 0);
+});

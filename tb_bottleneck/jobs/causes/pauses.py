@@ -1,0 +1,73 @@
+"""Pauses of single ranks in single steps: checkpoints, logging, evaluation, garbage collection, slow batches."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.slow_ranks import last_share, persistent_ranks
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.scenarios import at_common_steps, like_peers
+from tb_bottleneck.jobs.summary.rank_summary import Own
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+# A pause takes this share of the step longer than on the peers.
+MIN_PAUSE = 0.05
+# Host time varies more from step to step: an unexplained pause of the host has to be this large.
+MIN_HOST_PAUSE = 0.25
+# A single one is no pattern: machines that run other programs have them everywhere.
+MIN_HOST_PAUSES = 2
+# A collection explains a pause if it takes this share of it.
+MIN_COLLECTED = 0.5
+
+
+def pauses(context: JobContext) -> Iterator[Candidate]:
+    """Yields the candidates."""
+    excess = np.nan_to_num(context.own.excess)
+    slow = persistent_ranks(context)
+    collected = collections(context)
+    interrupted = excess[:, :, Own.INTERRUPTION] > MIN_PAUSE * context.step_ns
+    by_collector = interrupted & (collected >= MIN_COLLECTED * excess[:, :, Own.INTERRUPTION])
+    if len(_ranks(by_collector)) > 1:
+        facts = {"pauses": float(by_collector.sum()), "pause_ns": float(collected[by_collector].mean())}
+        time = np.where(by_collector, collected, 0.0)
+        yield Candidate(
+            "unsynchronised_gc", _ranks(by_collector), lambda changed, of: at_common_steps(changed, of, time), facts
+        )
+    else:
+        by_collector = np.zeros_like(by_collector)
+    yield from _of_kind(context, "rank_interruption", interrupted & ~by_collector, Own.INTERRUPTION, slow)
+    late = excess[:, :, Own.INPUT] > MIN_PAUSE * context.step_ns
+    yield from _of_kind(context, "rank_input", late, Own.INPUT, slow)
+    stopped = excess[:, :, Own.HOST] + excess[:, :, Own.OTHER] > MIN_HOST_PAUSE * context.step_ns
+    stopped &= ~(interrupted | late)
+    count = stopped.sum(axis=1)
+    recurring = (count >= MIN_HOST_PAUSES) & (count < stopped.shape[1] / 2)
+    yield from _of_kind(context, "rank_interruption", stopped & recurring[:, None], Own.HOST, slow)
+
+
+def collections(context: JobContext) -> Floats:
+    """Returns the recorded garbage collection by rank and step, in ns, in the shape of the own times."""
+    table = np.zeros(context.own.own.shape[:2])
+    for position, summary in enumerate(context.job.summaries):
+        known = np.flatnonzero(~np.isnan(context.own.total[position]))
+        table[position, known] = summary.work.collected
+    return table
+
+
+def _of_kind(context: JobContext, cause: str, paused: Bools, kind: Own, slow: Ints) -> Iterator[Candidate]:
+    ranks = np.setdiff1d(_ranks(paused), slow)
+    if not len(ranks):
+        return
+    excess = np.nan_to_num(context.own.excess[:, :, kind])[ranks]
+    facts = {
+        "pauses": float(paused[ranks].sum()),
+        "pause_ns": float(excess[paused[ranks]].mean()),
+        "last_share": last_share(context, ranks),
+    }
+    kinds = (Own.HOST, Own.OTHER) if kind is Own.HOST else (kind,)
+    yield Candidate(cause, ranks, lambda changed, of: like_peers(changed, of, ranks, kinds), facts)
+
+
+def _ranks(paused: Bools) -> Ints:
+    return np.flatnonzero(paused.any(axis=1))

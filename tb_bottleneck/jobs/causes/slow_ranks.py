@@ -1,0 +1,143 @@
+"""Ranks that take longer than their peers in almost every step.
+
+What dominates the excess tells the cause: the loader (`rank_input`), more work (`data_imbalance`,
+`expert_imbalance`), the same kernels taking longer (`throttled_rank`), or anything else (`slow_rank`). If all ranks of
+one host of several are slow for the same reason, the host is (`slow_host`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.work_amounts import expert_skew, kernel_ratio, work_ratio
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.own_table import lower_median
+from tb_bottleneck.jobs.scenarios import Changed, even, even_slots, like_peers
+from tb_bottleneck.jobs.summary.rank_summary import Own
+from tb_bottleneck.trace.table import Floats, Ints
+
+# Longer than its peers by this share: msprof-analyze calls a card slow from 5 % on.
+MIN_EXCESS = 0.05
+# In this share of the steps, so that it is not a single event.
+MIN_STEPS = 0.8
+# More work than the peers by this share explains a longer device time.
+MIN_MORE_WORK = 0.03
+# The same kernels take longer by this share: more than the spread between boards (about 2 %).
+MIN_SLOWER_KERNELS = 0.05
+# The largest part of an all-to-all exceeds the mean part by this share.
+MIN_EXPERT_SKEW = 0.2
+
+
+def slow_ranks(context: JobContext) -> Iterator[Candidate]:
+    """Yields one candidate per cause, with all its ranks; per host for slow hosts."""
+    by_cause: defaultdict[str, list[int]] = defaultdict(list)
+    for rank in persistent_ranks(context).tolist():
+        by_cause[_cause(context, rank)].append(rank)
+    for cause, ranks in sorted(by_cause.items()):
+        hosts = _whole_hosts(context, ranks) if cause in ("slow_rank", "throttled_rank") else {}
+        for host, members in sorted(hosts.items()):
+            yield _candidate(context, "slow_host", members, host)
+        rest = sorted(set(ranks) - {rank for members in hosts.values() for rank in members})
+        if rest:
+            yield _candidate(context, cause, rest)
+
+
+def persistent_ranks(context: JobContext) -> Ints:
+    """Returns the ranks whose own time exceeds the usual one in most steps."""
+    table = context.own
+    usual = _usual_total(context)
+    over = table.total - usual > MIN_EXCESS * usual
+    known = ~np.isnan(table.total)
+    return np.flatnonzero(((over & known).sum(axis=1) >= MIN_STEPS * known.sum(axis=1)) & (known.sum(axis=1) > 1))
+
+
+def _usual_total(context: JobContext) -> Floats:
+    usual = np.empty_like(context.own.total)
+    for stage in range(context.grid.stages):
+        peers = np.flatnonzero(context.grid.stage == stage)
+        usual[peers] = lower_median(context.own.total[peers])
+    return usual
+
+
+def _cause(context: JobContext, rank: int) -> str:
+    excess = np.nanmedian(context.own.excess[rank], axis=0)
+    kind = Own(int(np.argmax(excess)))
+    if kind is Own.INPUT:
+        return "rank_input"
+    if kind is Own.INTERRUPTION:
+        return "rank_interruption"
+    if kind is Own.DEVICE:
+        uneven = "expert_imbalance" if expert_skew(context) >= MIN_EXPERT_SKEW else "data_imbalance"
+        if work_ratio(context, rank) >= 1 + MIN_MORE_WORK:
+            return uneven
+        if kernel_ratio(context, rank) >= 1 + MIN_SLOWER_KERNELS:
+            return "throttled_rank"
+        if uneven == "expert_imbalance":
+            return uneven
+    return "slow_rank"
+
+
+def _whole_hosts(context: JobContext, ranks: list[int]) -> dict[int, list[int]]:
+    """Returns the hosts whose recorded ranks, at least two, are all slow, if other hosts are not."""
+    slow = {}
+    for host in sorted(set(context.hosts[ranks].tolist()) - {-1}):
+        members = np.flatnonzero(context.hosts == host).tolist()
+        if len(members) > 1 and set(members) <= set(ranks):
+            slow[host] = members
+    return slow if len(slow) < len(set(context.hosts.tolist())) else {}
+
+
+def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1) -> Candidate:
+    members = np.array(ranks, np.int64)
+    excess = np.nanmean(context.own.excess[members], axis=(0, 1))
+    facts: dict[str, float | str] = {
+        "excess_ns": float(np.nanmean((context.own.total - _usual_total(context))[members]))
+    }
+    facts |= {f"excess_{kind.name.lower()}_ns": float(excess[kind]) for kind in Own if excess[kind] > 0}
+    facts["last_share"] = last_share(context, members)
+    if cause in ("data_imbalance", "expert_imbalance"):
+        facts["work_ratio"] = max(work_ratio(context, rank) for rank in ranks)
+        facts["skew"] = expert_skew(context)
+        peers = np.flatnonzero(np.isin(context.grid.stage, context.grid.stage[members]))
+        spread = even_slots if cause == "expert_imbalance" else even
+        return Candidate(cause, members, lambda changed, of: spread(changed, of, peers), facts)
+    if cause == "throttled_rank":
+        facts["kernel_ratio"] = max(kernel_ratio(context, rank) for rank in ranks)
+    kinds = tuple(Own)
+    slowest, fastest = _bounds(context, members)
+
+    def fix(changed: Changed, of: JobContext) -> Changed:
+        return like_peers(changed, of, members, kinds)
+
+    return Candidate(
+        cause,
+        members,
+        fix,
+        facts,
+        low=lambda changed, of: like_peers(changed, of, members, kinds, slowest),
+        high=lambda changed, of: like_peers(changed, of, members, kinds, fastest),
+        host=host,
+    )
+
+
+def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
+    """Returns the own times of the slowest and the fastest of the other peers, in the shape of the table."""
+    table, slowest, fastest = context.own, context.own.usual.copy(), context.own.usual.copy()
+    for stage in np.unique(context.grid.stage[members]).tolist():
+        peers = np.flatnonzero(context.grid.stage == stage)
+        others = np.setdiff1d(peers, members)
+        if len(others):
+            totals = np.nanmean(table.total[others], axis=1)
+            slowest[peers], fastest[peers] = table.own[others[totals.argmax()]], table.own[others[totals.argmin()]]
+    return slowest, fastest
+
+
+def last_share(context: JobContext, ranks: Ints) -> float:
+    """Returns the share of the waiting time of the other ranks in pairs at which one of these ranks arrives last."""
+    wires, rows = context.wires, context.job.rows
+    paired = context.pairs.pair >= 0
+    waits = np.bincount(context.pairs.pair[paired], weights=wires.wait[paired], minlength=context.pairs.count)
+    last = np.isin(rows.rank[wires.last], ranks) if len(wires.last) else np.zeros(0, np.bool_)
+    return float(waits[last].sum() / waits.sum()) if waits.sum() > 0 else 0.0

@@ -1,0 +1,53 @@
+"""Compares the amount of work of ranks: shapes, uploaded bytes, kernels, parts of all-to-alls."""
+
+import numpy as np
+
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.own_table import lower_median
+from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.trace.table import Floats
+
+MIN_COMMON_KERNELS = 2
+
+
+def amounts(context: JobContext) -> Floats:
+    """Returns the work per rank and step: elements of operators, or uploaded bytes if shapes were not recorded; NaN if
+    neither was, or not by all ranks."""
+    summaries = context.job.summaries
+    width = max(summary.steps for summary in summaries)
+    for name in ("elements", "uploaded"):
+        table = np.full((len(summaries), width), np.nan)
+        for position, summary in enumerate(summaries):
+            table[position, : summary.steps] = getattr(summary.work, name)
+        if (np.nanmin(table, axis=1) > 0).all():
+            return table
+    return np.full((len(summaries), width), np.nan)
+
+
+def work_ratio(context: JobContext, rank: int) -> float:
+    """Returns how many times the work of its peers a rank has; 1 if it is not known."""
+    table = amounts(context)
+    peers = context.grid.peers(rank)
+    usual = lower_median(np.nanmean(table[peers], axis=1)) if not np.isnan(table).all() else np.nan
+    return float(np.nanmean(table[rank]) / usual) if usual > 0 else 1.0
+
+
+def kernel_ratio(context: JobContext, rank: int) -> float:
+    """Returns how many times as long a rank's kernels take as the same kernels of its peers: the median over kernels,
+    so that work of another size, which changes only some kernels, does not count."""
+    mine = context.job.summaries[rank].kernels
+    peers = [context.job.summaries[peer].kernels for peer in context.grid.peers(rank).tolist() if peer != rank][:64]
+    ratios = []
+    for name, median in zip(mine.name.tolist(), mine.median.tolist(), strict=True):
+        others = [int(of.median[of.name == name][0]) for of in peers if (of.name == name).any()]
+        if others and median > 0:
+            ratios.append(median / max(sorted(others)[(len(others) - 1) // 2], 1))
+    return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
+
+
+def expert_skew(context: JobContext) -> float:
+    """Returns by how much the largest part of an all-to-all exceeds the mean part: the median over the all-to-alls with
+    parts of their own, as a share."""
+    rows = context.job.rows
+    skew = rows.skew[(rows.operation == Operation.ALL_TO_ALL) & (rows.skew > 0)]
+    return float(np.median(skew)) / 1000 if len(skew) else 0.0

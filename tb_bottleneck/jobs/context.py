@@ -1,0 +1,113 @@
+"""A job with everything that its analysis derives: pairs, clocks, wire times, graph, and the unmodified replay."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_bottleneck.intervals import union
+from tb_bottleneck.jobs.group_kinds import Grid, grid_of
+from tb_bottleneck.jobs.own_table import OwnTable, own_table_of
+from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
+from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of
+from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
+from tb_bottleneck.jobs.replay.sweep import Result, sweep
+from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, wire_times_of
+from tb_bottleneck.trace.table import Floats, Ints
+
+# Longer than any window, so that the times of all ranks fit on one axis.
+_APART_NS = 1 << 42
+
+
+@dataclass(frozen=True, eq=False)
+class JobContext:
+    """One job. Everything but the table is computed on first use and cached."""
+
+    job: JobTable
+
+    @cached_property
+    def _aligned(self) -> tuple[Pairs, Clocks]:
+        """The pairs without those that the clocks or a cycle refute, and the clocks that the others give."""
+        pairs = pairs_of(self.job)
+        clocks = align_clocks(self.job, pairs)
+        refuted = contradicted(self.job, pairs, clocks)
+        if refuted.any():
+            pairs = pairs.without(refuted)
+            clocks = align_clocks(self.job, pairs)
+        wrong = cyclic_pairs(job_graph(self.job, pairs, clocks), pairs)
+        return (pairs.without(wrong), clocks) if wrong.any() else (pairs, clocks)
+
+    @property
+    def pairs(self) -> Pairs:
+        """Rows of all ranks that are one operation."""
+        return self._aligned[0]
+
+    @property
+    def clocks(self) -> Clocks:
+        """Offsets of the ranks' clocks."""
+        return self._aligned[1]
+
+    @cached_property
+    def hosts(self) -> Ints:
+        """The number of each rank's host, -1 where it is not known."""
+        return hosts_of(self.job)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Kinds of the groups, and stages."""
+        return grid_of(self.job, self.pairs)
+
+    @cached_property
+    def wires(self) -> WireTimes:
+        """Waiting and transfer of each row."""
+        wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts)
+        return limited_by_progress(wires, self.job, self.pairs, self.clocks, self.graph.points)
+
+    @cached_property
+    def graph(self) -> JobGraph:
+        """The dependency graph."""
+        return job_graph(self.job, self.pairs, self.clocks)
+
+    @cached_property
+    def own(self) -> OwnTable:
+        """Own time by rank, step and kind."""
+        return own_table_of(self.job, self.graph.points, self.grid)
+
+    @cached_property
+    def replay(self) -> Result:
+        """The simulated job without changes."""
+        return sweep(self.graph, self.graph.points.own, self.wires.wire, self.graph.tail)
+
+    @cached_property
+    def recorded_ns(self) -> float:
+        """From the begin of the first window to the end of the last, on the common clock."""
+        return float((self.graph.begin + self.graph.recorded).max() - self.graph.begin.min())
+
+    @property
+    def error(self) -> float:
+        """The share by which the unmodified replay differs from the recording."""
+        return abs(self.replay.length / self.recorded_ns - 1)
+
+    @cached_property
+    def step_ns(self) -> float:
+        """Median step time of the job."""
+        return float(np.median(np.concatenate([np.diff(summary.edges) for summary in self.job.summaries])))
+
+    @cached_property
+    def steps(self) -> float:
+        """Mean number of judged steps of a rank."""
+        return float(np.mean([summary.steps for summary in self.job.summaries]))
+
+    @cached_property
+    def waited(self) -> tuple[Floats, Floats]:
+        """Per row: the exposed time in which its rank waits for other ranks, and in which it waits for the transfer."""
+        points, rows = self.graph.points, self.job.rows
+        waits = np.flatnonzero(points.resumes)
+        apart = points.rank[waits] * _APART_NS
+        exposed = union(apart + points.reached[waits].astype(np.int64), apart + points.time[waits].astype(np.int64))
+        since = rows.rank * _APART_NS - np.array([summary.facts.begin_ns for summary in self.job.summaries])[rows.rank]
+        transfer = rows.end + since - self.wires.wire.astype(np.int64)
+        spans = ((rows.start + since, transfer), (transfer, rows.end + since))
+        waited, transferred = (exposed.covered(*span).astype(np.float64) for span in spans)
+        return waited, transferred

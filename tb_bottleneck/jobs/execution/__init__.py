@@ -1,0 +1,1 @@
+"""Analyses many recordings, here, in local processes, or on a Dask cluster."""

@@ -1,0 +1,102 @@
+"""Opens executors: local processes, or a Dask cluster. All run the same module-level function on plain data.
+
+A Dask cluster is configured from outside (its own YAML files and DASK_* variables); this module only connects.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tb_bottleneck.errors import NoCluster, NotFound
+from tb_bottleneck.report.cache.file_identity import code_version
+from tb_bottleneck.sources.paths import status_of
+
+SCHEDULER_VARIABLE = "DASK_SCHEDULER_ADDRESS"
+NO_DASK = 'Dask is not installed: pip install "tb_bottleneck[dask]"'
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where to run. Without any value, in local processes."""
+
+    scheduler: str = ""
+    scheduler_file: str = ""
+    workers: int = 0
+
+    @classmethod
+    def of(cls, scheduler: str, scheduler_file: str, workers: int, environment: Mapping[str, str]) -> "ClusterOptions":
+        """Returns the options; the environment counts only without an option."""
+        if not (scheduler or scheduler_file or workers):
+            scheduler = environment.get(SCHEDULER_VARIABLE, "")
+        return cls(scheduler, scheduler_file, workers)
+
+    @property
+    def on_dask(self) -> bool:
+        """True if a Dask cluster is asked for."""
+        return bool(self.scheduler or self.scheduler_file or self.workers)
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def process_pool(workers: int) -> ProcessPoolExecutor:
+    """Returns a pool of processes that share nothing with this one."""
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start)
+
+
+def _start() -> None:
+    # Each process uses one core; numpy would start a thread per core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@contextmanager
+def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Executor], int]]:
+    """Yields a function that opens an executor on the cluster, and its number of workers.
+
+    Raises NoCluster if Dask is not installed, the scheduler cannot be reached, or a worker runs other code.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise NoCluster(NO_DASK) from error
+    try:
+        with _cluster(options) as where, Client(**where, set_as_default=False) as client:
+            yield lambda: client.get_executor(pure=False), _checked_workers(client)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise NoCluster(f"the Dask scheduler cannot be used: {error}") from error
+
+
+@contextmanager
+def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
+    """Yields what a client connects to: a cluster of this machine that ends with the run, or the one that was named."""
+    if options.scheduler_file:
+        try:
+            status_of(options.scheduler_file)
+        except NotFound as error:
+            raise NoCluster(str(error)) from error
+        yield {"scheduler_file": options.scheduler_file}
+        return
+    if options.scheduler:
+        yield {"address": options.scheduler, "timeout": 30}
+        return
+    from distributed import LocalCluster
+
+    settings = {"n_workers": options.workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**settings) as cluster:
+        yield {"address": cluster}
+
+
+def _checked_workers(client: Any) -> int:
+    """Returns the number of workers. Raises NoCluster if there is none, or if one has another version of this code."""
+    client.wait_for_workers(1, timeout=30)
+    versions = client.run(code_version)
+    others = sorted(address for address, version in versions.items() if version != code_version())
+    if others:
+        raise NoCluster(f"other code of tb_bottleneck runs on {len(others)} of {len(versions)} workers: {others[0]}")
+    return len(versions)

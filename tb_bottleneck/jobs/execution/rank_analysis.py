@@ -1,0 +1,126 @@
+"""The analysis of one recording: its report, and the summary of its rank. It runs in this process or in a worker.
+
+Modules that only the cache needs are imported when there is one: without it, the diagnosis of a small trace takes less
+time than their import.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tb_bottleneck.sources.event_files import is_event_file
+from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS
+
+if TYPE_CHECKING:
+    from tb_bottleneck.attribution.recording import Recording
+    from tb_bottleneck.report.cache.file_identity import FileIdentity
+    from tb_bottleneck.report.cache.report_store import Store
+    from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One recording to analyse.
+
+    With `summarise`, the rank is summarised for the analysis of its job; with `write`, the report is also written next
+    to the recording.
+    """
+
+    path: str
+    run: str
+    cache: bool = True
+    summarise: bool = True
+    write: bool = False
+
+
+@dataclass(frozen=True)
+class RankResult:
+    """What travels back: a serialised report, the encoded summary of the rank or nothing, and what went wrong."""
+
+    report: bytes
+    summary: bytes = b""
+    problem: str = ""
+
+
+def analyse(task: Task, progress: Progress | None = None) -> RankResult:
+    """Returns the result of one recording. Raises only MemoryError."""
+    if is_event_file(task.path):
+        from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
+
+        return RankResult(_packed(diagnose_telemetry(task.path, run=task.run, progress=progress)))
+    if task.path.endswith(SNAPSHOT_ENDINGS):
+        from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+
+        return RankResult(_packed(diagnose_snapshot(task.path, run=task.run)))
+    if not task.cache and not task.write:
+        report, summary = _analysed(task, progress)
+        return RankResult(_packed(report), summary)
+    return _with_files(task, progress)
+
+
+def _with_files(task: Task, progress: Progress | None) -> RankResult:
+    """Uses and fills the cache, and writes the report next to the recording."""
+    from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
+    from tb_bottleneck.report.cache.file_identity import identity_of
+    from tb_bottleneck.report.cache.report_store import Store
+
+    identity = identity_of(task.path)
+    store = Store.from_environment(os.environ) if task.cache else None
+    report, summary = _saved(task, identity, store)
+    analysed = report is None
+    if report is None:
+        report, summary = _analysed(task, progress)
+    if identity is None or not is_repeatable(report) or identity_of(task.path) != identity:
+        return RankResult(_packed(report), summary)  # what is stored would belong to none of the file's states
+    if analysed and store is not None:
+        store.put(identity, report)
+        if task.summarise:
+            store.put_summary(identity, summary)
+    return RankResult(_packed(report), summary, _written(task.path, identity, report) if task.write else "")
+
+
+def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -> "tuple[pb.Report | None, bytes]":
+    """Returns the saved report and summary, or None if one that is needed is missing."""
+    from tb_bottleneck.report.cache import sidecar
+
+    if identity is None or not task.cache:
+        return None, b""
+    report = (store.get(identity) if store else None) or sidecar.read(task.path, identity)
+    if report is None:
+        return None, b""
+    summary = store.get_summary(identity) if store and task.summarise else None
+    if task.summarise and summary is None and report.HasField("membership"):
+        return None, b""
+    # File names are bytes; messages accept only valid text.
+    report.run, report.source = task.run, os.fsencode(os.path.basename(task.path)).decode("utf-8", "replace")
+    return report, summary or b""
+
+
+def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]":
+    from tb_bottleneck.diagnosis.trace import diagnose
+
+    kept: list[Recording] = []
+    report = diagnose(task.path, run=task.run, progress=progress, keep=kept.append)
+    if not task.summarise or not kept:
+        return report, b""
+    from tb_bottleneck.jobs.summary.safe_summary import encoded_summary
+
+    return report, encoded_summary(kept[0])
+
+
+def _written(path: str, identity: "FileIdentity", report: "pb.Report") -> str:
+    """Writes the report beside its trace. Returns what went wrong."""
+    from tb_bottleneck.report.cache import sidecar
+
+    try:
+        sidecar.write(path, identity, report)
+    except OSError as error:
+        return f"{sidecar.sidecar_path(path)} could not be written: {error.strerror}"
+    return ""
+
+
+def _packed(report: "pb.Report") -> bytes:
+    return report.SerializeToString(deterministic=True)

@@ -1,0 +1,104 @@
+"""The kind of each process group, the stages of a pipeline, and the peers of each rank.
+
+The kind is that of the description; of a group without one, it follows from what the group carries: only messages are
+a pipeline, an all-to-all serves experts, gathers with scatters shard parameters, and all-reduces average gradients, or,
+if there are many in each step between neighbouring ranks, split layers over them.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.pairing.pairs import Pairs
+from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.knowledge.process_groups import kind_of_description
+from tb_bottleneck.trace.header import ProcessGroup
+from tb_bottleneck.trace.table import Ints
+
+# A tensor-parallel layer has two all-reduces forward and two backward (Megatron-LM, arXiv 1909.08053); a gradient is
+# reduced in some buckets per step.
+MIN_TENSOR_CALLS = 16
+# Tensor parallelism stays within a node, which has at most this many devices (NVLink domains of HGX machines).
+MAX_TENSOR_RANKS = 16
+# Stages exchange an activation and a gradient per microbatch: fewer messages per step are something else.
+MIN_MESSAGES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The place of the ranks. `kinds` is per process group, `stage` per recorded rank: its position in the pipeline.
+
+    `stages` is the number of stages; 1 without a pipeline.
+    """
+
+    kinds: tuple[str, ...]
+    stage: Ints
+    stages: int
+
+    def peers(self, rank: int) -> Ints:
+        """Returns the recorded ranks with the same role: those of the same stage."""
+        return np.flatnonzero(self.stage == self.stage[rank])
+
+
+def grid_of(job: JobTable, pairs: Pairs) -> Grid:
+    """Returns the grid of a job."""
+    kinds = tuple(_kind(job, row, group) for row, group in enumerate(job.groups))
+    stage = _stages(job, pairs, kinds)
+    return Grid(kinds, stage, int(stage.max(initial=0)) + 1)
+
+
+def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
+    described = kind_of_description(group.description)
+    if described is not None:
+        return described
+    mine = job.rows.group == row
+    carries = Counter({Operation(op): int(n) for op, n in enumerate(np.bincount(job.rows.operation[mine])) if n})
+    calls = sum(carries.values())
+    messages = carries[Operation.SEND] + carries[Operation.RECV]
+    if calls and messages == calls:
+        return "pipeline"
+    if carries[Operation.ALL_TO_ALL] * 2 > calls:
+        return "expert"
+    if carries[Operation.REDUCE_SCATTER] and carries[Operation.ALL_GATHER]:
+        return "sharded"
+    if not carries[Operation.ALL_REDUCE]:
+        return "unknown"
+    steps = sum(summary.steps for summary in job.summaries) / len(job.summaries)
+    users = max(len(np.unique(job.rows.rank[mine])), 1)
+    many = carries[Operation.ALL_REDUCE] / users / steps >= MIN_TENSOR_CALLS
+    near = 1 < len(group.ranks) <= MAX_TENSOR_RANKS and group.ranks[-1] - group.ranks[0] == len(group.ranks) - 1
+    return "tensor" if many and near and len(group.ranks) < job.world_size else "data"
+
+
+def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
+    """Returns the position of each recorded rank in its pipeline.
+
+    The ranks that exchange messages are one pipeline, in order of rank: that is how Megatron-LM and torch number the
+    stages.
+    """
+    pipeline = np.array([kind in ("pipeline", "unknown", "data") for kind in kinds] or [False])
+    messages = np.isin(job.rows.operation, (Operation.SEND, Operation.RECV)) & (job.rows.peer >= 0)
+    messages &= pipeline[job.rows.group] if len(job.rows) else messages
+    ends = np.stack((np.array(job.ranks)[job.rows.rank[messages]], job.rows.peer[messages]))
+    edges, count = np.unique(ends, axis=1, return_counts=True)
+    steps = max(summary.steps for summary in job.summaries)
+    edges = edges[:, count >= MIN_MESSAGES * steps]
+    member: dict[int, int] = {rank: rank for rank in job.ranks}
+    for a, b in edges.T.tolist():
+        root_a, root_b = _root(member, a), _root(member, b)
+        member[max(root_a, root_b)] = min(root_a, root_b)
+    pipelines: defaultdict[int, list[int]] = defaultdict(list)
+    for rank in sorted(member):
+        pipelines[_root(member, rank)].append(rank)
+    place = {rank: position for ranks in pipelines.values() for position, rank in enumerate(ranks)}
+    return np.array([place[rank] for rank in job.ranks], np.int64)
+
+
+def _root(member: dict[int, int], rank: int) -> int:
+    member.setdefault(rank, rank)
+    while member[rank] != rank:
+        member[rank] = member[member[rank]]
+        rank = member[rank]
+    return rank

@@ -1,0 +1,67 @@
+"""The own time of each rank by step and kind, compared with that of its peers: the ranks of the same stage."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.jobs.group_kinds import Grid
+from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.replay.waits import RankPoints
+from tb_bottleneck.jobs.summary.rank_summary import Own
+from tb_bottleneck.trace.table import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTable:
+    """Own time in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
+
+    `usual` has the same shape: the lower median over the peers, so that of two ranks the faster one is usual. `step` is
+    per point the column of its step.
+    """
+
+    own: Floats
+    usual: Floats
+    step: Ints
+
+    @property
+    def excess(self) -> Floats:
+        """Own time beyond the usual one."""
+        return self.own - self.usual
+
+    @property
+    def total(self) -> Floats:
+        """Own time of all kinds, of shape (ranks, steps)."""
+        return np.asarray(self.own.sum(axis=2), np.float64)
+
+
+def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
+    """Returns the table. Steps are columns in order of their number (or position)."""
+    numbers = [np.array(s.numbers) if job.numbered else np.arange(s.steps) for s in job.summaries]
+    columns = np.unique(np.concatenate(numbers))
+    own = np.full((len(job.summaries), len(columns), len(Own)), np.nan)
+    step = np.zeros(len(points), np.int64)
+    bounds = np.searchsorted(points.rank, np.arange(len(job.summaries) + 1))
+    for position, summary in enumerate(job.summaries):
+        mine = np.arange(bounds[position], bounds[position + 1])
+        place = np.clip(np.searchsorted(summary.edges, points.time[mine], side="right") - 1, 0, summary.steps - 1)
+        column = np.searchsorted(columns, numbers[position])
+        own[position, column] = 0.0
+        step[mine] = column[place]
+        np.add.at(own[position], step[mine], points.own[mine])
+    return OwnTable(own, _usual(own, grid), step)
+
+
+def _usual(own: Floats, grid: Grid) -> Floats:
+    usual = np.empty_like(own)
+    for stage in range(grid.stages):
+        peers = np.flatnonzero(grid.stage == stage)
+        usual[peers] = lower_median(own[peers])
+    return usual
+
+
+def lower_median(values: Floats) -> Floats:
+    """Returns the lower median over the first axis; NaN counts as missing."""
+    ordered = np.sort(values, axis=0)  # NaN last
+    known = np.count_nonzero(~np.isnan(values), axis=0)
+    middle = np.maximum(known - 1, 0) // 2
+    return np.asarray(np.take_along_axis(ordered, middle[None], axis=0)[0], np.float64)

@@ -1,0 +1,1 @@
+"""Finds the rows of all ranks that are one and the same collective or message."""

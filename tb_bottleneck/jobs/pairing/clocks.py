@@ -1,0 +1,180 @@
+"""Aligns the clocks of the hosts: all ranks leave a synchronising collective at about the same time.
+
+The ranks of a host share its clock. A clock's offset is the median difference of its ends from the mean end of each
+pair, found by relaxation over all pairs: groups connect the hosts. Where a recording is long, a drift is fitted too.
+Hosts that no pair connects, too few collectives, or ends that contradict each other give no alignment.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.pairing.pairs import Pairs
+from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.units import NS_PER_S
+
+# Small messages end within some microseconds of each other on all ranks, large ones within 0.1 to 0.6 ms (TraceLens,
+# tests/traces/mi300/llama_70b_fsdp).
+SMALL_MESSAGE_BYTES = 64 << 10
+MIN_COLLECTIVES = 8
+# A drift is fitted only to recordings that are long enough to show it.
+MIN_DRIFT_SPAN_NS, MIN_DRIFT_COLLECTIVES = NS_PER_S, 20
+# Quartz oscillators are within 100 ppm; more is a step of the clock.
+MAX_DRIFT = 100e-6
+# A kernel's times are exact to some hundred ns. A row of Gloo begins after its rank has arrived, on a busy machine
+# milliseconds later.
+LATE_KERNEL_NS, LATE_ROW_NS = 1_000.0, 5_000_000.0
+_ROUNDS = 200
+_CONVERGED_NS = 10.0
+SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.synchronises)
+
+
+@dataclass(frozen=True, eq=False)
+class Clocks:
+    """Offsets per rank in ns, to be subtracted from its times: `offset` at `origin`, plus `drift` per ns after it.
+
+    `error` is the uncertainty in ns: the 90th percentile of the differences that remain; None if `because` says why the
+    clocks cannot be aligned. The offsets are estimates even then.
+    """
+
+    offset: Floats
+    drift: Floats
+    origin: int
+    error: float | None
+    because: str = ""
+
+    def aligned(self, rank: Ints, times: Ints) -> Floats:
+        """Returns times in ns since the origin, on the common clock."""
+        since = (times - self.origin).astype(np.float64)
+        return since - self.offset[rank] - self.drift[rank] * since
+
+
+def hosts_of(job: JobTable) -> Ints:
+    """Returns the number of each recorded rank's host, from 0 in order of the lowest rank; -1 where it is not known."""
+    names = [summary.facts.host for summary in job.summaries]
+    number = {name: position for position, name in enumerate(dict.fromkeys(name for name in names if name))}
+    return np.array([number.get(name, -1) for name in names], np.int64)
+
+
+def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
+    """Returns the clocks of the ranks."""
+    hosts = hosts_of(job)
+    clock = np.where(hosts >= 0, hosts, hosts.max(initial=-1) + 1 + np.arange(len(hosts)))
+    rows, origin = job.rows, int(job.rows.end.min()) if len(job.rows) else 0
+    count = int(clock.max(initial=0)) + 1
+    used = _usable(job, pairs, clock, count)
+    end = (rows.end[used] - origin).astype(np.float64)
+    pair, mine = pairs.pair[used], clock[rows.rank[used]]
+    offset = _offsets(end, pair, mine, count)
+    drift = _drifts(end - offset[mine], pair, mine, count)
+    offset = _offsets(end - drift[mine] * end, pair, mine, count)
+    residual = _residuals(end - offset[mine] - drift[mine] * end, pair)
+    because = _refusal(pair, mine, count, drift)
+    error = float(np.percentile(np.abs(residual), 90)) if len(residual) and not because else None
+    return Clocks(offset[clock], drift[clock], origin, error, because)
+
+
+def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
+    """Returns per pair: True if a rank leaves a synchronising collective before another one arrives.
+
+    Pairs over several clocks are judged only if these are aligned.
+    """
+    rows, hosts = job.rows, hosts_of(job)
+    used = (pairs.pair >= 0) & np.isin(rows.operation, SYNCHRONISING)
+    pair, host = pairs.pair[used], hosts[rows.rank[used]]
+    earliest, latest = np.full(pairs.count, np.inf), np.full(pairs.count, -np.inf)
+    np.minimum.at(earliest, pair, clocks.aligned(rows.rank, rows.end)[used])
+    np.maximum.at(latest, pair, clocks.aligned(rows.rank, rows.start)[used])
+    low, high = np.full(pairs.count, len(hosts)), np.full(pairs.count, -1)
+    np.minimum.at(low, pair, host)
+    np.maximum.at(high, pair, host)
+    late = LATE_ROW_NS if any(summary.facts.backend == "gloo" for summary in job.summaries) else LATE_KERNEL_NS
+    across = np.inf if clocks.error is None else late + 4 * clocks.error
+    return np.asarray(latest - earliest > np.where((low == high) & (low >= 0), late, across), np.bool_)
+
+
+def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
+    """Returns the rows that connect clocks: collectives if they suffice, else also messages, which both ranks leave
+    together; of both only the small ones if they suffice."""
+    rows, paired = job.rows, pairs.pair >= 0
+    mine = clock[rows.rank]
+    low, high = np.full(pairs.count, count), np.full(pairs.count, -1)
+    np.minimum.at(low, pairs.pair[paired], mine[paired])
+    np.maximum.at(high, pairs.pair[paired], mine[paired])
+    across = paired & ((high > low)[pairs.pair] if count > 1 and pairs.count else paired)
+    collectives, small = np.isin(rows.operation, SYNCHRONISING), rows.bytes < SMALL_MESSAGE_BYTES
+    choices = [across & collectives & small, across & collectives, across & small, across]
+    return next((used for used in choices if _suffices(pairs.pair[used], mine[used], count)), choices[-1])
+
+
+def _suffices(pair: Ints, clock: Ints, count: int) -> bool:
+    return len(np.unique(pair)) >= MIN_COLLECTIVES and _connected(pair, clock, count)
+
+
+def _residuals(end: Floats, pair: Ints) -> Floats:
+    """Returns how much later than the mean of its pair each row ends."""
+    if not len(pair):
+        return end
+    count = np.maximum(np.bincount(pair), 1)
+    return end - (np.bincount(pair, weights=end) / count)[pair]
+
+
+def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
+    """Returns the offset of each clock, by relaxation: the median residual of its rows becomes zero."""
+    offset = np.zeros(count)
+    for _ in range(_ROUNDS if len(end) else 0):
+        change = _medians(_residuals(end - offset[clock], pair), clock, count)
+        offset += change
+        if np.abs(change).max() < _CONVERGED_NS:
+            break
+    return offset - offset[0] if count else offset
+
+
+def _medians(values: Floats, classes: Ints, count: int) -> Floats:
+    """Returns the lower median per class; 0 for a class without values."""
+    order = np.lexsort((values, classes))
+    size = np.bincount(classes, minlength=count)
+    middle = np.cumsum(size) - size + np.maximum(size - 1, 0) // 2
+    return np.where(size > 0, values[order][np.minimum(middle, len(values) - 1)], 0.0)
+
+
+def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
+    """Returns the drift of each clock against the mean of its pairs: the median of the slopes (Theil-Sen)."""
+    drift = np.zeros(count)
+    if not len(end) or end.max() - end.min() < MIN_DRIFT_SPAN_NS:
+        return drift
+    residual = _residuals(end, pair)
+    for number in range(count):
+        mine = np.flatnonzero(clock == number)
+        if len(mine) >= MIN_DRIFT_COLLECTIVES:
+            half = len(mine) // 2
+            mine = mine[np.argsort(end[mine], kind="stable")]
+            early, late = mine[:half], mine[-half:]
+            slopes = (residual[late] - residual[early]) / (end[late] - end[early])
+            drift[number] = float(np.median(slopes))
+    return drift
+
+
+def _refusal(pair: Ints, clock: Ints, count: int, drift: Floats) -> str:
+    """Returns why the clocks cannot be aligned; empty if they can."""
+    if not _connected(pair, clock, count):
+        return "hosts_not_connected"
+    if len(np.unique(pair)) < MIN_COLLECTIVES:
+        return "too_few_collectives"
+    return "clock_stepped" if np.abs(drift).max(initial=0.0) > MAX_DRIFT else ""
+
+
+def _connected(pair: Ints, clock: Ints, count: int) -> bool:
+    """Returns True if pairs connect all clocks, directly or over others."""
+    label = np.arange(count)
+    for _ in range(count):
+        lowest = np.full(int(pair.max(initial=0)) + 1, count)
+        np.minimum.at(lowest, pair, label[clock])
+        renewed = label.copy()
+        np.minimum.at(renewed, clock, lowest[pair])
+        if (renewed == label).all():
+            break
+        label = renewed
+    return bool((label == 0).all())

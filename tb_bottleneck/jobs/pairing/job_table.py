@@ -1,0 +1,124 @@
+"""The communications of all ranks in one table, with process groups numbered across the ranks."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.jobs.summary.rank_summary import Communications, RankSummary
+from tb_bottleneck.trace.header import ProcessGroup
+from tb_bottleneck.trace.table import Ints, Table, column
+
+
+@dataclass(frozen=True, eq=False)
+class JobRows(Table):
+    """Communications of all ranks, those of one rank after those of another, in order of start."""
+
+    rank: Ints = column("row of ranks", "position of the rank among the recorded ones")
+    step: Ints = column("count", "number of the step, or its position if steps are not numbered")
+    group: Ints = column("row of groups", "process group of the job")
+    operation: Ints = column("Operation", "what is communicated how")
+    order: Ints = column("count", "position in the order of issue on the rank")
+    sequence: Ints = column("count", "Seq of the group; -1 if not recorded")
+    key: Ints = column("id", "Comms Id; 0 if not recorded")
+    bytes: Ints = column("bytes", "size of the larger side")
+    peer: Ints = column("rank", "number of the other rank of a message; -1 if not recorded")
+    skew: Ints = column("per mille", "largest part of an all-to-all / mean part - 1")
+    start: Ints = column("ns", "arrival, on the clock of the rank's host, since 1970")
+    end: Ints = column("ns", "end, on the same clock")
+
+
+@dataclass(frozen=True, eq=False)
+class JobTable:
+    """All ranks of a job. `first` has the row of each rank's first communication, and the number of rows at the end."""
+
+    summaries: tuple[RankSummary, ...]
+    groups: tuple[ProcessGroup, ...]
+    rows: JobRows
+    first: Ints
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Numbers of the recorded ranks, ascending."""
+        return tuple(summary.facts.rank for summary in self.summaries)
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks of the job."""
+        return self.summaries[0].facts.world_size
+
+    @property
+    def numbered(self) -> bool:
+        """True if the steps of all ranks are numbered."""
+        return all(summary.numbers for summary in self.summaries)
+
+
+def job_table(summaries: Sequence[RankSummary]) -> JobTable:
+    """Returns the table of a job. The order of the summaries does not matter; each rank must occur once."""
+    ordered = tuple(sorted(summaries, key=lambda summary: summary.facts.rank))
+    groups, rows_of = _joined_groups(ordered)
+    numbered = all(summary.numbers for summary in ordered)
+    parts = [
+        _rows(position, summary, rows, numbered)
+        for position, (summary, rows) in enumerate(zip(ordered, rows_of, strict=True))
+    ]
+    first = np.cumsum([0, *(len(summary.communications) for summary in ordered)])
+    return JobTable(ordered, groups, JobRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True))), first)
+
+
+def _joined_groups(summaries: Sequence[RankSummary]) -> tuple[tuple[ProcessGroup, ...], list[Ints]]:
+    """Returns the groups of all ranks, and per rank the job's row of each of its groups.
+
+    A group is identified by its name, or by name and ranks if ranks of the same name differ. Ranks that list a group
+    are in it, where the list itself was cut.
+    """
+    lists: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
+    for summary in summaries:
+        for group in summary.groups:
+            lists[group.name] |= {group.ranks} if group.ranks else set()
+    row_of: dict[tuple[str, tuple[int, ...]], int] = {}
+    found: list[ProcessGroup] = []
+    users: list[list[int]] = []
+    rows: list[Ints] = []
+    for summary in summaries:
+        mine = []
+        for group in summary.groups:
+            ambiguous = len(lists[group.name]) > 1
+            row = row_of.setdefault((group.name, group.ranks if ambiguous else ()), len(found))
+            if row == len(found):
+                ranks = group.ranks if ambiguous else next(iter(lists[group.name]), ())
+                found.append(_with(group, ranks))
+                users.append([])
+            users[row].append(summary.facts.rank)
+            mine.append(row)
+        rows.append(np.array(mine, np.int64))
+    complete = (
+        group if group.ranks else _with(group, tuple(sorted(set(ranks))))
+        for group, ranks in zip(found, users, strict=True)
+    )
+    return tuple(complete), rows
+
+
+def _with(group: ProcessGroup, ranks: tuple[int, ...]) -> ProcessGroup:
+    return ProcessGroup(group.name, group.description, ranks, group.size)
+
+
+def _rows(position: int, summary: RankSummary, groups: Ints, numbered: bool) -> tuple[Ints, ...]:
+    own: Communications = summary.communications
+    begin = summary.facts.begin_ns
+    step = np.array(summary.numbers, np.int64)[own.step] if numbered and len(own) else own.step
+    return (
+        np.full(len(own), position),
+        step,
+        groups[own.group] if len(own) else own.group,
+        own.operation,
+        own.order,
+        own.sequence,
+        own.key,
+        own.bytes,
+        own.peer,
+        own.skew,
+        own.start + begin,
+        own.end + begin,
+    )

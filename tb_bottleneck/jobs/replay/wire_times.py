@@ -1,0 +1,105 @@
+"""Separates waiting from transfer: nobody waits for the rank that arrives last.
+
+Where the clocks of a pair's ranks are one or aligned well enough, the transfer of a rank is the time from the last
+arrival to its end. Elsewhere it is the shortest duration of the pair, which needs no clocks. If members of a group were
+not recorded, all recorded ones may have waited: the transfer is then at most what the same operation of this group took
+elsewhere, in its fastest tenth.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_bottleneck.jobs.pairing.clocks import Clocks
+from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.pairing.pairs import P2P, Pairs
+from tb_bottleneck.jobs.replay.waits import RankPoints
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+_FAST_SHARE = 0.1
+# The uncertainty of the clocks relative to the transfer that is measured with them.
+MAX_CLOCK_ERROR = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class WireTimes:
+    """Per row the transfer in ns (`wire`) and what the row took longer (`wait`); a row without a pair has no wait.
+
+    Per pair the row that arrived last (`last`), and whether all members were recorded (`complete`).
+    """
+
+    wire: Floats
+    wait: Floats
+    last: Ints
+    complete: Bools
+
+
+def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints) -> WireTimes:
+    """Returns the wire time and the wait of each row. `hosts` are the numbers of the ranks' hosts, -1 if not known."""
+    rows = job.rows
+    duration = (rows.end - rows.start).astype(np.float64)
+    paired = np.flatnonzero(pairs.pair >= 0)
+    pair = pairs.pair[paired]
+    shortest, size = np.full(pairs.count, np.inf), np.bincount(pair, minlength=pairs.count)
+    np.minimum.at(shortest, pair, duration[paired])
+    arrival, end = clocks.aligned(rows.rank, rows.start), clocks.aligned(rows.rank, rows.end)
+    latest = np.full(pairs.count, -np.inf)
+    np.maximum.at(latest, pair, arrival[paired])
+    on_clock = _on_clock(pairs, paired, hosts[rows.rank[paired]], shortest, clocks)
+    order = paired[np.lexsort((np.where(on_clock[pair], -arrival[paired], duration[paired]), pair))]
+    _, first = np.unique(pairs.pair[order], return_index=True)
+    last = order[first] if len(order) else order
+    complete = size >= _sizes(job)[last] if len(last) else np.zeros(0, np.bool_)
+    fast = np.where(complete, shortest, np.minimum(shortest, _fast(job, last, shortest)))
+    since = np.clip(end[paired] - latest[pair], 0.0, duration[paired])
+    wire = duration.copy()
+    wire[paired] = np.where((on_clock & complete)[pair], since, fast[pair])
+    return WireTimes(wire, np.maximum(duration - wire, 0.0), last, complete)
+
+
+def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
+    """Returns wire times of ranks that did not wait which are no longer than until they continued.
+
+    A collective that its rank did not wait for, unlike the other ranks, was done by then, whatever its row says: a
+    thread of Gloo that loses its core ends its row late.
+    """
+    added = np.flatnonzero(points.added)
+    row = points.row[added]
+    arrival = clocks.aligned(job.rows.rank, job.rows.start)
+    latest = np.full(pairs.count, -np.inf)
+    paired = pairs.pair >= 0
+    np.maximum.at(latest, pairs.pair[paired], arrival[paired])
+    begin = np.array([summary.facts.begin_ns for summary in job.summaries], np.int64)[points.rank[added]]
+    continued = clocks.aligned(points.rank[added], begin + points.reached[added].astype(np.int64))
+    wire = wires.wire.copy()
+    wire[row] = np.minimum(wire[row], np.maximum(continued - latest[pairs.pair[row]], 0.0))
+    return replace(wires, wire=wire)
+
+
+def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: Clocks) -> Bools:
+    """Returns the pairs whose ranks share a clock, or have clocks that are more exact than their transfer is long."""
+    low, high = np.full(pairs.count, np.iinfo(np.int64).max), np.full(pairs.count, -1)
+    np.minimum.at(low, pairs.pair[paired], host)
+    np.maximum.at(high, pairs.pair[paired], host)
+    exact = clocks.error is not None
+    error = clocks.error if clocks.error is not None else 0.0
+    return np.asarray((low == high) & (low >= 0) | (exact & (error <= MAX_CLOCK_ERROR * shortest)), np.bool_)
+
+
+def _sizes(job: JobTable) -> Ints:
+    """Returns per row how many ranks take part."""
+    groups = [group.size or len(group.ranks) or job.world_size for group in job.groups]
+    size = np.array(groups or [0], np.int64)[job.rows.group] if len(job.rows) else np.zeros(0, np.int64)
+    return np.where(np.isin(job.rows.operation, P2P), 2, size)
+
+
+def _fast(job: JobTable, last: Ints, shortest: Floats) -> Floats:
+    """Returns per pair the fastest tenth of the times of this operation and size in its group."""
+    rows = job.rows
+    keys = np.stack((rows.group[last], rows.operation[last], rows.bytes[last]))
+    _, kind = np.unique(keys, axis=1, return_inverse=True)
+    kind = kind.ravel()
+    fast = np.zeros(int(kind.max(initial=-1)) + 1)
+    for number in range(len(fast)):
+        fast[number] = np.quantile(shortest[kind == number], _FAST_SHARE)
+    return fast[kind]

@@ -1,0 +1,1 @@
+"""Builds the report of a job."""

@@ -1,0 +1,59 @@
+"""The health of the analysis of a job: missing ranks, wrong pairs, clocks, replay."""
+
+from collections.abc import Iterator
+
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.knowledge.job_texts import job_texts
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+
+# Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on.
+DEGRADED, REFUSED = 0.01, 0.05
+# The replay of the unchanged job may differ by this share.
+MAX_REPLAY_ERROR = 0.03
+
+
+def wrong_share(context: JobContext) -> float:
+    """Returns the share of the rows in pairs that contradict themselves."""
+    return context.pairs.wrong / max(len(context.job.rows), 1)
+
+
+def unpaired_share(context: JobContext) -> float:
+    """Returns the share of the rows without a counterpart on other recorded ranks."""
+    return context.pairs.unpaired / max(len(context.job.rows), 1)
+
+
+def is_trusted(context: JobContext) -> bool:
+    """Returns True if enough is paired, and the replay reproduces the recording."""
+    return context.pairs.count > 0 and wrong_share(context) < REFUSED and context.error <= MAX_REPLAY_ERROR
+
+
+def health_of(context: JobContext) -> pb.Health:
+    """Returns the health."""
+    reasons = list(_reasons(context))
+    return pb.Health(status="degraded" if reasons else "ok", reasons=reasons)
+
+
+def _reasons(context: JobContext) -> Iterator[pb.HealthReason]:
+    job = context.job
+    missing = job.world_size - len(job.ranks)
+    if missing:
+        yield _reason("missing", count=str(missing), world=str(job.world_size))
+    if not context.pairs.count:
+        yield _reason("nothing_paired")
+        return
+    if wrong_share(context) >= DEGRADED:
+        yield _reason("wrong_pairs", share=share_text(wrong_share(context)))
+    if unpaired_share(context) >= DEGRADED:
+        yield _reason("unpaired", share=share_text(unpaired_share(context)))
+    if context.clocks.because:
+        yield _reason("clocks", why=job_texts().why[context.clocks.because])
+    if context.error > MAX_REPLAY_ERROR:
+        yield _reason("replay", share=share_text(context.error))
+    if any(summary.facts.cut for summary in job.summaries):
+        yield _reason("cut")
+
+
+def _reason(code: str, **values: str) -> pb.HealthReason:
+    texts = job_texts()
+    return pb.HealthReason(code=f"job_{code}", detail=texts.health[code].substitute(values), fix=texts.health_fix[code])

@@ -1,0 +1,222 @@
+"""Builds the report of a job from the summaries of its ranks and their reports.
+
+If the collectives cannot be paired, or the replay does not reproduce the recording, the job is judged by the accounts
+of its ranks (report/jobs.py).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
+from tb_bottleneck.jobs.pairing.job_table import job_table
+from tb_bottleneck.jobs.report.group_rows import group_rows
+from tb_bottleneck.jobs.report.health import health_of, is_trusted
+from tb_bottleneck.jobs.report.rank_names import ranks_text
+from tb_bottleneck.jobs.summary.encoding import decode
+from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
+from tb_bottleneck.knowledge.job_texts import job_texts
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.report.cross_check import join
+from tb_bottleneck.report.equal_ranks import with_equal_predictions
+from tb_bottleneck.report.job_members import jobs_in
+from tb_bottleneck.report.jobs import job_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+
+SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
+"""By what a cause costs: as for the findings of one rank."""
+
+OF_RANKS = ("slow_rank", "slow_host", "rank_input", "throttled_rank", "rank_interruption")
+"""Causes whose ranks are stragglers."""
+
+EXACT_REPLAY = 0.01
+_OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
+_log = logging.getLogger(__name__)
+
+
+def judged_together(
+    directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes]
+) -> tuple[list[pb.Report], list[pb.Job]]:
+    """Returns the reports, joined if they are about one process, and the jobs that several of them are about.
+
+    Each report comes with its directory and the encoded summary of its rank or nothing. The reports of a job's ranks
+    state its verdict.
+    """
+    joined = with_equal_predictions(join(zip(directories, reports, strict=True)))
+    jobs = jobs_of(joined, [_decoded(summary) for summary in summaries])
+    for members, job in zip(jobs_in(joined), jobs, strict=True):
+        sentence = job_texts().words["for_job"].safe_substitute(world=job.world_size, headline=job.verdict.headline)
+        for position in members:
+            joined[position].job_headline = sentence
+    return joined, jobs
+
+
+def _decoded(summary: bytes) -> RankSummary | None:
+    try:
+        return decode(summary) if summary else None
+    except Unreadable:
+        return None
+
+
+def jobs_of(reports: Sequence[pb.Report], summaries: Sequence[RankSummary | None]) -> list[pb.Job]:
+    """Returns the jobs that several reports are about. Each report comes with the summary of its recording or None."""
+    jobs = []
+    for members in jobs_in(reports):
+        own = {reports[position].rank: reports[position] for position in members}
+        known = [summary for position in members if (summary := summaries[position]) is not None]
+        jobs.append(_job(own, known))
+    return jobs
+
+
+def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> pb.Job:
+    job = job_of(reports)
+    if len(summaries) < 2:
+        return job
+    try:
+        context = JobContext(job_table(summaries))
+        job.health.CopyFrom(health_of(context))
+        if is_trusted(context):
+            _fill(job, context, reports)
+    except MemoryError:
+        raise
+    except Exception:  # an error in the analysis of the job must not cost the reports of its ranks
+        _log.exception("the analysis of a job failed")
+    return job
+
+
+def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) -> None:
+    verdict = culprits_of(context)
+    job.step_ns = context.step_ns
+    job.groups.extend(group_rows(context))
+    job.culprits.extend(_culprit(context, culprit) for culprit in verdict.culprits)
+    job.replay.CopyFrom(pb.Replay(error=context.error))
+    job.hosts.extend(_hosts(context))
+    job.slowdowns.extend(_slowdowns(context, verdict))
+    if context.clocks.error is not None:
+        job.clock_error_ns = context.clocks.error
+    if verdict.culprits:
+        job.speedup_all.CopyFrom(_speedup(verdict.expected_all, verdict.low_all, verdict.high_all))
+    del job.stragglers[:]
+    job.ClearField("speedup")
+    stragglers = [culprit for culprit in verdict.culprits if culprit.candidate.cause in OF_RANKS]
+    for culprit in stragglers:
+        behind = float(culprit.candidate.facts.get("excess_ns", 0.0)) / context.step_ns
+        job.stragglers.extend(
+            pb.Straggler(rank=rank, behind_share=behind or culprit.cost_share) for rank in _ranks(context, culprit)
+        )
+    if stragglers:
+        job.speedup.CopyFrom(job.speedup_all)
+    job.verdict.CopyFrom(_verdict(job, context, verdict, reports))
+
+
+def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mapping[int, pb.Report]) -> pb.Verdict:
+    texts = job_texts()
+    confidence = "high" if context.error <= EXACT_REPLAY and job.health.status == "ok" else "medium"
+    if not verdict.culprits:
+        typical = pb.Verdict()
+        typical.CopyFrom(_typical(reports).verdict)
+        typical.headline += f" {texts.words['balanced'].substitute()}"
+        return typical
+    first = verdict.culprits[0]
+    cause, ranks = texts.causes[first.candidate.cause], _ranks(context, first)
+    headline = cause.headline.safe_substitute(ranks=ranks_text(ranks), share=share_text(first.cost_share))
+    if first.candidate.cause in OF_RANKS and ranks[0] in reports:
+        own = reports[ranks[0]].verdict.headline
+        headline += " " + texts.words["on_that_rank"].safe_substitute(rank=ranks[0], headline=own)
+    regime = _regime(first, cause.regime)
+    severity = next(name for least, name in SEVERITIES if first.cost_share >= least)
+    return pb.Verdict(
+        regime=regime,
+        share=first.cost_share,
+        severity="warning" if severity == "critical" and first.candidate.bound is not None else severity,
+        confidence=confidence,
+        headline=headline,
+        title=Regime(regime).label,
+    )
+
+
+def _regime(culprit: Culprit, regime: str) -> str:
+    """Returns the regime of the culprit's excess if it is known, else that of the cause."""
+    facts = culprit.candidate.facts
+    excess = {kind: float(facts.get(f"excess_{kind.name.lower()}_ns", 0.0)) for kind in Own}
+    largest = max(excess, key=lambda kind: excess[kind])
+    return (
+        _OWN_REGIMES.get(largest, Regime.HOST)
+        if excess[largest] > 0 and culprit.candidate.cause in OF_RANKS
+        else regime
+    )
+
+
+def _typical(reports: Mapping[int, pb.Report]) -> pb.Report:
+    """Returns the report of the rank with the median exposed communication."""
+
+    def waits(rank: int) -> tuple[float, int]:
+        return next(row.share for row in reports[rank].account if row.regime == Regime.COMMUNICATION), rank
+
+    ordered = sorted(reports, key=waits)
+    return reports[ordered[len(ordered) // 2]]
+
+
+def _ranks(context: JobContext, culprit: Culprit) -> list[int]:
+    return [context.job.ranks[position] for position in culprit.candidate.ranks.tolist()]
+
+
+def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
+    candidate = culprit.candidate
+    text = job_texts().causes[candidate.cause]
+    bound = candidate.bound is not None
+    return pb.Culprit(
+        cause=candidate.cause,
+        title=text.title,
+        ranks=_ranks(context, culprit),
+        cost_share=culprit.cost_share,
+        evidence=[_evidence(name, value) for name, value in candidate.facts.items() if value or name == "stage"],
+        speedup=_speedup(culprit.expected, culprit.low, culprit.high, bound),
+        fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm),
+        host=candidate.host + 1,
+    )
+
+
+def _evidence(name: str, value: float | str) -> pb.Evidence:
+    line = job_texts().evidence[name]
+    if isinstance(value, str):
+        return pb.Evidence(label=line.label, text=value)
+    if line.unit == "factor":
+        return pb.Evidence(label=line.label, text=f"{value:.2f}x")
+    return pb.Evidence(label=line.label, value=value, unit=line.unit)
+
+
+def _speedup(expected: float, low: float, high: float, bound: bool = False) -> pb.Speedup:
+    words = job_texts().words
+    if bound:
+        return pb.Speedup(expected=expected, low=1.0, high=high, basis="bound", because=words["bound"].substitute())
+    return pb.Speedup(expected=expected, low=low, high=high, basis="replay", assumes=words["assumes"].substitute())
+
+
+def _hosts(context: JobContext) -> list[pb.Host]:
+    hosts, ranks = context.hosts, context.job.ranks
+    return [
+        pb.Host(number=number + 1, ranks=[ranks[position] for position in np.flatnonzero(hosts == number).tolist()])
+        for number in range(int(hosts.max(initial=-1)) + 1)
+    ]
+
+
+def _slowdowns(context: JobContext, verdict: Verdict) -> list[pb.Slowdown]:
+    """Returns the slowdown by each culprit of ranks and of a stage."""
+    rows = []
+    for culprit in verdict.culprits:
+        if culprit.candidate.cause in OF_RANKS:
+            rows += [
+                pb.Slowdown(of="rank", name=str(rank), factor=culprit.expected) for rank in _ranks(context, culprit)
+            ]
+        elif culprit.candidate.cause == "stage_imbalance":
+            stage = int(context.grid.stage[culprit.candidate.ranks[0]])
+            rows.append(pb.Slowdown(of="stage", name=str(stage), factor=culprit.expected))
+        elif "operation" in culprit.candidate.facts:
+            name = str(culprit.candidate.facts["operation"])
+            rows.append(pb.Slowdown(of="operation", name=name, factor=culprit.expected))
+    return rows

@@ -1,0 +1,184 @@
+"""Finds the collectives and messages of a recording, with their arguments.
+
+On a device, the arguments are those of the operator `record_param_comms` that encloses the launch; old recordings have
+only the annotation `nccl:NAME`. A batch of messages (`nccl:coalesced`) is launched after its operators, as one kernel.
+Gloo runs on the host: its rows have neither group nor sequence number.
+"""
+
+import json
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from tb_bottleneck.attribution.cpu_collectives import host_collectives
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.jobs.summary.operation_names import operation_of, peer_in
+from tb_bottleneck.jobs.summary.process_groups import GroupTable
+from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
+from tb_bottleneck.trace.columns.messages import NO_MESSAGE, Message
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Ints, Rows, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+# More in one recording are not summarised: a step has some hundred.
+MAX_COMMUNICATIONS = 100_000
+_BYTES_OF_TYPE = {"char": 1, "byte": 1, "bool": 1, "half": 2, "short": 2, "double": 8, "long": 8, "int64": 8}
+_SENDS = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
+_Row = tuple[int, ...]
+
+
+def communications_of(recording: Recording, groups: GroupTable) -> Communications:
+    """Returns the communications that were issued in the judged steps. Adds their process groups to `groups`."""
+    find = _on_device if recording.on_device else _on_host
+    rows = [row for row in find(recording.trace, groups) if row[-1] > row[-2]][:MAX_COMMUNICATIONS]
+    table = np.array(rows, np.int64).reshape(-1, 11)
+    if not recording.on_device:  # threads of Gloo end their last rows while the profiler stops
+        table[:, -1] = np.minimum(table[:, -1], recording.steps.end)
+        table = table[table[:, -1] > table[:, -2]]
+    issued, begin = table[:, 0], recording.steps.begin
+    step = np.searchsorted(recording.steps.host, issued, side="right") - 1
+    keep = (step >= 0) & (step < len(recording.steps)) & (table[:, -2] >= begin)
+    table, step = table[keep], step[keep]
+    order = np.empty(len(table), np.int64)
+    order[np.argsort(table[:, 0], kind="stable")] = np.arange(len(table))
+    by_start = np.lexsort((order, table[:, -2]))
+    columns = [step[by_start], order[by_start], *table[by_start, 1:-2].T, *(table[by_start, -2:] - begin).T]
+    return Communications(*(np.ascontiguousarray(values) for values in columns))
+
+
+def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
+    """Yields issue time and the columns from `group` on, except `step` and `order`."""
+    ops = trace.device_ops.take(trace.device_ops.work == Work.COLLECTIVE)
+    ops = ops.take(ops.launched)
+    call = ops.call
+    named, annotation = _annotations(trace, trace.calls.start[call], trace.calls.thread[call])
+    has_operator, operator = trace.calling_operators
+    batches = _BatchedMessages(trace)
+    for row in range(len(ops)):
+        issued, span = int(trace.calls.start[call[row]]), (int(ops.start[row]), int(ops.end[row]))
+        name = trace.names[trace.events.name[annotation[row]]] if named[row] else trace.names[ops.name[row]]
+        message = trace.messages[trace.events.message[operator[call[row]]]] if has_operator[call[row]] else NO_MESSAGE
+        messages = [message] if message.operation else []
+        if "coalesced" in name and (not message.operation or operation_of(message.operation) is Operation.OTHER):
+            messages = batches.before(int(trace.calls.thread[call[row]]), issued) or messages
+        lane = int(ops.queue[row])
+        for found in messages:
+            size = int(ops.bytes[row]) if len(messages) == 1 else _bytes_of(found)
+            yield (issued, *_columns(found, groups, size), lane, _skew(found), *span)
+        if not messages:
+            size = int(ops.bytes[row]) or (_bytes_of_annotation(trace, int(annotation[row])) if named[row] else 0)
+            yield (issued, groups.unnamed(), operation_of(name), -1, 0, size, peer_in(name), lane, 0, *span)
+
+
+def _annotations(trace: Trace, times: Ints, threads: Ints) -> tuple[Ints, Ints]:
+    """Returns per call: 1 if an annotation of NCCL encloses it, and its row in the events."""
+    marks = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    marks = marks[name_matches(trace.names, trace.events.name[marks], lambda name: name.startswith("nccl:"))]
+    rows_of = by_thread(marks, trace.events.thread)
+    named, row = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
+    for thread, mine in by_thread(np.arange(len(times)), threads).items():
+        rows = rows_of.get(thread)
+        if rows is not None:
+            found, inner = innermost(trace.events.start[rows], trace.events.end[rows], times[mine])
+            named[mine], row[mine] = found, rows[inner]
+    return named, row
+
+
+class _BatchedMessages:
+    """The messages of each thread that no kernel of their own has; each is given to the next batch after it."""
+
+    def __init__(self, trace: Trace) -> None:
+        rows = trace.rows(Kind.CPU_OP)
+        rows = rows[trace.events.message[rows] > 0]
+        self._trace = trace
+        self._rows = by_thread(rows, trace.events.thread)
+        self._next: dict[int, int] = {}
+
+    def before(self, thread: int, time: int) -> list[Message]:
+        """Returns the sends and receives that a thread issued before a time, and after the batch before."""
+        rows: Rows = self._rows.get(thread, np.empty(0, np.intp))
+        last = int(np.searchsorted(self._trace.events.start[rows], time))
+        first, self._next[thread] = self._next.get(thread, 0), last
+        found = [self._trace.messages[self._trace.events.message[row]] for row in rows[first:last].tolist()]
+        return [message for message in found if operation_of(message.operation).point_to_point]
+
+
+def _columns(message: Message, groups: GroupTable, size: int) -> _Row:
+    operation = operation_of(message.operation)
+    peer = {Operation.SEND: message.destination, Operation.RECV: message.source}.get(operation, -1)
+    key = max(message.id, 0)
+    signed = key - (1 << 64) if key >= 1 << 63 else key
+    return groups.row_of(message), operation, message.sequence, signed, size, peer
+
+
+def _bytes_of(message: Message) -> int:
+    width = 2 if "16" in message.dtype or "Half" in message.dtype else 4
+    return max(message.elements_in, message.elements_out, 0) * _BYTES_OF_TYPE.get(message.dtype.lower(), width)
+
+
+def _skew(message: Message) -> int:
+    """Returns by how much the largest part of an all-to-all exceeds the mean part, in per mille."""
+    return max(_skew_of(message.split_in), _skew_of(message.split_out))
+
+
+def _skew_of(text: str) -> int:
+    try:
+        parts = json.loads(text) if text else []
+    except (ValueError, RecursionError):
+        return 0
+    sizes = [size for size in parts if isinstance(size, int) and size >= 0] if isinstance(parts, list) else []
+    total = sum(sizes)
+    return min(max(sizes) * len(sizes) * 1000 // total - 1000, 1_000_000) if total else 0
+
+
+# --- Gloo, MPI and UCC ---
+
+
+def _on_host(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
+    events = trace.events
+    sends = _send_rows(trace)
+    for row in host_collectives(trace).tolist():
+        name, start = trace.names[events.name[row]], int(events.start[row])
+        operation = operation_of(name)
+        peer = _peer_of(trace, sends, row) if operation.point_to_point else -1
+        lane, span = int(events.thread[row]), (start, int(events.end[row]))
+        size = _bytes_of_annotation(trace, row)
+        yield (start, groups.unnamed(), operation, -1, 0, size, peer, lane, 0, *span)
+
+
+def _send_rows(trace: Trace) -> dict[int, Rows]:
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_SENDS))]
+    return by_thread(rows, trace.events.thread)
+
+
+def _peer_of(trace: Trace, sends: dict[int, Rows], row: int) -> int:
+    """Returns the peer from the arguments of the operator that issued a message of Gloo, or -1."""
+    rows = sends.get(int(trace.events.thread[row]))
+    position = int(np.searchsorted(trace.events.start[rows], trace.events.start[row])) - 1 if rows is not None else -1
+    if rows is None or position < 0:
+        return -1
+    operands = operands_of(trace.signatures[trace.events.signature[rows[position]]])
+    # c10d::send(tensors, process_group, dst, tag): torch/csrc/distributed/c10d/Ops.cpp.
+    values = operands.concrete[2:3] if operands is not None else ()
+    return int(values[0]) if values and values[0].isascii() and values[0].isdecimal() and len(values[0]) < 9 else -1
+
+
+def _bytes_of_annotation(trace: Trace, row: int) -> int:
+    operands = operands_of(trace.signatures[trace.events.signature[row]])
+    if operands is None or not operands.dims:
+        return 0
+    width = 2 if operands.types and "16" in operands.types[0] else _width(operands.types)
+    shape = operands.dims[0]
+    whole = all(isinstance(size, int) for size in shape)
+    return min(prod(shape) * width, 1 << 60) if whole else 0
+
+
+def _width(types: tuple[str, ...]) -> int:
+    word = types[0].rpartition("::")[2].lower() if types else ""
+    return {"signed char": 1, "unsigned char": 1, "long int": 8}.get(word, _BYTES_OF_TYPE.get(word, 4))

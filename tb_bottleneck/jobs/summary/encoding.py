@@ -1,0 +1,180 @@
+"""Encodes a summary as bytes of limited size: the tables by columns, compressed, after a header in JSON.
+
+The decoder checks everything: a summary may come from a cache or from another machine.
+"""
+
+import json
+import zlib
+from dataclasses import asdict, fields, replace
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.jobs.summary.rank_summary import (
+    Communications,
+    KernelTimes,
+    Points,
+    RankFacts,
+    RankSummary,
+    StepWork,
+)
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.trace.header import ProcessGroup
+from tb_bottleneck.trace.table import Ints, Table
+
+MAX_BYTES = 64 * 1024
+"""The largest encoded summary. Later steps are left out of a larger one."""
+
+_MAGIC = b"tb_bottleneck rank 1\n"
+_MAX_DECODED = 64 << 20
+_TABLES: tuple[tuple[str, type[Table]], ...] = (
+    ("work", StepWork),
+    ("kernels", KernelTimes),
+    ("communications", Communications),
+    ("points", Points),
+)
+
+T = TypeVar("T", bound=Table)
+
+
+def encode(summary: RankSummary) -> bytes:
+    """Returns at most MAX_BYTES, with as many steps as fit; at least one step is kept, if it fits or not."""
+    text = _encoded(summary)
+    while len(text) > MAX_BYTES and summary.steps > 1:
+        fitting = summary.steps * MAX_BYTES // len(text)
+        summary = first_steps(summary, min(max(fitting, 1), summary.steps - 1))
+        text = _encoded(summary)
+    return text
+
+
+def first_steps(summary: RankSummary, steps: int) -> RankSummary:
+    """Returns the summary of the first steps."""
+    keep = summary.communications.step < steps
+    row = np.cumsum(keep) - 1
+    end = int(summary.edges[steps])
+    inside = (summary.points.time <= end) & keep[summary.points.communication]
+    points = summary.points.take(inside)
+    return replace(
+        summary,
+        facts=replace(summary.facts, cut=summary.facts.cut + summary.steps - steps),
+        numbers=summary.numbers[:steps],
+        edges=summary.edges[: steps + 1],
+        account=summary.account[:steps],
+        work=summary.work.take(slice(0, steps)),
+        communications=summary.communications.take(keep),
+        points=replace(points, communication=row[points.communication]),
+    )
+
+
+def decode(text: bytes) -> RankSummary:
+    """Returns the summary. Raises Unreadable if the bytes are not one."""
+    try:
+        return _decoded(text)
+    except (ValueError, TypeError, KeyError, IndexError, zlib.error, RecursionError) as error:
+        raise Unreadable(f"not the summary of a rank: {type(error).__name__}") from error
+
+
+def _encoded(summary: RankSummary) -> bytes:
+    columns = [summary.edges, summary.account.ravel()]
+    for name, kind in _TABLES:
+        table = getattr(summary, name)
+        columns += [getattr(table, item.name) for item in fields(kind)]
+    head = {
+        "facts": asdict(summary.facts),
+        "groups": [list(group) for group in map(_group_values, summary.groups)],
+        "numbers": summary.numbers,
+        "lengths": [len(column) for column in columns],
+    }
+    body = b"".join(map(_packed, columns))
+    return _MAGIC + zlib.compress(json.dumps(head, separators=(",", ":")).encode() + b"\n" + body, 6)
+
+
+def _group_values(group: ProcessGroup) -> tuple[Any, ...]:
+    return group.name, group.description, _ranges(group.ranks), group.size
+
+
+def _ranges(ranks: tuple[int, ...]) -> list[list[int]]:
+    """Returns the ranks as [first, step, count], which is short for the usual groups."""
+    if len(ranks) < 2:
+        return [[rank, 1, 1] for rank in ranks]
+    step = ranks[1] - ranks[0]
+    if all(b - a == step for a, b in pairwise(ranks)):
+        return [[ranks[0], step, len(ranks)]]
+    return [[rank, 1, 1] for rank in ranks]
+
+
+def _packed(column: Ints) -> bytes:
+    """Returns the differences by planes of bytes: equal high bytes lie together, and compress well."""
+    values = column.astype(np.int64)
+    differences: Ints = values - np.concatenate(([0], values[:-1]))
+    zigzag = (differences << 1) ^ (differences >> 63)
+    return np.ascontiguousarray(zigzag.astype("<i8").view(np.uint8).reshape(-1, 8).T).tobytes()
+
+
+def _unpacked(data: bytes) -> Ints:
+    planes = np.frombuffer(data, np.uint8).reshape(8, -1)
+    zigzag = np.ascontiguousarray(planes.T).view("<u8").ravel()
+    differences = (zigzag >> np.uint64(1)).astype(np.int64) ^ -(zigzag & np.uint64(1)).astype(np.int64)
+    return np.cumsum(differences, dtype=np.int64)
+
+
+def _decoded(text: bytes) -> RankSummary:
+    if not text.startswith(_MAGIC):
+        raise ValueError("wrong magic")
+    inflater = zlib.decompressobj()
+    data = inflater.decompress(text[len(_MAGIC) :], _MAX_DECODED)
+    if not inflater.eof:
+        raise ValueError("too large or cut")
+    head_text, _, body = data.partition(b"\n")
+    head = json.loads(head_text)
+    columns = _columns(head["lengths"], body)
+    edges, account = next(columns), next(columns)
+    tables = {name: kind(*(next(columns) for _ in fields(kind))) for name, kind in _TABLES}
+    summary = RankSummary(
+        facts=RankFacts(**head["facts"]),
+        groups=tuple(_group(*entry) for entry in head["groups"]),
+        numbers=tuple(map(int, head["numbers"])),
+        edges=edges,
+        account=account.reshape(-1, len(REGIMES)),
+        **tables,  # type: ignore[arg-type]
+    )
+    _check(summary)
+    return summary
+
+
+def _columns(lengths: list[int], body: bytes) -> Any:
+    at = 0
+    for length in lengths:
+        if length < 0 or at + 8 * length > len(body):
+            raise ValueError("columns exceed the body")
+        yield _unpacked(body[at : at + 8 * length])
+        at += 8 * length
+
+
+def _group(name: str, description: str, ranges: list[list[int]], size: int) -> ProcessGroup:
+    ranks = tuple(first + step * position for first, step, count in ranges for position in range(min(count, 1 << 17)))
+    return ProcessGroup(str(name), str(description), ranks, int(size))
+
+
+def _check(summary: RankSummary) -> None:
+    """Raises ValueError if rows refer to rows that do not exist."""
+    steps, communications, points = summary.steps, summary.communications, summary.points
+    checks = (
+        steps >= 1 and bool((np.diff(summary.edges) > 0).all()),
+        len(summary.account) == len(summary.work) == steps,
+        len(summary.numbers) in (0, steps),
+        _within(communications.step, steps),
+        _within(communications.group, len(summary.groups)),
+        _within(communications.operation, 12),
+        _within(points.communication, len(communications)),
+        bool((communications.end >= communications.start).all()),
+        0 <= summary.facts.rank < summary.facts.world_size,
+    )
+    if not all(checks):
+        raise ValueError("inconsistent summary")
+
+
+def _within(column: Ints, limit: int) -> bool:
+    return not len(column) or bool(column.min() >= 0 and column.max() < limit)

@@ -1,0 +1,169 @@
+"""The summary of one rank of a job, as frozen tables. It contains no names of hosts, users, paths or kernels."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.header import ProcessGroup
+from tb_bottleneck.trace.table import Floats, Ints, Table, column
+
+
+class Operation(IntEnum):
+    """The operation of a communication."""
+
+    OTHER = 0
+    ALL_REDUCE = 1
+    ALL_GATHER = 2
+    REDUCE_SCATTER = 3
+    ALL_TO_ALL = 4
+    BROADCAST = 5
+    REDUCE = 6
+    GATHER = 7
+    SCATTER = 8
+    BARRIER = 9
+    SEND = 10
+    RECV = 11
+
+    @property
+    def synchronises(self) -> bool:
+        """True if no rank can complete it before the last one arrives."""
+        return self in _SYNCHRONISING
+
+    @property
+    def point_to_point(self) -> bool:
+        """True for a message between two ranks."""
+        return self in (Operation.SEND, Operation.RECV)
+
+
+# An all-to-all with an empty part need not wait for that rank; pairing checks that no rank ends before the last begins.
+_SYNCHRONISING = frozenset(
+    {
+        Operation.ALL_REDUCE,
+        Operation.ALL_GATHER,
+        Operation.REDUCE_SCATTER,
+        Operation.ALL_TO_ALL,
+        Operation.BARRIER,
+    }
+)
+
+
+class Own(IntEnum):
+    """What a rank does in the time in which it waits for no communication."""
+
+    DEVICE = 0
+    INPUT = 1
+    HOST = 2
+    INTERRUPTION = 3
+    OTHER = 4
+
+
+OWN_REGIMES = {
+    Own.DEVICE: (Regime.COMPUTE, Regime.MEMORY, Regime.UNDERFILLED),
+    Own.INPUT: (Regime.INPUT,),
+    Own.HOST: (Regime.HOST, Regime.LAUNCH, Regime.SYNC, Regime.ALLOCATOR, Regime.TRANSFER, Regime.COMMUNICATION),
+    Own.INTERRUPTION: (Regime.INTERRUPTION,),
+    Own.OTHER: (Regime.UNEXPLAINED,),
+}
+"""The regimes of each. In exposed communication that the rank does not wait for, the host launched no other work."""
+
+
+@dataclass(frozen=True, eq=False)
+class Communications(Table):
+    """Collectives and messages of the judged steps, sorted by start."""
+
+    step: Ints = column("count", "position of the step in which it was issued")
+    order: Ints = column("count", "position in the order of issue")
+    group: Ints = column("row of groups", "process group")
+    operation: Ints = column("Operation", "what is communicated how")
+    sequence: Ints = column("count", "Seq of the group; -1 if not recorded")
+    key: Ints = column("id", "Comms Id as a signed number; 0 if not recorded")
+    bytes: Ints = column("bytes", "size of the larger side; 0 if not recorded")
+    peer: Ints = column("rank", "the other rank of a message; -1 if not recorded")
+    lane: Ints = column("id", "stream or thread that runs it")
+    skew: Ints = column("per mille", "largest part of an all-to-all / mean part - 1; 0 if not recorded")
+    start: Ints = column("ns", "arrival, since the begin of the window")
+    end: Ints = column("ns", "end, since the begin of the window")
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Table):
+    """Where the rank's own work meets communications, in order of time: a start, or the end of a wait.
+
+    The rank works `device` + ... + `other` ns between the point before and this one.
+    """
+
+    time: Ints = column("ns", "since the begin of the window")
+    communication: Ints = column("row of communications", "which one starts, or was waited for")
+    resumes: Ints = column("flag", "1 if the rank waited for the end, 0 if the communication starts")
+    device: Ints = column("ns", "own time: the device computes")
+    input: Ints = column("ns", "own time: waiting for data")
+    host: Ints = column("ns", "own time: the host keeps the device idle")
+    interruption: Ints = column("ns", "own time: checkpoints, logging, evaluation, garbage collection")
+    other: Ints = column("ns", "own time: not explained")
+
+
+@dataclass(frozen=True, eq=False)
+class StepWork(Table):
+    """Amount of work per step. Equal amounts in different times show a slow device or host."""
+
+    elements: Ints = column("count", "elements of the first inputs of all operators; 0 if not recorded")
+    uploaded: Ints = column("bytes", "copied from host to device")
+    collected: Ints = column("ns", "garbage collection, as recorded")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTimes(Table):
+    """The kernels that take the most time, by hash of the name."""
+
+    name: Ints = column("id", "hash of the name")
+    count: Ints = column("count", "calls in the window")
+    median: Ints = column("ns", "median duration")
+
+
+@dataclass(frozen=True)
+class RankFacts:
+    """Single values about a rank. `begin_ns` is the begin of the window since 1970, on the clock of the rank's host."""
+
+    rank: int
+    world_size: int
+    host: str
+    local_size: int
+    backend: str
+    device: str
+    begin_ns: int
+    marked: bool  # steps are marked by prof.step()
+    lost: bool  # the recording is damaged or truncated
+    cut: int = 0  # judged steps that are left out to limit the size of the summary
+
+
+@dataclass(frozen=True, eq=False)
+class RankSummary:
+    """The summary of one rank.
+
+    `edges` are the step boundaries in ns since the begin of the window, `numbers` the numbers of the steps (empty if
+    they are not numbered), `account` the time per step in ns by regime, in the order of REGIMES.
+    """
+
+    facts: RankFacts
+    groups: tuple[ProcessGroup, ...]
+    numbers: tuple[int, ...]
+    edges: Ints
+    account: Ints
+    work: StepWork
+    kernels: KernelTimes
+    communications: Communications
+    points: Points
+
+    @property
+    def steps(self) -> int:
+        """Number of judged steps."""
+        return len(self.edges) - 1
+
+    @property
+    def own(self) -> Floats:
+        """Own time per point and kind (Own), in ns."""
+        points = self.points
+        parts = (points.device, points.input, points.host, points.interruption, points.other)
+        return np.stack(parts, axis=1).astype(np.float64)

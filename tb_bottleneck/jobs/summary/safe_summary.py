@@ -1,0 +1,21 @@
+"""The encoded summary of a recording, or nothing: an error in it must not cost the report."""
+
+import logging
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.jobs.summary.encoding import encode
+from tb_bottleneck.jobs.summary.extract import summary_of
+
+_log = logging.getLogger(__name__)
+
+
+def encoded_summary(recording: Recording) -> bytes:
+    """Returns the encoded summary; empty if the recording is not one rank of several."""
+    try:
+        summary = summary_of(recording)
+        return encode(summary) if summary is not None else b""
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the summary of one recording failed")
+        return b""

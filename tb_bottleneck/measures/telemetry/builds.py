@@ -1,0 +1,69 @@
+"""Measures of whether torch's build suits the machine: the BLAS on the CPU, and the architectures of its kernels."""
+
+import re
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.measure import Measure, Missing, text_measure
+
+_ARCHITECTURE = re.compile(r"^(?:sm|compute)_(\d{2,3})[af]?$", re.ASCII)
+
+
+def torch_blas(recording: TelemetryRecording) -> Measure | Missing:
+    """The BLAS that torch is built with (text)."""
+    return _text(recording, "torch_blas")
+
+
+def processor(recording: TelemetryRecording) -> Measure | Missing:
+    """The processor of a run on the CPU (text)."""
+    if recording.on_device:
+        return Missing("the processor of a run on a device is not among the facts")
+    return _text(recording, "device_name")
+
+
+def openblas_on_intel(recording: TelemetryRecording) -> Measure | Missing:
+    """1 if torch multiplies matrices with OpenBLAS on a processor of Intel, for which MKL is made; else 0 (count)."""
+    blas, name = torch_blas(recording), processor(recording)
+    if isinstance(blas, Missing) or isinstance(name, Missing):
+        return blas if isinstance(blas, Missing) else name
+    suits = "open" not in blas.text.lower() or "intel" not in name.text.lower()
+    return Measure(float(not suits), "count", source=EVIDENCE_SOURCE)
+
+
+def device_architecture(recording: TelemetryRecording) -> Measure | Missing:
+    """The compute capability of the device (text)."""
+    return _text(recording, "device_capability")
+
+
+def newest_architecture(recording: TelemetryRecording) -> Measure | Missing:
+    """The newest architecture that torch's build has kernels for, as a compute capability (text)."""
+    newest = max(_built_for(recording), default=None)
+    return Missing("torch_architectures is not among the facts of the run") if newest is None else text_measure(newest)
+
+
+def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
+    """1 if the device's generation is newer than all that torch's build has kernels for; else 0 (count).
+
+    Kernels of an older minor version run on a newer one as they are, those of an older generation do not (NVIDIA, CUDA
+    compatibility).
+    """
+    device, newest = device_architecture(recording), newest_architecture(recording)
+    if isinstance(device, Missing) or isinstance(newest, Missing):
+        return device if isinstance(device, Missing) else newest
+    generation = device.text.partition(".")[0]
+    if not generation.isdecimal():
+        return Missing("the compute capability of the device is not a number")
+    newer = int(generation) > max(int(built.partition(".")[0]) for built in _built_for(recording))
+    return Measure(float(newer), "count", source=EVIDENCE_SOURCE)
+
+
+def _built_for(recording: TelemetryRecording) -> list[str]:
+    """Return the compute capabilities of torch's build, such as `9.0`."""
+    names = recording.facts.get("torch_architectures")
+    matches = [_ARCHITECTURE.match(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    found = [f"{match[1][:-1]}.{match[1][-1]}" for match in matches if match]
+    return sorted(found, key=lambda text: tuple(map(int, text.split("."))))[-1:]
+
+
+def _text(recording: TelemetryRecording, name: str) -> Measure | Missing:
+    value = recording.facts.get(name)
+    return text_measure(value[:200]) if isinstance(value, str) and value else Missing(f"{name} is not among the facts")

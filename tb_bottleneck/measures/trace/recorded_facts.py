@@ -1,0 +1,45 @@
+"""Facts that the training process added to its trace, as measures that findings cite. The values are untrusted."""
+
+import re
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure, Missing, text_measure
+
+_WORD = re.compile(r"[A-Za-z0-9_.+-]{1,40}")
+_NOT_RECORDED = Missing("the training process did not add this fact; tb_bottleneck.monitor.facts.process adds it")
+
+
+def on_windows(recording: Recording) -> Measure | Missing:
+    """The operating system, if it is Windows: there, workers are spawned, and torch comes without Triton."""
+    system = _word(recording, "os")
+    return system if isinstance(system, Measure) and system.text == "Windows" else Missing("not known to be Windows")
+
+
+def worker_start_method(recording: Recording) -> Measure | Missing:
+    """How the loader's worker processes start: fork, forkserver or spawn."""
+    return _word(recording, "worker_start")
+
+
+def workers_persist(recording: Recording) -> Measure | Missing:
+    """The loader's persistent_workers, as text."""
+    return _switch(recording, "persistent_workers")
+
+
+def loader_pins(recording: Recording) -> Measure | Missing:
+    """The loader's pin_memory, as text."""
+    return _switch(recording, "pin_memory")
+
+
+def product_library(recording: Recording) -> Measure | Missing:
+    """The library of matrix products on the CPU that torch was built with."""
+    return _word(recording, "torch_blas")
+
+
+def _word(recording: Recording, name: str) -> Measure | Missing:
+    value = recording.trace.header.context.get(name)
+    return text_measure(value) if isinstance(value, str) and _WORD.fullmatch(value) else _NOT_RECORDED
+
+
+def _switch(recording: Recording, name: str) -> Measure | Missing:
+    value = recording.trace.header.context.get(name)
+    return text_measure(str(value)) if isinstance(value, bool) else _NOT_RECORDED

@@ -1,0 +1,92 @@
+"""Measures of steps that take much longer than the others although operators or kernels run in them.
+
+Long waits have regimes of their own. Here, more of the same kind of work runs, or the same work takes longer: an
+evaluation that no recorded frame shows, other processes on the same cores, batches of different size.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.window import host_rows, host_step_of
+from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Ints, Rows
+
+# A tenth of the steps that take twice the median or more cost a tenth of the time: as much as a problem.
+LONG_STEP = 2.0
+# With fewer steps there is no usual one.
+MIN_STEPS = 3
+_WORKING = (*DEVICE_REGIMES, Regime.LAUNCH, Regime.UNEXPLAINED)
+_NONE = Missing("no step takes twice as long as the median one")
+
+
+def uneven_steps(recording: Recording) -> Measure | Missing:
+    """The number of steps that take at least LONG_STEP times the median."""
+    rows, edges = _uneven_rows(recording), recording.steps.edges
+    if not len(rows):
+        return _NONE
+    longest = int(rows[np.argmax(recording.steps.durations[rows])])
+    begin, end = int(edges[longest]), int(edges[longest + 1])
+    return Measure(float(len(rows)), "count", "window", len(recording.steps), begin=begin, end=end)
+
+
+def judged_steps(recording: Recording) -> Measure | Missing:
+    """The number of steps in the window."""
+    return Measure(float(len(recording.steps)), "count", "window", len(recording.steps))
+
+
+def uneven_step_factor(recording: Recording) -> Measure | Missing:
+    """The mean long step / the median step, as text."""
+    rows, length = _uneven_rows(recording), recording.steps.durations
+    if not len(rows):
+        return _NONE
+    return text_measure(f"{float(length[rows].mean() / np.median(length)):.2g}", len(rows))
+
+
+def unexplained_excess(recording: Recording) -> Measure | Missing:
+    """Share of the window in which long steps work for longer than the median step does.
+
+    Waits of known kinds do not count: they have their own regimes.
+    """
+    rows, steps = _uneven_rows(recording), recording.steps
+    if not len(rows):
+        return _NONE
+    covered = recording.owned_spans.covered(steps.edges[:-1], steps.edges[1:])
+    working = np.sum([covered[regime] for regime in _WORKING], axis=0)
+    beyond = np.maximum(working[rows] - np.median(working), 0).sum()
+    return Measure(float(beyond) / recording.account.window, "share", "window", len(rows))
+
+
+def uneven_step_operators(recording: Recording) -> Measure | Missing:
+    """Operators of a mean long step / operators of the median step, as text; 1 if the same work takes longer."""
+    rows = _uneven_rows(recording)
+    operators = host_step_of(recording, recording.trace.events.start[recording.trace.rows(Kind.CPU_OP)])
+    counts = np.bincount(operators[(operators >= 0) & (operators < len(recording.steps))], minlength=1)
+    if not len(rows) or len(counts) < len(recording.steps) or not np.median(counts):
+        return _NONE if not len(rows) else Missing("no operators were recorded")
+    return text_measure(f"{float(counts[rows].mean() / np.median(counts)):.2g}", len(rows))
+
+
+def calls_of_uneven_steps(recording: Recording, is_function: Callable[[str], bool]) -> Rows:
+    """Returns the rows of the main thread's Python functions that run in long steps only, without those they call.
+
+    `is_function` tests the name of a frame.
+    """
+    events = recording.trace.events
+    frames = host_rows(recording, is_function, Kind.PYTHON)
+    frames = frames[events.thread[frames] == recording.host.main_thread]
+    in_long = np.isin(host_step_of(recording, events.start[frames]), _uneven_rows(recording))
+    only = frames[in_long & ~np.isin(events.name[frames], events.name[frames[~in_long]])]
+    outermost = nest(events.start[only], events.end[only]).parent == np.arange(len(only))
+    return np.asarray(only[outermost], np.intp)
+
+
+def _uneven_rows(recording: Recording) -> Ints:
+    length = recording.steps.durations
+    if len(length) < MIN_STEPS:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(length >= LONG_STEP * np.median(length))

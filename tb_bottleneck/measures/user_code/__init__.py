@@ -1,0 +1,1 @@
+"""The places in the user's program that causes come from."""

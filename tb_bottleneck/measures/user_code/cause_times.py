@@ -1,0 +1,119 @@
+"""The moments of host threads that a cause comes from.
+
+The time that a regime owns is sampled. If the device works at a sample, the moment is that of the launching call; if
+it is idle, the launching thread is at work at the sample itself. Of a regime with several causes, each takes the
+moments of its own rows. Waits are not sampled: each counts with the idle time that it costs, which partly follows it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import Spans, subtract, union
+from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
+from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
+from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
+from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
+from tb_bottleneck.measures.user_code.frames import is_user_function
+from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.table import Ints
+
+# The number of evenly spread times at which frames are looked up: a line with 1 % of the time is found 20 times.
+SAMPLES = 2_000
+
+
+def _interruptions(kind: str) -> Callable[[Recording], Spans]:
+    def spans(recording: Recording) -> Spans:
+        interruptions, events = interruptions_of(recording), recording.trace.events
+        rows = interruptions.rows[interruptions.kind == list(INTERRUPTION_KINDS).index(kind)]
+        return union(events.start[rows], events.end[rows])
+
+    return spans
+
+
+def _outside_operators(recording: Recording) -> Spans:
+    operators = recording.host.host_operators.spans(makes_batch=False)
+    return subtract(recording.owned_spans.of(Regime.HOST), operators)
+
+
+ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
+    "checkpointing": _interruptions("checkpoint"),
+    "evaluation": _interruptions("evaluation"),
+    "logging": _interruptions("logging"),
+    "garbage_collection": _interruptions("collection"),
+    "host_python": _outside_operators,
+    "host_operators": lambda recording: recording.host.host_operators.spans(makes_batch=False),
+    "optimizer_for_loop": lambda recording: recording.optimizer_steps,
+    "optimizer_passes": lambda recording: recording.optimizer_steps,
+    "unbatched_calls": lambda recording: repeated_calls(recording).others,
+}
+"""When the rows of a cause run on the host; causes that are not listed take all moments of their regime."""
+
+WAITS_OF_CAUSE = {
+    "scalar_reads": READ,
+    "metric_reads": READ,
+    "blocking_uploads": UPLOAD,
+    "data_dependent_shapes": SHAPE,
+    "explicit_waits": EXPLICIT,
+}
+"""The kind of waits of a cause of `sync`; causes that are not listed take all waits."""
+
+
+def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
+    """Return the places in the user's program that the cause of a regime comes from, costliest first."""
+    return places_of(recording, cause_times(recording, regime, cause))
+
+
+def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
+    """Return the moments of host threads that the cause of a regime comes from."""
+    if regime is Regime.SYNC:
+        return wait_times(recording, WAITS_OF_CAUSE.get(cause))
+    if cause == "uneven_steps":
+        events, calls = recording.trace.events, calls_of_uneven_steps(recording, is_user_function)
+        return HostTimes(events.thread[calls], events.start[calls], events.duration[calls].astype(np.float64))
+    window = Spans(np.array([recording.steps.begin]), np.array([recording.steps.end]))
+    times = _times_in(recording.owned_spans.of(regime) if regime in REGIMES else window)
+    moments = _on_host(recording, times)
+    rows_of = ROWS_OF_CAUSE.get(cause)
+    return moments if rows_of is None else moments.take(rows_of(recording).contains(moments.time))
+
+
+def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
+    """Return the beginnings of the waits of a kind that cost time, or of all."""
+    waits = [wait for wait in costly_waits_of(recording) if kind in (None, wait.kind)] if recording.on_device else []
+    return HostTimes(
+        np.array([wait.thread for wait in waits], np.int64),
+        np.array([wait.begin for wait in waits], np.int64),
+        np.array([wait.cost for wait in waits], np.float64),
+    )
+
+
+def _times_in(spans: Spans) -> Ints:
+    """Return SAMPLES times spread evenly over the spans."""
+    if not spans.total():
+        return np.empty(0, np.int64)
+    offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES * spans.total()
+    before = np.concatenate(([0], np.cumsum(spans.ends - spans.starts)))
+    span = np.minimum(np.searchsorted(before, offsets, side="right") - 1, len(spans) - 1)
+    return np.asarray(spans.starts[span] + offsets - before[span], np.int64)
+
+
+def _on_host(recording: Recording, times: Ints) -> HostTimes:
+    """Return what the host does for the work, or the idle time, of the device at these times."""
+    cost = np.ones(len(times))
+    if not recording.on_device:
+        main = recording.host.main_thread
+        return HostTimes(np.full(len(times), -1 if main is None else main), times, cost)
+    ops, calls, gaps = recording.trace.device_ops, recording.trace.calls, recording.gaps
+    works, op = innermost(ops.start, ops.end, times)
+    gap = np.searchsorted(gaps.begin, times, side="right") - 1
+    in_gap = (gap >= 0) & ~works
+    thread = np.where(in_gap, gaps.thread[gap] if len(gaps.thread) else -1, -1)
+    launched = works & ops.launched[op]
+    if len(calls):
+        thread = np.where(launched, calls.thread[ops.call[op]], thread)
+        times = np.where(launched, calls.start[ops.call[op]], times)
+    return HostTimes(thread, times, cost)

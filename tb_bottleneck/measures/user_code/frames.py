@@ -1,0 +1,106 @@
+"""The Python frames of each thread, with the user's innermost frame and the innermost module around each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.trace.frame_owner import is_user_frame
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import Nesting, nest
+from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+MODULE = "nn.Module: "
+# They belong to the function that they are written in; since Python 3.12 most of them have no frame of their own.
+_COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+# Annotations of torch itself; all others are the program's, or those of a framework that it uses.
+_TORCH_BLOCKS = (
+    "ProfilerStep",
+    "Optimizer.",
+    "enumerate(Data",
+    "autograd::",
+    "Torch-Compiled Region",
+    "## Call CompiledFxGraph",
+    "TorchDynamo",
+    "DistributedDataParallel.",
+    "FullyShardedDataParallel.",
+    "nccl:",
+    "gloo:",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosing:
+    """Rows of one thread, at least one, that enclose others."""
+
+    nesting: Nesting
+    rows: Rows  # of the events
+    found: tuple[Ints, ...]  # per kind of enclosing row that was asked for: the row of the events, or -1
+
+    def at(self, times: Ints) -> tuple[Ints, ...]:
+        """Return the innermost row at each time, and the innermost one of each kind around it; -1 if there is none."""
+        inside, row = self.nesting.innermost(times)
+        return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
+
+
+class EnclosingByThread:
+    """Rows of a trace with their nesting by thread. A thread is nested when it is asked for: a file may have many."""
+
+    def __init__(self, trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> None:
+        events = trace.events
+        self._trace = trace
+        self._rows = by_thread(rows, events.thread)
+        self._chosen = [np.zeros(len(trace.names), np.bool_) for _ in tests]
+        for chosen, test in zip(self._chosen, tests, strict=True):
+            chosen[events.name[rows]] = name_matches(trace.names, events.name[rows], test)
+        self._found: dict[int, Enclosing] = {}
+
+    def of(self, thread: int) -> Enclosing | None:
+        """Return the rows of a thread (a row of the trace's threads), or None if it has none."""
+        if thread not in self._rows:
+            return None
+        if thread not in self._found:
+            self._found[thread] = self._nested(self._rows[thread])
+        return self._found[thread]
+
+    def _nested(self, rows: Rows) -> Enclosing:
+        events = self._trace.events
+        nesting = nest(events.start[rows], events.end[rows])
+        columns = [_nearest(nesting.parent, chosen[events.name[rows]]) for chosen in self._chosen]
+        found = (np.where(column >= 0, rows[np.maximum(column, 0)], -1) for column in columns)
+        return Enclosing(nesting, rows, tuple(found))
+
+
+@memoized
+def frames_by_thread(recording: Recording) -> EnclosingByThread:
+    """Return the Python frames by thread. `found` has the user's frames, and modules."""
+    trace = recording.trace
+    return EnclosingByThread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
+
+
+@memoized
+def blocks_by_thread(recording: Recording) -> EnclosingByThread:
+    """Return the record_function blocks by thread, without those of torch."""
+    trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
+    return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
+
+
+def is_user_function(frame: str) -> bool:
+    """Return True if a frame is a function of the user's program, and no comprehension in one."""
+    return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
+
+
+def _is_torch_block(name: str) -> bool:
+    return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
+
+
+def _nearest(parent: Ints, chosen: Bools) -> Ints:
+    """Return the nearest chosen row for each row: itself or one that encloses it; -1 if there is none."""
+    nearest = np.where(chosen, np.arange(len(parent)), parent)
+    while not np.array_equal(nearest[nearest], nearest):
+        nearest = nearest[nearest]
+    return np.asarray(np.where(chosen[nearest], nearest, -1) if len(nearest) else nearest, np.int64)

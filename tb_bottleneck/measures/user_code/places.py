@@ -1,0 +1,171 @@
+"""The places in the user's program that run at given moments: the nearest frame outside installed packages.
+
+A moment of the backward pass belongs to the line that called the forward operator. On a thread without frames of the
+user, such as autograd's, it belongs to the line in which the main thread waits. Without recorded frames, a
+record_function block of the program names the place.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measures.user_code.forward_operators import forward_of
+from tb_bottleneck.measures.user_code.frames import (
+    MODULE,
+    Enclosing,
+    blocks_by_thread,
+    frames_by_thread,
+    is_user_function,
+)
+from tb_bottleneck.trace.frame_owner import frame_parts, short_frame
+from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
+
+MAX_PLACES = 5
+# Of a line's time, from this share on one module is named with it.
+MIN_MODULE_SHARE = 0.5
+# Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
+MAX_CALLERS = 4
+# Python's own limit of nested calls (sys.getrecursionlimit); the nesting of a file has none.
+MAX_DEPTH = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class HostTimes(Table):
+    """Moments of host threads, each with the cost that it stands for."""
+
+    thread: Ints = column("row of threads", "-1 if the thread is not known")
+    time: Ints = column("ns", "on the recording's clock")
+    cost: Floats = column("ns", "or any other unit")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's program, or a record_function block; all texts are untrusted.
+
+    `share` is of the cost of all moments. `chain` is the call chain of a typical moment, outermost first.
+    """
+
+    share: float
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    module: str = ""
+    block: str = ""
+    chain: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Located(Table):
+    """What encloses each moment, as rows of the events; -1 for none."""
+
+    innermost: Ints = column("row of events", "the innermost Python frame")
+    user: Ints = column("row of events", "the user's innermost frame")
+    module: Ints = column("row of events", "the innermost module")
+    block: Ints = column("row of events", "the innermost record_function block")
+
+
+def located(recording: Recording, moments: HostTimes) -> Located:
+    """Return what encloses each of the moments."""
+    events = recording.trace.events
+    threads, times = moments.thread, moments.time
+    own = _enclosing(recording, threads, times)
+    backward, forward = forward_of(recording, threads, times)
+    inside_backward = (backward >= 0) & (own.user >= 0) & (events.start[own.user] >= events.start[backward])
+    linked: Bools = (forward >= 0) & ~inside_backward
+    by_forward = _enclosing(recording, events.thread[forward], events.start[forward])
+    found = _chosen(linked, by_forward, own)
+    lost = (found.user < 0) & (found.block < 0) & (threads >= 0)
+    main = np.full(len(times), -1 if recording.host.main_thread is None else recording.host.main_thread)
+    return _chosen(lost, _enclosing(recording, main, times), found)
+
+
+def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
+    """Return the places of the moments, costliest first, at most MAX_PLACES."""
+    names, name_of = recording.trace.names, recording.trace.events.name
+    found, total = located(recording, moments), float(moments.cost.sum())
+    # Frames and blocks never share a name: a frame has the form `file.py(line): function`.
+    place = np.where(found.user >= 0, found.user, found.block)
+    known = np.flatnonzero(place >= 0)
+    if not len(known) or total <= 0:
+        return ()
+    distinct, group = np.unique(name_of[place[known]], return_inverse=True)
+    costs = np.bincount(group, weights=moments.cost[known])
+    places = []
+    for index in np.argsort(-costs, kind="stable")[:MAX_PLACES].tolist():
+        own = known[group == index]
+        name, share = names[distinct[index]], float(costs[index]) / total
+        if found.user[own[0]] < 0:
+            places.append(Place(share, block=cut(name)))
+            continue
+        file, line, function = frame_parts(name)
+        module = _module(recording, found.module[own], moments.cost[own])
+        chain = _chain(recording, found.innermost[own], found.user[own])
+        places.append(Place(share, cut(file), line, cut(function), module, chain=chain))
+    return tuple(places)
+
+
+def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
+    frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
+    columns = np.full((4, len(times)), -1, np.int64)
+    for thread in np.unique(threads).tolist():
+        own = np.flatnonzero(threads == thread)
+        of_frames, of_blocks = frames.of(thread), blocks.of(thread)
+        if of_frames is not None:
+            columns[:3, own] = of_frames.at(times[own])
+        if of_blocks is not None:
+            (columns[3, own],) = of_blocks.at(times[own])
+    return Located(*columns)
+
+
+def _chosen(mask: Bools, first: Located, second: Located) -> Located:
+    """Return the rows of `first` where the mask is True, otherwise those of `second`."""
+    pairs = zip(
+        (first.innermost, first.user, first.module, first.block),
+        (second.innermost, second.user, second.module, second.block),
+        strict=True,
+    )
+    return Located(*(np.where(mask, a, b) for a, b in pairs))
+
+
+def _module(recording: Recording, rows: Ints, costs: Floats) -> str:
+    """Return the module with at least MIN_MODULE_SHARE of the costs, as the profiler names it; empty if none has."""
+    trace, inside = recording.trace, rows >= 0
+    if not inside.any():
+        return ""
+    modules, group = np.unique(trace.events.name[rows[inside]], return_inverse=True)
+    by_module = np.bincount(group, weights=costs[inside])
+    costliest = int(np.argmax(by_module))
+    if by_module[costliest] < MIN_MODULE_SHARE * costs.sum():
+        return ""
+    return cut(trace.names[modules[costliest]].removeprefix(MODULE))
+
+
+def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]:
+    """Return the call chain of the most frequent innermost frame, shortened."""
+    trace = recording.trace
+    frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
+    typical = frames.index(Counter(frames).most_common(1)[0][0])
+    frames_of = frames_by_thread(recording).of(int(trace.events.thread[innermost[typical]]))
+    if frames_of is None:
+        return ()
+    chain = _ancestors(frames_of, int(innermost[typical]))
+    if int(user[typical]) not in chain:
+        return ()
+    line = chain.index(int(user[typical]))
+    names = [trace.names[name] for name in trace.events.name[chain].tolist()]
+    callers = [name for name in names[line::-1] if is_user_function(name)][:MAX_CALLERS]
+    called = [name for name in names[line + 1 :] if not name.startswith(MODULE)]
+    return tuple(cut(short_frame(name)) for name in (*callers[::-1], *called[:1], *called[1:][-1:]))
+
+
+def _ancestors(frames: Enclosing, row: int) -> list[int]:
+    """Return a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
+    at = int(np.searchsorted(frames.rows, row))
+    chain = [at]
+    while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:
+        at = int(frames.nesting.parent[at])
+        chain.append(at)
+    return [int(frames.rows[at]) for at in reversed(chain)]

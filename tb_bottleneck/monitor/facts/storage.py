@@ -1,0 +1,75 @@
+"""Facts about the storage of a data set: the file system and the kind of disk, never the path."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_NETWORK = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "afs", "wekafs", "fuse.")
+_MEMORY = ("tmpfs", "ramfs")
+# A virtual disk does not tell what it lies on: virtio reports "rotational" for any.
+_VIRTUAL = ("vd", "xvd", "loop", "dm-", "zram")
+_PATHS = ("root", "data_dir", "path", "folder", "directory", "data_path", "root_dir", "img_dir", "image_dir")
+_LISTS = ("samples", "imgs", "files", "paths", "filenames", "image_paths")
+MAX_WRAPPERS = 4
+"""Data sets inside one another that are looked through: a `Subset` of a `Subset`."""
+
+
+def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
+    """Returns `dataset_filesystem`, such as `ext4`, and `dataset_storage`: rotational, ssd, network or memory.
+
+    What is not known is left out. `system` contains `proc/` and `sys/`.
+    """
+    path = next(_paths(dataset), None)
+    if path is None:
+        return {}
+    try:
+        kind = _filesystem(path, system)
+        storage = _storage(path, kind or "", system)
+    except (OSError, RuntimeError, ValueError):
+        return {}
+    facts = {"dataset_filesystem": kind, "dataset_storage": storage}
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _paths(dataset: Any) -> Iterator[Path]:
+    """Yields existing paths among the usual attributes of a data set, and of those that it wraps.
+
+    Only stored attributes are read: a property may run code of the user.
+    """
+    for _ in range(MAX_WRAPPERS):
+        attributes = getattr(dataset, "__dict__", {})
+        values = [attributes.get(name) for name in _PATHS]
+        lists = [attributes.get(name) for name in _LISTS]
+        firsts = [value[0] for value in lists if isinstance(value, list | tuple) and value]
+        values += [first[0] if isinstance(first, tuple) and first else first for first in firsts]
+        for value in values:
+            if isinstance(value, str | Path) and value and os.path.exists(value):
+                yield Path(value)
+        dataset = attributes.get("dataset")
+
+
+def _filesystem(path: Path, system: Path) -> str | None:
+    lines = (system / "proc/self/mounts").read_text().splitlines()
+    mounts = [words[1:3] for line in lines if len(words := line.split(" ")) > 2]
+    found = path.resolve(strict=True)
+    parents = [(len(Path(point).parts), kind) for point, kind in mounts if found.is_relative_to(point)]
+    return max(parents, default=(0, None))[1]
+
+
+def _storage(path: Path, filesystem: str, system: Path) -> str | None:
+    if filesystem.startswith(_NETWORK):
+        return "network"
+    if filesystem in _MEMORY:
+        return "memory"
+    device = os.stat(path).st_dev
+    block = system / f"sys/dev/block/{os.major(device)}:{os.minor(device)}"
+    if block.resolve().name.startswith(_VIRTUAL):
+        return None
+    for folder in (block, block.resolve().parent):  # a partition has no queue of its own
+        try:
+            text = (folder / "queue/rotational").read_text().strip()
+        except OSError:
+            continue
+        return {"0": "ssd", "1": "rotational"}.get(text)
+    return None

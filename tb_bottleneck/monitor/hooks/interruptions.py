@@ -1,0 +1,95 @@
+"""Times what interrupts a training: checkpoints, log writes, and collections of garbage.
+
+`torch.save` and the writers are functions of modules, so a program that imported them by name before the monitor began
+calls the originals: the times are lower bounds. Collections of the youngest generation take microseconds and are left
+out.
+"""
+
+import functools
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tb_bottleneck.monitor.hooks.hook_context import HookContext
+
+CHECKPOINT, LOGGING, COLLECTION = "checkpoint", "logging", "garbage_collection"
+SIGNALS = (CHECKPOINT, LOGGING, COLLECTION)
+
+_WRITES = (
+    "add_scalar",
+    "add_scalars",
+    "add_histogram",
+    "add_image",
+    "add_images",
+    "add_figure",
+    "add_video",
+    "add_text",
+    "add_embedding",
+    "flush",
+)
+# (module, class in it or "", names, signal). A module that is not imported is tried again later.
+_CALLS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("torch", "", ("save",), CHECKPOINT),
+    ("torch.distributed.checkpoint", "", ("save", "async_save"), CHECKPOINT),
+    ("torch.utils.tensorboard.writer", "SummaryWriter", _WRITES, LOGGING),
+)
+
+
+class InterruptionHooks:
+    """Replaces functions of modules that are imported, and listens to the collector. For the training thread."""
+
+    def __init__(self, context: HookContext) -> None:
+        self._context = context
+        self._waiting = list(_CALLS)
+        self._inside = False
+        self._collection_began: int | None = None
+
+    def install(self) -> Callable[[], None]:
+        """Installs all hooks that are possible now. Returns a function that removes the one of the collector."""
+        for signal in SIGNALS:
+            self._context.clock.add(signal, 0.0)  # from now on, a step without such a call has the time 0
+        self.install_imported()
+        gc.callbacks.append(self._on_collection)
+        return self._remove
+
+    def install_imported(self) -> None:
+        """Replaces the functions of modules that the program has imported meanwhile."""
+        for entry in list(self._waiting):
+            module, kind, names, signal = entry
+            owner = sys.modules.get(module)
+            if owner is None:
+                continue
+            self._waiting.remove(entry)
+            owner = getattr(owner, kind) if kind else owner
+            for name in names:
+                if hasattr(owner, name):
+                    self._context.patches.replace(owner, name, functools.partial(self._timed, signal))
+
+    def _timed(self, signal: str, original: Any) -> Any:
+        @functools.wraps(original)
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self._inside or not self._context.is_active(signal):
+                return original(*arguments, **options)
+            self._inside = True
+            began = self._context.clock.now()
+            try:
+                return original(*arguments, **options)
+            finally:
+                self._inside = False
+                self._context.guard.call(signal, self._context.clock.add_time_since, signal, began)
+
+        return call
+
+    def _on_collection(self, phase: str, info: dict[str, int]) -> None:
+        if info["generation"] == 0 or self._inside or not self._context.is_active(COLLECTION):
+            return
+        if phase == "start":
+            self._collection_began = self._context.clock.now()
+        elif self._collection_began is not None:
+            began, self._collection_began = self._collection_began, None
+            self._context.guard.call(COLLECTION, self._context.clock.add_time_since, COLLECTION, began)
+
+    def _remove(self) -> None:
+        if self._on_collection in gc.callbacks:
+            gc.callbacks.remove(self._on_collection)

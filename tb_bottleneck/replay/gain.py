@@ -1,0 +1,100 @@
+"""Gains of fixes with their 90 % intervals.
+
+An interval combines independent sources of error, each with its 5 % and 95 % quantiles:
+
+- the fix: the low and the high estimate of its scenario. It may also take effect in part only (PARTIAL_EFFECT).
+- the profiler: the slowest and the fastest plausible host without it (host_scale.py).
+- the host of the next run, which is faster or slower than in this one (HOST_DRIFT).
+- everything else in the next run (RUN_TO_RUN_NOISE).
+
+The deviations of the gain are logarithms. Deviations of independent sources add up by their squares (JCGM 100:2008,
+5.1.2), separately below and above the expected gain.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import exp, hypot, log
+
+from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+
+# The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
+# one has a standard deviation of 0.25 (tests/GAINS.md).
+PARTIAL_EFFECT = 1 - QUANTILE * 0.25
+
+SMALLEST_GAIN = 1e-9  # has a logarithm
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Step time before / step time after: the expected value, and the bounds of its 90 % interval."""
+
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Variants:
+    """One recording with the same fixes: the expected graph, and by source of error the graphs at both quantiles."""
+
+    expected: ModifiedGraph
+    fix: tuple[ModifiedGraph, ModifiedGraph]
+    profiler: tuple[ModifiedGraph, ModifiedGraph]
+
+    def with_fix(self, scenario: Scenario) -> "Variants | None":
+        """Returns the graphs with one more fix, or None if it cannot be simulated."""
+        expected = scenario.apply(self.expected, Estimate.EXPECTED)
+        profiler = [
+            expected if graph is self.expected else scenario.apply(graph, Estimate.EXPECTED) for graph in self.profiler
+        ]
+        low, high = scenario.apply(self.fix[0], Estimate.LOW), scenario.apply(self.fix[1], Estimate.HIGH)
+        if expected is None or low is None or high is None or profiler[0] is None or profiler[1] is None:
+            return None
+        return Variants(expected, (low, high), (profiler[0], profiler[1]))
+
+
+def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
+    """Returns the graphs of a recording before any fix."""
+    least, expected, most = (
+        with_host_scale(graph, scale) for scale in (host_scale.least, host_scale.expected, host_scale.most)
+    )
+    return Variants(expected, (expected, expected), (least, most))
+
+
+def gain_of(before: Variants, after: Variants) -> Gain:
+    """Returns the gain, at least 1: users revert a fix that makes training slower."""
+    gain = _ratio(before.expected, after.expected)
+    found = with_bounds(gain, errors_of(before, after))
+    return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
+
+
+def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
+    """Returns how far the gain may be below and above the expected one, as logarithms, by source of error."""
+    gain = _ratio(before.expected, after.expected)
+    partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
+    gains = {
+        "fix": [partial, *(_ratio(before.expected, graph) for graph in after.fix)],
+        "profiler": [_ratio(start, graph) for start, graph in zip(before.profiler, after.profiler, strict=True)],
+        "host": [_ratio(before.expected, on_host(after.expected, factor)) for factor in HOST_DRIFTS],
+        "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
+    }
+    return {source: deviations(gain, ratios) for source, ratios in gains.items()}
+
+
+def deviations(gain: float, gains: Iterable[float]) -> tuple[float, float]:
+    """Returns how far gains are below and above the expected one, as logarithms."""
+    sides = [log(max(other, SMALLEST_GAIN) / max(gain, SMALLEST_GAIN)) for other in gains]
+    return max(0.0, -min(sides, default=0.0)), max(0.0, *sides, 0.0)
+
+
+def with_bounds(gain: float, errors: Mapping[str, tuple[float, float]]) -> Gain:
+    """Returns the expected gain with the bounds of its interval, from the deviations by source of error."""
+    below, above = (hypot(*sides) for sides in zip(*errors.values(), strict=True))
+    return Gain(gain, gain * exp(-below), gain * exp(above))
+
+
+def _ratio(before: ModifiedGraph, after: ModifiedGraph) -> float:
+    return max(before.window(), 1.0) / max(after.window(), 1.0)

@@ -1,0 +1,93 @@
+"""Formats jobs as plain text for a terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.rendering.text import WIDTH, account_lines, gain_text, wrapped
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import duration_text, share_text
+
+MAX_SHOWN_GROUPS = 8
+
+
+def render_job(job: pb.Job) -> str:
+    """Returns the job as text."""
+    return "\n".join(_lines(job)).rstrip() + "\n"
+
+
+def _lines(job: pb.Job) -> Iterator[str]:
+    yield f"{job.run}: {ranges_text(job.ranks)} of {job.world_size}"
+    yield "─" * min(WIDTH, 72)
+    yield from wrapped(job.verdict.headline)
+    if job.HasField("speedup") and not job.culprits:
+        yield from wrapped(_without_stragglers(job.speedup))
+    if job.step_ns:
+        yield f"Step: {duration_text(job.step_ns)}{_hosts(job)}"
+    for reason in job.health.reasons:
+        yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
+        yield f"      fix: {reason.fix}"
+    yield from account_lines(job)
+    for number, culprit in enumerate(job.culprits, 1):
+        yield from ("", *_culprit(number, culprit))
+    if len(job.culprits) > 1:
+        gain = f"{factor_text(job.speedup_all.expected)} ({bounds_text(job.speedup_all.low, job.speedup_all.high)})"
+        yield from ("", f"All of these fixed: {gain} as fast, simulated together.")
+    yield from _groups(job)
+    if job.HasField("replay"):
+        error = small_share_text(job.replay.error)
+        yield from ("", f"Check: without any change, the simulated job differs by {error} from the recorded one.")
+
+
+def _hosts(job: pb.Job) -> str:
+    if not job.hosts:
+        return ""
+    clock = ""
+    if job.HasField("clock_error_ns") and len(job.hosts) > 1:
+        clock = f", clocks aligned to {duration_text(job.clock_error_ns)}"
+    return f"; {len(job.hosts)} host{'s' if len(job.hosts) > 1 else ''}{clock}"
+
+
+def _culprit(number: int, culprit: pb.Culprit) -> Iterator[str]:
+    host = f", host {culprit.host}" if culprit.host else ""
+    yield f"{number}. {culprit.title}  [{culprit.cause}]"
+    yield f"   {ranges_text(culprit.ranks)}{host}; cost: {share_text(culprit.cost_share)}{gain_text(culprit.speedup)}"
+    for row in culprit.evidence:
+        yield from wrapped(f"- {row.label}: {value_text(row)}", "   ")
+    yield from wrapped(culprit.fix.summary, "   ")
+    yield ""
+    yield from (f"       {line}" for line in culprit.fix.code.splitlines())
+    yield ""
+    yield from wrapped(f"To confirm: {culprit.fix.confirm}", "   ")
+
+
+def _groups(job: pb.Job) -> Iterator[str]:
+    if not job.groups:
+        return
+    yield ""
+    yield "Process groups: share of the step in which a rank waits for the others, and for the transfer"
+    for group in job.groups[:MAX_SHOWN_GROUPS]:
+        size = len(group.ranks) or job.world_size
+        bandwidth = f", {group.bus_gbps:.3g} GB/s bus bandwidth" if group.bus_gbps else ""
+        shares = f"waiting {share_text(group.wait_share)}, transfer {share_text(group.wire_share)}"
+        yield f"  {group.kind}, {group.count} of {size} ranks: {shares}{bandwidth}"
+
+
+def ranges_text(ranks: Sequence[int]) -> str:
+    """Returns "rank 3" or "ranks 0-3, 5"."""
+    parts: list[list[int]] = []
+    for rank in ranks:
+        if parts and rank == parts[-1][1] + 1:
+            parts[-1][1] = rank
+        else:
+            parts.append([rank, rank])
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts[:20])
+    more = ", ..." if len(parts) > 20 else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+
+
+def _without_stragglers(speedup: pb.Speedup) -> str:
+    if speedup.basis == "none":
+        return speedup.because
+    bounds = bounds_text(speedup.low, speedup.high)
+    gain = f"{factor_text(speedup.expected)} as fast ({bounds}, from the accounts of the ranks)"
+    return f"Without stragglers: {gain}. This assumes that {speedup.assumes}."

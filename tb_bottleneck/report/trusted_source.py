@@ -1,0 +1,90 @@
+"""Decides which evidence source of one training to trust where its trace and its telemetry name different problems.
+
+A trace shows everything in a few steps, which the profiler slows. Telemetry shows all steps from outside, and what the
+machine does: cores, clocks, worker processes.
+"""
+
+from dataclasses import dataclass
+
+from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
+from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.regimes.rule import CLEAR, FIRES
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+
+OUTSIDE_A_TRACE = frozenset(
+    {
+        "contended_cores",
+        "cpu_quota",
+        "degraded_link",
+        "other_tenant",
+        "power_brake",
+        "power_cap",
+        "restarted_workers",
+        "slow_slot",
+        "slow_storage",
+        "thermal_throttle",
+        "too_few_cores",
+    }
+)
+"""Causes that lie in the machine or in worker processes: the monitor samples them, and torch.profiler does not."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The evidence source to trust, `trace` or `telemetry`, and the reason as a sentence for users."""
+
+    source: str
+    because: str
+
+
+def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
+    """Returns the evidence source to trust for the verdict of a training. Both reports have a verdict."""
+    source, reason = _choice(trace, telemetry)
+    sentence = (
+        telemetry_advice()
+        .trust[reason]
+        .safe_substitute(
+            regime=trace.verdict.title or trace.verdict.regime,
+            other=telemetry.verdict.title or telemetry.verdict.regime,
+            share=share_text(_share(telemetry, trace.verdict.regime)),
+            recorded=f"{trace.window.steps:,}",
+            steps=f"{telemetry.window.steps:,}",
+        )
+    )
+    return Trust(source, sentence)
+
+
+def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
+    """Returns the evidence source, and the key of the reason."""
+    seen, said = trace.verdict, telemetry.verdict
+    names_problem = said.severity != "none"
+    cause = telemetry.findings[0].cause if telemetry.findings else ""
+    if names_problem and cause in OUTSIDE_A_TRACE and not _same_cause(trace, cause):
+        return "telemetry", "outside_a_trace"
+    if said.regime == Regime.UNEXPLAINED:
+        return "trace", "telemetry_unknown"
+    if seen.regime == said.regime:
+        return "trace", "agree"
+    if seen.regime in DEVICE_REGIMES and said.regime in DEVICE_REGIMES:
+        return "trace", "device_work"
+    measured = _status(telemetry, seen.regime) in (FIRES, CLEAR) and seen.regime not in DEVICE_REGIMES
+    if not names_problem:
+        return ("telemetry", "not_in_all_steps") if measured else ("trace", "only_a_trace")
+    if said.confidence == "low":
+        return "trace", "low_confidence"
+    if seen.severity != "none" and not measured and seen.share >= said.share:
+        return "trace", "only_a_trace"
+    return "telemetry", "all_steps"
+
+
+def _same_cause(report: pb.Report, cause: str) -> bool:
+    return any(finding.cause == cause for finding in report.findings[:1])
+
+
+def _status(report: pb.Report, regime: str) -> str:
+    return next((verdict.status for verdict in report.regimes if verdict.regime == regime), "")
+
+
+def _share(report: pb.Report, regime: str) -> float:
+    return next((verdict.share for verdict in report.regimes if verdict.regime == regime), 0.0)

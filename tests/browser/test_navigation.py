@@ -1,0 +1,123 @@
+"""Places in the browser's history, keyboard shortcuts, and tabs without content."""
+
+import json
+
+from helpers.draw import drawn
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PATIENCE, VIEWS, violations
+from tests.browser.stage import NAME
+
+ONE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ####......####......####......
+    op      ....##........##........##....
+    gpu     ....aabbcc....aabbcc....aabbcc
+"""
+
+
+def selected(seen):
+    """Returns the selected tab."""
+    return seen.frame.locator("[role=tab][aria-selected=true]")
+
+
+def test_back_returns_through_the_places_and_leaves_tensorboard_only_from_the_first(look):
+    seen = look("diagnosis", fresh=True)
+    first = seen.page.url
+    entries = "history.length"
+    before = seen.page.evaluate(entries)
+    seen.frame.get_by_role("tab", name="Operators").click()
+    expect(seen.frame.locator(VIEWS["tables"]).first).to_be_visible(timeout=PATIENCE)
+    seen.frame.locator("nav.runs [role=option]", has_text="rank0").click()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("rank0", timeout=PATIENCE)
+    assert seen.page.evaluate(entries) == before + 2
+    seen.page.go_back()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("starved", timeout=PATIENCE)
+    expect(selected(seen)).to_have_text("Operators")
+    seen.page.go_back()
+    expect(selected(seen)).to_have_text("Diagnosis")
+    assert seen.page.url == first
+    seen.page.go_forward()
+    expect(selected(seen)).to_have_text("Operators")
+
+
+def test_several_recordings_open_with_an_overview_to_which_back_returns(staged_board, visit):
+    seen = visit(staged_board, fresh=True)
+    overview = seen.frame.locator("article.overview")
+    expect(overview).to_be_visible(timeout=PATIENCE)
+    seen.page.wait_for_function("location.hash.includes('.all=')")
+    assert violations(seen, False) == []
+    overview.get_by_role("searchbox").fill("critical checkpoint")
+    rows = overview.locator("tbody tr")
+    expect(rows).to_have_count(1, timeout=PATIENCE)
+    rows.get_by_role("button").click()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("checkpoints", timeout=PATIENCE)
+    seen.page.go_back()
+    expect(rows).to_have_count(1, timeout=PATIENCE)
+    expect(overview.get_by_role("searchbox")).to_have_value("critical checkpoint")
+    seen.frame.get_by_role("button", name="Overview of all recordings").click()
+    overview.get_by_role("checkbox", name="Group by folder").check()
+    expect(overview.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
+
+
+def test_one_recording_opens_with_its_report(board, visit, tmp_path):
+    (tmp_path / NAME).write_text(json.dumps(drawn(ONE, 1000)))
+    seen = visit(board("--logdir", str(tmp_path)))
+    expect(seen.frame.locator(".headline h1")).to_be_visible(timeout=PATIENCE)
+    assert seen.frame.get_by_role("button", name="Overview of all recordings").count() == 0
+
+
+def test_a_zoom_is_no_place_of_its_own(look):
+    seen = look("timeline", fresh=True)
+    before = seen.page.evaluate("history.length")
+    seen.frame.get_by_role("button", name="Zoom in").click()
+    seen.page.wait_for_function("location.hash.includes('.at=')")
+    assert seen.page.evaluate("history.length") == before
+
+
+def test_shortcuts_choose_recordings_and_views_but_not_while_typing(look):
+    seen = look("diagnosis")
+    path = seen.frame.locator(".headline .path")
+    before = path.inner_text()
+    path.click()  # the keys go to the tab, not to TensorBoard
+    seen.page.keyboard.press("k")
+    expect(path).not_to_have_text(before, timeout=PATIENCE)
+    seen.page.keyboard.press("j")
+    expect(path).to_have_text(before, timeout=PATIENCE)
+    seen.page.keyboard.press("3")
+    expect(selected(seen)).to_have_text("Operators")
+    seen.page.keyboard.press("6")
+    expect(selected(seen)).to_have_text("Operators")
+    seen.page.keyboard.press("/")
+    search = seen.frame.get_by_role("searchbox", name="Filter recordings")
+    expect(search).to_be_focused()
+    seen.page.keyboard.type("j1")
+    expect(search).to_have_value("j1")
+    expect(selected(seen)).to_have_text("Operators")
+
+
+def test_a_panel_lists_the_shortcuts(look):
+    seen = look("diagnosis")
+    panel = seen.frame.get_by_role("dialog", name="Keyboard shortcuts")
+    seen.frame.locator(".headline .path").click()
+    seen.page.keyboard.press("?")
+    expect(panel).to_contain_text("Next recording")
+    assert violations(seen, False) == []
+    seen.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    seen.frame.get_by_role("button", name="Keyboard shortcuts").click()
+    panel.get_by_role("button", name="Close").click()
+    expect(panel).to_be_hidden()
+
+
+def test_a_tab_without_content_says_why(look):
+    seen = look("diagnosis")
+    ranks = seen.frame.get_by_role("tab", name="Ranks")
+    expect(ranks).to_have_attribute("aria-disabled", "true")
+    expect(ranks).to_have_attribute("title", "This run has one process.")
+    ranks.click(force=True)
+    expect(selected(seen)).to_have_text("Diagnosis")
+    seen.frame.get_by_role("tab", name="Memory").focus()
+    seen.page.keyboard.press("ArrowRight")
+    expect(ranks).to_be_focused()
+    expect(selected(seen)).to_have_text("Diagnosis")

@@ -1,0 +1,58 @@
+"""Every recorded training is judged from its trace and from its telemetry, and both reports give one verdict."""
+
+from pathlib import Path
+
+import pytest
+
+from demo.pairs import RECORDED
+from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.report.cross_check import join
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+TRAININGS = sorted(folder.parent for folder in RECORDED.glob("*/*/tb_bottleneck"))
+
+
+def joined(folder: Path) -> tuple[pb.Report, pb.Report]:
+    """Returns the reports of the trace and of the telemetry."""
+    (trace,), (series,) = folder.glob("*.pt.trace.json.gz"), folder.glob("tb_bottleneck/*/events.out.tfevents.*")
+    reports = [(str(trace.parent), diagnose(str(trace))), (str(series.parent), diagnose_telemetry(str(series)))]
+    by_trace, by_telemetry = join(reports)
+    return by_trace, by_telemetry
+
+
+def test_every_recording_of_the_demo_has_both_sources() -> None:
+    assert len(TRAININGS) == len(list(RECORDED.glob("*/*/*.pt.trace.json.gz"))) >= 32
+
+
+@pytest.mark.parametrize("folder", TRAININGS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_both_sources_agree_or_the_report_says_which_one_it_trusts(folder: Path) -> None:
+    trace, telemetry = joined(folder)
+    assert trace.evidence_source == "both"
+    assert trace.verdict == telemetry.verdict
+    alone = {other.witness: other for other in trace.others}
+    assert alone.keys() == {"trace", "telemetry"}
+    (trusted,) = [other for other in alone.values() if other.trusted]
+    assert trace.verdict == trusted.verdict
+    if alone["trace"].verdict.regime != alone["telemetry"].verdict.regime:
+        assert trusted.because.endswith(f"The verdict of the {trusted.witness} counts.")
+        assert "$" not in trusted.because
+
+
+def test_slow_storage_is_named_although_the_trace_sees_only_late_workers() -> None:
+    for report in joined(RECORDED / "slow_storage" / "slow"):
+        assert report.findings[0].cause == "slow_storage"
+        assert "too_few_workers" not in [finding.cause for finding in report.findings]
+        assert [other.witness for other in report.others if other.trusted] == ["telemetry"]
+        assert "waits for the storage" in report.verdict.headline
+
+
+@pytest.mark.parametrize("folder", TRAININGS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_telemetry_gives_no_all_clear_where_the_trace_finds_a_loss(folder: Path) -> None:
+    """A checkpoint every second step took 47 %, and the telemetry said that the CPU is at work."""
+    trace, _ = joined(folder)
+    alone = {other.witness: other.verdict for other in trace.others}
+    if alone["trace"].severity in ("critical", "warning") and alone["telemetry"].severity == "none":
+        assert alone["telemetry"].regime == "unexplained"
+        assert "no problem" not in alone["telemetry"].headline
+    assert not (alone["telemetry"].confidence == "low" and alone["telemetry"].severity == "critical")

@@ -1,0 +1,181 @@
+"""Results are the same wherever recordings are analysed; a recording that kills its worker costs only itself."""
+
+import contextlib
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from simulate.jobs.as_traces import write_traces
+from simulate.jobs.execution import execute
+from simulate.jobs.topologies import Faults, Shape, data_parallel
+
+from tb_bottleneck.commands.progress_bar import progress_bar
+from tb_bottleneck.errors import NoCluster
+from tb_bottleneck.jobs.execution import batches, executors
+from tb_bottleneck.jobs.execution.batches import analyse_in_batches
+from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool
+from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
+from tb_bottleneck.jobs.execution.run import analyse_all
+from tb_bottleneck.jobs.report.job_report import judged_together
+from tb_bottleneck.jobs.summary.encoding import MAX_BYTES, decode
+from tb_bottleneck.schema.bottleneck_pb2 import Report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads_of_dask():
+    """Starts the one thread that distributed keeps for the life of the process."""
+    with contextlib.suppress(ImportError):
+        from distributed.utils import _offload_executor
+
+        _offload_executor.submit(int).result()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Eight ranks, one of them unreadable and one truncated."""
+    job = data_parallel(Shape(ranks=8, steps=4, seed=1), Faults(host={5: 0.5}))
+    found = write_traces(job, execute(job), tmp_path_factory.mktemp("job"))
+    found[2].write_text("not a trace")
+    found[6].write_text(found[6].read_text()[: found[6].stat().st_size * 2 // 3])
+    for file in found:
+        os.utime(file, (1_700_000_000, 1_700_000_000))  # a file that was just written might still grow
+    return found
+
+
+def tasks_of(files, **options):
+    return [Task(str(file), ".", **{"cache": False, **options}) for file in files]
+
+
+def serially(tasks):
+    return [analyse(task) for task in tasks]
+
+
+def in_processes(tasks):
+    return analyse_in_batches(tasks, lambda: process_pool(2), 2, lambda done, total: None)
+
+
+def on_dask(tasks):
+    pytest.importorskip("distributed")
+    with dask_executors(ClusterOptions(workers=2)) as (open_executor, workers):
+        assert workers == 2
+        return analyse_in_batches(tasks, open_executor, workers, lambda done, total: None)
+
+
+def test_one_bad_rank_costs_only_itself(files):
+    results = serially(tasks_of(files))
+    reports = [Report.FromString(result.report) for result in results]
+    assert [report.health.status for report in reports][2] == "unreadable"
+    assert [bool(result.summary) for result in results] == [True, True, False, True, True, True, True, True]
+    _, (job,) = judged_together(["."] * 8, reports, [result.summary for result in results])
+    assert list(job.missing_ranks) == [2]
+    assert [(culprit.cause, list(culprit.ranks)) for culprit in job.culprits] == [("slow_rank", [5])]
+    assert "job_missing" in [reason.code for reason in job.health.reasons]
+    assert job.verdict.confidence == "medium"
+
+
+@pytest.mark.parametrize("run", [in_processes, on_dask])
+def test_bytes_are_equal_in_every_mode_and_order(files, run):
+    tasks = tasks_of(files)
+    expected = serially(tasks)
+    assert run(tasks) == expected
+    assert run(tasks[::-1]) == expected[::-1]
+
+
+def test_a_summary_is_small(files):
+    sizes = [len(result.summary) for result in serially(tasks_of(files)) if result.summary]
+    assert max(sizes) < MAX_BYTES
+    assert len(decode(serially(tasks_of(files[:1]))[0].summary).communications) > 0
+
+
+def killed_by(tasks):
+    """Stands in for `analyse_batch`: the worker is killed at rank 3, as by the kernel if memory runs out."""
+    if any(task.path.endswith("rank3.pt.trace.json") for task in tasks):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [RankResult(Path(task.path).name.encode()) for task in tasks]
+
+
+def killed_once(tasks):
+    """Kills the first worker only; a marker file remembers it."""
+    marker = Path(tasks[0].run)
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [RankResult(Path(task.path).name.encode()) for task in tasks]
+
+
+def names(results):
+    return [result.report for result in results]
+
+
+@pytest.mark.parametrize("run", [in_processes, on_dask])
+def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
+    monkeypatch.setattr(batches, "analyse_batch", killed_by)
+    results = run(tasks_of(files))
+    expected = [file.name.encode() for file in files]
+    assert names(results)[:3] + names(results)[4:] == expected[:3] + expected[4:]
+    report = Report.FromString(results[3].report)
+    assert report.source == "rank3.pt.trace.json"
+    assert (report.health.status, report.health.reasons[0].code) == ("unreadable", "worker_died")
+
+
+@pytest.mark.parametrize("run", [in_processes, on_dask])
+def test_a_worker_that_is_killed_midway_changes_nothing(files, run, monkeypatch, tmp_path):
+    monkeypatch.setattr(batches, "analyse_batch", killed_once)
+    tasks = [Task(str(file), str(tmp_path / "killed"), cache=False) for file in files]
+    assert names(run(tasks)) == [file.name.encode() for file in files]
+
+
+def test_small_jobs_run_in_this_process(files, monkeypatch):
+    monkeypatch.setattr(executors, "process_pool", None)
+    assert len(analyse_all(tasks_of(files[:2]), progress_bar())) == 2
+
+
+def test_the_environment_names_a_scheduler_only_without_options():
+    environment = {"DASK_SCHEDULER_ADDRESS": "tcp://a:1"}
+    assert ClusterOptions.of("", "", 0, environment).scheduler == "tcp://a:1"
+    assert ClusterOptions.of("", "", 2, environment).scheduler == ""
+    assert not ClusterOptions.of("", "", 0, {}).on_dask
+
+
+def test_a_missing_scheduler_file_is_an_error():
+    pytest.importorskip("distributed")
+    with pytest.raises(NoCluster, match="does not exist"), dask_executors(ClusterOptions(scheduler_file="/no/such")):
+        pass
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(NoCluster, match="pip install"), dask_executors(ClusterOptions(workers=2)):
+        pass
+
+
+def test_a_second_run_reads_no_trace(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path))
+    tasks = tasks_of(files, cache=True)
+    first = serially(tasks)
+    monkeypatch.setattr("tb_bottleneck.jobs.execution.rank_analysis._analysed", None)
+    again = [analyse(task) for position, task in enumerate(tasks) if position != 2]  # the unreadable one is read again
+    assert again == first[:2] + first[3:]
+
+
+def test_what_one_version_of_the_code_stored_is_complete(files, tmp_path, monkeypatch):
+    """A report without its summary, as the tab stores it, is not enough for a job."""
+    monkeypatch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path))
+    (task,) = tasks_of(files[:1], cache=True, summarise=False)
+    assert analyse(task).summary == b""
+    assert analyse(Task(task.path, ".")).summary != b""
+
+
+def test_json_of_the_command_line_is_the_same(files, capsys):
+    from tb_bottleneck.__main__ import main
+
+    outputs = []
+    for options in (["--processes", "1"], ["--processes", "2"]):
+        main(["diagnose", str(files[0].parent), "--json", "--no-cache", *options])
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    document = json.loads(outputs[0])
+    assert document["jobs"][0]["culprits"][0]["ranks"] == [5]
+    assert document["reports"][0]["job_headline"].startswith("Job of 8 ranks: The other ranks wait for rank 5")

@@ -1,0 +1,171 @@
+"""The report of a job has its culprits, groups, hosts and health; without pairs, the accounts decide."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.simulated_jobs import context_of, of_case, simulated, without_rows
+from simulate.jobs.cases import PLANTERS, planted
+from simulate.jobs.topologies import Faults
+
+from tb_bottleneck.jobs.report.group_rows import bus_factor, group_rows
+from tb_bottleneck.jobs.report.health import health_of, is_trusted
+from tb_bottleneck.jobs.report.job_report import jobs_of
+from tb_bottleneck.jobs.report.rank_names import ranks_text
+from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.report.rendering.job_text import ranges_text, render_job
+from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+
+def report_of(summary):
+    """Returns the parts of a rank's report that its job needs."""
+    report = pb.Report(run=".", rank=summary.facts.rank, world_size=summary.facts.world_size, evidence_source="trace")
+    total = summary.account.sum()
+    for position, regime in enumerate(REGIMES):
+        time = int(summary.account[:, position].sum())
+        report.account.add(
+            regime=regime, share=time / total, ns_per_step=time / summary.steps, title=Regime(regime).label
+        )
+    report.verdict.MergeFrom(
+        pb.Verdict(regime="compute", headline=f"Rank {summary.facts.rank} computes.", severity="none")
+    )
+    return report
+
+
+def job_of(summaries):
+    (job,) = jobs_of([report_of(summary) for summary in summaries], summaries)
+    return job
+
+
+@pytest.mark.parametrize("cause", PLANTERS)
+def test_every_cause_is_reported_with_evidence_fix_and_gain(cause):
+    job = job_of(of_case(planted(cause, 5)))
+    (culprit,) = job.culprits
+    assert culprit.cause == cause
+    assert culprit.evidence
+    assert culprit.fix.summary
+    assert culprit.speedup.basis == ("bound" if cause == "pipeline_bubble" else "replay")
+    assert culprit.speedup.low <= culprit.speedup.expected <= culprit.speedup.high
+    assert culprit.cost_share == pytest.approx(1 - 1 / culprit.speedup.expected)
+    assert "$" not in job.verdict.headline
+    document = json.loads(as_json(job))
+    assert {
+        "world_size",
+        "missing_ranks",
+        "groups",
+        "culprits",
+        "speedup_all",
+        "replay",
+        "stragglers",
+    } <= document.keys()
+    assert f"[{cause}]" in render_job(job)
+
+
+def test_the_headline_names_the_rank_and_what_it_does():
+    job = job_of(simulated("data", Faults(input={6: 0.5})))
+    assert (
+        job.verdict.headline
+        == "The other ranks wait for rank 6, which waits for data: 31 % of the time. On rank 6: Rank 6 computes."
+    )
+    assert (job.verdict.regime, job.verdict.severity, job.verdict.confidence) == ("input", "critical", "high")
+    assert [straggler.rank for straggler in job.stragglers] == [6]
+    assert job.speedup.expected == job.speedup_all.expected
+    assert [(slow.of, slow.name) for slow in job.slowdowns] == [("rank", "6")]
+
+
+def test_a_job_without_culprits_has_no_stragglers():
+    job = job_of(simulated("pipeline", Faults(microbatches=16)))
+    assert (list(job.culprits), list(job.stragglers), job.HasField("speedup_all")) == ([], [], False)
+    assert "No rank, host, link or stage holds the others up." in job.verdict.headline
+
+
+def test_hosts_are_numbers_and_clocks_have_an_accuracy():
+    job = job_of(simulated())
+    assert [(host.number, list(host.ranks)) for host in job.hosts] == [(1, [0, 1, 2, 3]), (2, [4, 5, 6, 7])]
+    assert 0 < job.clock_error_ns < 10_000
+    assert "host0" not in as_json(job), "names of hosts are private"
+
+
+def test_groups_have_waits_transfers_and_bandwidth():
+    context = context_of(simulated("tensor", Faults(host={3: 0.3})))
+    rows = {(row.kind, row.count): row for row in group_rows(context)}
+    assert set(rows) == {("tensor", 2), ("data", 4)}
+    tensor = rows["tensor", 2]
+    assert list(tensor.ranks) == [0, 1, 2, 3]
+    assert tensor.wait_share > 0.03
+    assert tensor.transfers[0].operation == "all_reduce"
+    assert tensor.transfers[0].calls == pytest.approx(24)
+    # 8 MiB in 0.15 ms, at 2 (n - 1) / n for n = 4.
+    assert tensor.bus_gbps == pytest.approx((8 << 20) / 150_000 * 1.5, rel=0.05)
+    waits, wires = context.waited
+    assert waits.sum() + wires.sum() == pytest.approx(
+        (context.graph.points.time - context.graph.points.reached)[context.graph.points.resumes].sum(), rel=0.01
+    )
+
+
+def test_the_factors_of_bus_bandwidth_are_those_of_nccl_tests():
+    assert bus_factor(Operation.ALL_REDUCE, 4) == 1.5
+    assert bus_factor(Operation.ALL_GATHER, 4) == bus_factor(Operation.ALL_TO_ALL, 4) == 0.75
+    assert bus_factor(Operation.BROADCAST, 4) == bus_factor(Operation.SEND, 2) == 1
+
+
+def test_a_job_whose_collectives_cannot_be_paired_is_judged_by_accounts():
+    summaries = [without_rows(s, list(range(len(s.communications)))) for s in simulated("data", Faults(host={2: 0.6}))]
+    job = job_of(summaries)
+    assert not job.culprits
+    assert [straggler.rank for straggler in job.stragglers] == [2]
+    assert [reason.code for reason in job.health.reasons] == ["job_nothing_paired"]
+
+
+def test_nothing_is_claimed_if_many_pairs_are_wrong():
+    summaries = simulated()
+    sizes = summaries[3].communications.bytes.copy()
+    sizes[::4] += 4
+    summaries[3] = replace(summaries[3], communications=replace(summaries[3].communications, bytes=sizes))
+    context = context_of(summaries)
+    assert not is_trusted(context)
+    assert "job_wrong_pairs" in [reason.code for reason in health_of(context).reasons]
+
+
+def test_an_error_in_the_analysis_costs_only_the_job(monkeypatch):
+    monkeypatch.setattr("tb_bottleneck.jobs.report.job_report.culprits_of", None)
+    job = job_of(simulated("data", Faults(host={2: 0.6})))
+    assert [straggler.rank for straggler in job.stragglers] == [2], "by the accounts"
+
+
+def test_of_4096_ranks_none_is_lost():
+    """Ranks of one host repeat: the analysis is linear in the ranks."""
+    eight = simulated(steps=2)
+    many = [
+        replace(
+            eight[number % 8],
+            facts=replace(eight[number % 8].facts, rank=number, world_size=4096, host=f"h{number // 8}"),
+        )
+        for number in range(4096)
+    ]
+    wide = [replace(s, groups=tuple(replace(group, ranks=(), size=4096) for group in s.groups)) for s in many]
+    context = context_of(wide)
+    assert context.pairs.count == 2 * 4
+    assert context.error < 0.01
+    assert np.bincount(context.pairs.pair).tolist() == [4096] * 8
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([3], "rank 3"),
+        ([0, 1, 5], "ranks 0, 1 and 5"),
+        ([8, 9, 10, 11], "ranks 8 to 11"),
+        ([0, 7, 9, 11, 13, 15, 17], "7 ranks (0, 7, ...)"),
+    ],
+)
+def test_ranks_in_words(ranks, text):
+    assert ranks_text(ranks) == text
+
+
+def test_ranges_of_ranks():
+    assert ranges_text([0, 1, 2, 5]) == "ranks 0-2, 5"
+    assert ranges_text([4]) == "rank 4"

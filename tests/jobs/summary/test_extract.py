@@ -1,0 +1,120 @@
+"""A summary has the communications of a rank, and splits the rest of its time into own work and waits."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jobs.summary.drawn_summaries import MS, WAITING, summary
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.jobs.summary.extract import summary_of
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+
+def test_the_rank_waits_for_a_collective_that_work_is_queued_behind():
+    found = summary(WAITING)
+    assert found.facts.rank == 1
+    assert found.steps == 2, "the first step is left out"
+    resumes = found.points.resumes == 1
+    assert (found.points.time[resumes] / MS).tolist() == pytest.approx([12, 33])
+    waited = np.diff(found.points.time, prepend=0) - found.own.sum(axis=1)
+    assert (waited[resumes] / MS).tolist() == pytest.approx([8, 6])
+    assert (waited[~resumes]).tolist() == [0, 0]
+    assert found.own[~resumes][0, Own.DEVICE] == 4 * MS
+
+
+def test_a_rank_that_has_launched_nothing_does_not_wait():
+    """The product after the collective is launched 3 ms after its end: the host was late by itself."""
+    found = summary("""
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    launch  ||.............|....||.............|....
+    gpu     .######..........##..######..........##.
+    nccl    .......######...........######..........
+    """)
+    assert not found.points.resumes[found.points.communication == 0].any()
+    assert len(found.communications) == 2
+
+
+def test_the_account_of_the_steps_sums_to_the_window():
+    found = summary(WAITING)
+    assert found.account.sum() == found.edges[-1]
+    assert (np.diff(found.edges) == found.account.sum(axis=1)).all()
+
+
+def test_a_recording_of_one_rank_alone_has_no_summary():
+    assert summary(WAITING, distributedInfo={"rank": 0, "world_size": 1}) is None
+    assert summary(WAITING, distributedInfo={}) is None
+    assert summary(WAITING, distributedInfo={"rank": 5, "world_size": 2}) is None
+
+
+@pytest.fixture(scope="module")
+def traces():
+    folder = os.environ.get("TB_BOTTLENECK_TRACES")
+    if not folder:
+        pytest.skip("TB_BOTTLENECK_TRACES names no folder")
+    return Path(folder)
+
+
+def of_file(path):
+    trace = load(str(path))
+    return summary_of(Recording(trace, find_steps(trace)))
+
+
+def test_arguments_of_nccl_are_read_from_a_real_trace(traces):
+    found = of_file(traces / "hta_ddp_a100_ws2_ncclmeta.json.gz")
+    assert [(group.name, group.description, group.ranks) for group in found.groups] == [("0", "default_pg", (0, 1))]
+    rows = found.communications
+    assert (found.numbers, np.bincount(rows.step).tolist()) == ((5, 6), [7, 7])
+    first = [Operation.BROADCAST] * 2 + [Operation.ALL_REDUCE] * 5
+    assert rows.operation.tolist() == first * 2
+    assert rows.bytes[2] == 2049000 * 4
+
+
+def test_old_traces_have_annotations_only(traces):
+    found = of_file(traces / "hta_dlrm128_sampled__rank0.json.gz")
+    assert found.communications.bytes.tolist()[:3] == [384 * 8, 419430400, 19618307 * 4]
+    assert set(found.communications.operation.tolist()) == {
+        Operation.ALL_TO_ALL, Operation.ALL_REDUCE, Operation.ALL_GATHER,
+    }  # fmt: skip
+
+
+def event(category, name, at, length, stream=None, **args):
+    pid, tid = (1, 1) if stream is None else (0, stream)
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": at, "dur": length, "args": args}
+
+
+def message(name, **peer):
+    group = {"Process Group Name": "3", "Process Group Ranks": "[0, 1, 2, 3]", "dtype": "Float"}
+    return {"Collective name": name, "In msg nelems": 10, "Out msg nelems": 10, **group, **peer}
+
+
+def test_a_batch_of_messages_is_one_kernel_that_links_all_peers(tmp_path):
+    """The kernel of batch_isend_irecv is launched after the operators of its messages, and has no arguments."""
+    events = []
+    for step in range(4):
+        base = step * 100
+        events += [
+            event("user_annotation", f"ProfilerStep#{step}", base, 100),
+            event("cpu_op", "record_param_comms", base + 10, 4, **message("send", **{"Dst Rank": 2})),
+            event("cpu_op", "record_param_comms", base + 15, 4, **message("recv", **{"Src Rank": 0})),
+            event("user_annotation", "nccl:coalesced", base + 30, 10),
+        ]
+        for number, (name, at, end, stream) in enumerate((("ncclDevKernel_SendRecv", 40, 60, 20), ("gemm", 62, 90, 7))):
+            link = 1 + 2 * step + number
+            events += [
+                event("cuda_runtime", "cudaLaunchKernel", base + 32 + 10 * number, 2, correlation=link),
+                event("kernel", name, base + at, end - at, stream, device=0, correlation=link),
+            ]
+    path = tmp_path / "t.json"
+    header = {"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4}}
+    path.write_text(json.dumps({**header, "traceEvents": events}))
+    rows = of_file(path).communications
+    assert rows.operation.tolist()[:2] == [Operation.SEND, Operation.RECV]
+    assert rows.peer.tolist()[:2] == [2, 0]
+    assert rows.bytes.tolist()[:2] == [40, 40]
+    assert rows.start[0] == rows.start[1]
+    assert rows.end[0] == rows.end[1]

@@ -1,0 +1,65 @@
+"""Planted causes are found on their ranks, and nothing is found in healthy jobs."""
+
+import numpy as np
+import pytest
+from helpers.simulated_jobs import context_of, of_case, simulated
+from simulate.jobs.cases import PLANTERS, healthy, planted, planted_two
+from simulate.jobs.topologies import Faults
+
+from tb_bottleneck.jobs.causes import slow_ranks
+from tb_bottleneck.jobs.culprits import culprits_of
+
+
+def found(case):
+    verdict = culprits_of(context_of(of_case(case)))
+    return {culprit.candidate.cause: frozenset(culprit.candidate.ranks.tolist()) for culprit in verdict.culprits}
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7])
+@pytest.mark.parametrize("cause", PLANTERS)
+def test_a_planted_cause_is_found_on_its_ranks(cause, seed):
+    case = planted(cause, seed)
+    causes = found(case)
+    assert set(causes) == {cause}
+    assert not case.causes[cause] or causes[cause] == case.causes[cause]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_healthy_jobs_have_no_culprit(seed):
+    assert found(healthy(seed)) == {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_causes_are_found_at_once(seed):
+    case = planted_two(seed)
+    assert set(found(case)) == set(case.causes)
+
+
+def test_the_order_of_the_ranks_does_not_matter():
+    summaries = simulated("tensor", Faults(host={3: 0.3}, device={6: 1.3}))
+    one, other = (culprits_of(context_of(order)) for order in (summaries, summaries[::-1]))
+    assert [(c.candidate.cause, c.expected, c.low, c.high) for c in one.culprits] == [
+        (c.candidate.cause, c.expected, c.low, c.high) for c in other.culprits
+    ]
+
+
+def test_two_culprits_that_hide_each_other_are_both_named():
+    """Either fix alone gains almost nothing; both together do."""
+    context = context_of(simulated("data", Faults(host={1: 0.4}, input={6: 0.4})))
+    verdict = culprits_of(context)
+    assert {c.candidate.cause for c in verdict.culprits} == {"slow_rank", "rank_input"}
+    assert verdict.expected_all > 1.25
+    assert max(c.expected for c in verdict.culprits) < 1.1
+
+
+def test_a_victim_is_not_blamed():
+    """Rank 0 of a pipeline waits for rank 6, over stages that wait for each other."""
+    context = context_of(simulated("pipeline", Faults(host={6: 0.6})))
+    (culprit,) = culprits_of(context).culprits
+    assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == ("slow_rank", [6])
+
+
+def test_evidence_of_a_slow_rank_says_who_arrives_last():
+    context = context_of(simulated("data", Faults(host={2: 0.5})))
+    assert slow_ranks.last_share(context, np.array([2])) > 0.9
+    assert slow_ranks.last_share(context, np.array([5])) < 0.1

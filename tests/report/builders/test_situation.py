@@ -1,0 +1,76 @@
+"""A run without a problem is told which of the known situations it is in, and what can still be changed."""
+
+import json
+
+import pytest
+from helpers.draw import drawn
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.report.builders.situation import situation_of
+from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+STEPS = f"step {''.join(letter * 20 for letter in 'abcd')}"
+# Three kernels of each step fill the device (`gpu`) or not (`small`); the loader takes a tenth of the step, or nothing.
+LARGE, SMALL = f"gpu {'aaaaaabbbbbbcccccccc' * 4}", f"small {'aaaaaabbbbbbcccccccc' * 4}"
+COMPLEX, WORKERS = f"loader {('##' + '.' * 18) * 4}", f"workers {('##' + '.' * 18) * 4}"
+ON_THE_CPU = f"op {'aaaaaaabbbbbbbcccccc' * 4}"
+NONE = Conclusion(Regime.COMPUTE, 0.9, "none")
+
+
+def write(tmp_path, *rows, **header):
+    path = tmp_path / "t.pt.trace.json"
+    path.write_text(json.dumps(drawn("\n".join((STEPS, *rows)), 1000, **header)))
+    return str(path)
+
+
+def said(tmp_path, *rows, conclusion=NONE, **header):
+    trace = load(write(tmp_path, *rows, **header))
+    return situation_of(Measures(Recording(trace, find_steps(trace))), conclusion)
+
+
+@pytest.mark.parametrize(
+    ("rows", "model", "data", "following"),
+    [
+        ((LARGE, COMPLEX), "large for this GPU", "Its data is complex", "--device"),
+        ((LARGE, f"loader {('#' + '.' * 39) * 2}"), "large for this GPU", "Its data is simple", "more devices"),
+        ((LARGE, WORKERS), "large for this GPU", "Worker processes create its batches", "max-autotune"),
+        ((SMALL, COMPLEX), "small for this GPU", "Its data is complex", "--batch"),
+        ((SMALL,), "small for this GPU", "shows no DataLoader", "larger batch"),
+    ],
+)
+def test_the_situation_of_model_and_data(tmp_path, rows, model, data, following):
+    text = said(tmp_path, *rows)
+    assert model in text
+    assert data in text
+    assert following in text
+    assert "$" not in text
+
+
+def test_a_cpu_run_is_told_of_a_gpu_and_not_of_predictions_that_do_not_exist(tmp_path):
+    text = said(tmp_path, ON_THE_CPU, deviceProperties=[])
+    assert "for this CPU" in text
+    assert "A GPU" in text
+    assert "what-if" not in text
+
+
+@pytest.mark.parametrize(
+    "conclusion", [Conclusion(Regime.INPUT, 0.4, "critical"), Conclusion(Regime.UNEXPLAINED, 0.4, "none")]
+)
+def test_a_run_with_a_problem_or_with_open_questions_has_no_situation(tmp_path, conclusion):
+    assert said(tmp_path, LARGE, conclusion=conclusion) == ""
+
+
+def test_the_report_states_it_and_what_was_not_judged(tmp_path):
+    report = diagnose(write(tmp_path, LARGE))
+    assert report.verdict.severity == "none"
+    text = " ".join(render(report).split())
+    assert "The model is large for this GPU" in text
+    assert "Not judged - Waiting for data: Cannot tell: no DataLoader iteration was recorded" in text
+    waits = diagnose(write(tmp_path, f"loader {('#' * 10 + '.' * 10) * 4}", f"gpu {('.' * 10 + 'aaaabbbccc') * 4}"))
+    assert not waits.verdict.HasField("situation")

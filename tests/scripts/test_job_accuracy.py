@@ -1,0 +1,17 @@
+"""The script that publishes the accuracy of the analysis of jobs."""
+
+import job_accuracy
+
+
+def test_the_page_has_every_cause_and_all_parts():
+    page = "\n".join(job_accuracy.page(1))
+    for name in job_accuracy.PLANTERS:
+        assert f"| {name} | 1 |" in page
+    for part in (
+        "## Causes",
+        "## Two causes at once",
+        "## Replay and scenarios",
+        "## Through trace files",
+        "## Misses",
+    ):
+        assert part in page

@@ -1,0 +1,1 @@
+"""Simulates distributed jobs with planted causes, independent of the package's own replay."""

@@ -1,0 +1,1 @@
+"""Real trainings with one planted problem each, and what the diagnosis of their recordings should say."""

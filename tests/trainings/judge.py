@@ -1,0 +1,101 @@
+"""Compares the diagnosis of the recordings with the expected answers."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.trainings.cases import CASES, Case
+
+Json = dict[str, Any]
+HALVES = ("slow", "fixed")
+
+
+def judge(recordings: Path, results: Path) -> None:
+    """Diagnoses the recordings in a folder. Writes the answers to `results`, the times to `times.json` next to it."""
+    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json"]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    log = ["git", "log", "-1", "--format=%h", "--", "tb_bottleneck"]
+    commit = subprocess.run(log, capture_output=True, text=True, check=True).stdout.strip()
+    files = {name: recordings / name / "times.json" for name in CASES}
+    recorded = {name: file for name, file in files.items() if file.exists()}
+    answers = {name: answer(CASES[name], told) for name in recorded}
+    _write(results, {"analyser": commit, "cases": answers})
+    times = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in recorded.items()}
+    device = next(report["device"]["name"] for report in told["reports"])
+    _write(results.with_name("times.json"), {"device": device, "cases": times})
+
+
+def _write(file: Path, content: Json) -> None:
+    """Writes JSON with one line per case; times have a precision of a microsecond."""
+    rounded = json.loads(json.dumps(content), parse_float=lambda digits: round(float(digits), 3))
+    cases = ",\n".join(f"{json.dumps(name)}: {json.dumps(case)}" for name, case in rounded.pop("cases").items())
+    file.write_text(f'{json.dumps(rounded)[:-1]}, "cases": {{\n{cases}\n}}}}\n', encoding="utf-8")
+
+
+def answer(case: Case, told: Json) -> Json:
+    """Returns what was told about a case, and whether it is right. `told` is the output of `diagnose --json`."""
+    slow, fixed = (_reports(told, f"{case.name}/{half}") for half in HALVES)
+    job = next((job for job in told["jobs"] if job["run"] == f"{case.name}/slow"), {})
+    verdict = (job or (slow[0] if slow else {})).get("verdict", {})
+    findings = [finding for report in slow for finding in report.get("findings", [])]
+    firsts = [report["findings"][0] for report in slow if report.get("findings")]
+    straggler = bool(job.get("stragglers")) and case.problem == "straggler"
+    found = next((finding for finding in findings if names(case, finding)), None)
+    speedup = job.get("speedup") if straggler else (found or {}).get("speedup")
+    after = fixed[0] if fixed else {}
+    return {
+        "verdict": {key: verdict.get(key) for key in ("regime", "severity", "share")},
+        "health": [reason["code"] for report in slow[:1] for reason in report["health"].get("reasons", [])],
+        "causes": [finding["cause"] for finding in findings],
+        "regime_right": bool(verdict) and verdict["regime"] in case.regimes.split(),
+        "named": straggler or any(names(case, finding) for finding in firsts) if case.words else _is_healthy(verdict),
+        "line": line_told(case, findings) if case.line else "-",
+        "predicted": _prediction(speedup),
+        "after": {
+            **{key: after.get("verdict", {}).get(key) for key in ("regime", "severity")},
+            "causes": [finding["cause"] for finding in after.get("findings", [])],
+        },
+    }
+
+
+def _reports(told: Json, run: str) -> list[Json]:
+    """Returns the reports of one half, in the order of their ranks."""
+    return sorted((report for report in told["reports"] if report["run"] == run), key=lambda each: each["source"])
+
+
+def _is_healthy(verdict: Json) -> bool:
+    return bool(verdict) and verdict["severity"] == "none"
+
+
+def names(case: Case, finding: Json) -> bool:
+    """Tells whether a finding names the planted problem."""
+    text = f"{finding['cause'].replace('_', ' ')} {finding.get('title', '')}"
+    return bool(case.words) and re.search(case.words, text, re.IGNORECASE) is not None
+
+
+def line_told(case: Case, findings: Iterable[Json]) -> str:
+    """Returns `line` if a finding states the planted line, `function` if the one that begins its function, or `no`."""
+    stated = {
+        int(number)
+        for finding in findings
+        for number in re.findall(rf"\b{re.escape(case.file.name)}\W{{1,8}}(\d+)", json.dumps(finding))
+    }
+    return "line" if case.planted in stated else "function" if case.function in stated else "no"
+
+
+def _prediction(speedup: Json | None) -> Json | None:
+    if not speedup or speedup.get("basis", "none") == "none":
+        return None
+    return {key: speedup[key] for key in ("expected", "low", "high", "basis")}
+
+
+def gain(case: Case, times: Json) -> float:
+    """Returns the measured gain: the median time per sample of the slow half over that of the fixed half."""
+    clock = "wall_ms" if case.wall else "cpu_ms"
+    slow, fixed = (median(each[clock] for each in times[half]["timed"]) for half in HALVES)
+    return slow * case.work / fixed

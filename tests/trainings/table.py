@@ -1,0 +1,183 @@
+"""The section of the accuracy page about the trainings with a planted problem."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.trainings.cases import CASES, Case
+from tests.trainings.judge import gain
+
+Json = dict[str, Any]
+RESULTS = Path(__file__).parent / "results"
+SPELLED = {True: "yes", False: "**no**"}
+ABOUT = """\
+`tests/trainings/` has {planted} trainings with one planted problem each, and {healthy} healthy ones in which something
+harmless looks like a problem. The list with the expected answers was committed before the first recording, and was
+not changed afterwards. Each half was timed three times without a profiler, in turn with the other one, and recorded
+once as the user guide says, on two cores of an {device}. Other programs used the same cores, which lengthens what is
+recorded and makes wall times noisy. Therefore the gain is that of the CPU time per step; it is that of the wall time
+(marked w) only where the problem is waiting, workers, threads or ranks. Patterns decide whether a finding names the
+problem, and those for loaders accept each cause of a loader. The fix that ran for most slow loaders makes their code
+faster; the predicted one adds workers, and gains less on one core. PyTorch records where each Python function and each
+comprehension begins, not the line that runs, so most answers cannot name more than the function."""
+COLUMNS = """\
+Regime: the verdict, and whether it is an expected one. Named: the first finding names the problem; a healthy training
+has severity `none`. Line: a finding states the planted line, or the line that begins its function (f); `-` if it does
+not run in the recorded steps. Inside: the measured gain is inside the predicted interval. After: the verdict on the
+fixed half."""
+HEADINGS = (
+    "training/problem", "regime, first", "now", "named, first", "now", "line, first", "now", "measured gain",
+    "predicted, first", "now", "inside, first", "now", "after",
+)  # fmt: skip
+
+
+def load(name: str) -> Json:
+    """Returns the content of one file of results."""
+    content: Json = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return content
+
+
+def section() -> Iterator[str]:
+    """Yields the section, line by line."""
+    times, first, now = load("times"), load("first_run"), load("now")
+    planted = [case for case in CASES.values() if case.words]
+    yield f"## {len(CASES)} real trainings on the CPU"
+    yield ""
+    yield ABOUT.format(planted=len(planted), healthy=len(CASES) - len(planted), device=times["device"])
+    yield f"`first` is the analyser at {first['analyser']}, `now` the one at {now['analyser']}, on the same recordings."
+    yield ""
+    yield "| | of | first | now |"
+    yield "|---|---:|---:|---:|"
+    yield from _summary(planted, times, [first["cases"], now["cases"]])
+    yield ""
+    yield COLUMNS
+    yield ""
+    yield f"| {' | '.join(HEADINGS)} |"
+    yield f"|{'---|' * len(HEADINGS)}"
+    for name, case in CASES.items():
+        yield _row(case, times["cases"].get(name), first["cases"].get(name), now["cases"].get(name))
+    yield ""
+    yield "### Misses of the trainings, and why"
+    yield ""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for name, case in CASES.items():
+        for miss in misses(case, now["cases"].get(name), times["cases"].get(name)):
+            reasons.setdefault((miss, reason_for(case, now["cases"].get(name), miss)), []).append(f"`{name}`")
+    for (miss, reason), names in sorted(reasons.items(), key=lambda each: len(each[1])):
+        yield f"- {', '.join(names)}: {miss}. {reason}"
+
+
+NO_LINE, OUTSIDE = "no line", "gain outside the interval"
+
+
+def misses(case: Case, answer: Json | None, times: Json | None) -> Iterator[str]:
+    """Yields what is wrong in one answer."""
+    if answer is None:
+        yield "not recorded"
+        return
+    right = answer["regime_right"] or not case.words
+    if not (right and answer["named"]):
+        causes = ", ".join(f"`{cause}`" for cause in dict.fromkeys(answer["causes"])) or "nothing"
+        expected = " or ".join(case.regimes.split()) if case.words else "healthy"
+        yield f"{_verdict(answer)} with {causes}, expected {expected}"
+    if answer["line"] == "no":
+        yield NO_LINE
+    if inside(case, answer, times) is False:
+        yield OUTSIDE
+
+
+def reason_for(case: Case, answer: Json | None, miss: str) -> str:
+    """Returns the reason for a miss: that of the case, or the common one of the first cause or of the gains."""
+    reasons = load("reasons")
+    if miss == NO_LINE:
+        common = reasons["line"].get(answer["causes"][0] if answer and answer["causes"] else "", "")
+    else:
+        common = reasons["gain"] if miss == OUTSIDE else ""
+    return str(reasons["cases"].get(f"{case.name}: {miss if miss in (NO_LINE, OUTSIDE) else 'verdict'}", common))
+
+
+def inside(case: Case, answer: Json | None, times: Json | None) -> bool | None:
+    """Tells whether the measured gain is inside the predicted interval; None without a prediction."""
+    if not answer or not times or not answer["predicted"]:
+        return None
+    predicted = answer["predicted"]
+    return bool(predicted["low"] <= gain(case, times) <= predicted["high"])
+
+
+def _summary(planted: list[Case], times: Json, answers: list[Json]) -> Iterator[str]:
+    """Yields the rows of the summary: one count per version of the analyser."""
+    healthy = [case for case in CASES.values() if not case.words]
+    lines = [case for case in planted if case.line]
+    yield _count("problem: regime right", planted, answers, lambda case, answer: answer["regime_right"])
+    yield _count("problem: named", planted, answers, lambda case, answer: answer["named"])
+    yield _count("healthy: no problem found", healthy, answers, lambda case, answer: answer["named"])
+    yield _count("line named", lines, answers, lambda case, answer: answer["line"] == "line")
+    yield _count("line or function named", lines, answers, lambda case, answer: answer["line"] != "no")
+    yield _count("gain predicted", planted, answers, lambda case, answer: bool(answer["predicted"]))
+    yield _count(
+        "gain predicted, and the measured one inside the interval",
+        planted,
+        answers,
+        lambda case, answer: inside(case, answer, times["cases"].get(case.name)),
+    )
+    yield _count(
+        "after the fix: problem no longer named", planted, answers, lambda case, answer: not _is_left(case, answer)
+    )
+    errors = [
+        [
+            abs(answer["predicted"]["expected"] / gain(case, times["cases"][case.name]) - 1)
+            for case in planted
+            if (answer := version.get(case.name)) and answer["predicted"]
+        ]
+        for version in answers
+    ]
+    medians = " | ".join(f"{median(each):.0%}" if each else "-" for each in errors)
+    yield f"| median error of the predicted gains | | {medians} |"
+
+
+def _count(title: str, cases: list[Case], answers: list[Json], holds: Any) -> str:
+    counts = [sum(bool(case.name in each and holds(case, each[case.name])) for case in cases) for each in answers]
+    return f"| {title} | {len(cases)} | {' | '.join(map(str, counts))} |"
+
+
+def _is_left(case: Case, answer: Json) -> bool:
+    """Tells whether the fixed half still has the problem as its first cause."""
+    after = answer["after"]
+    return after["severity"] != "none" and after["causes"][:1] == answer["causes"][:1]
+
+
+def _row(case: Case, times: Json | None, *answers: Json | None) -> str:
+    measured = ""
+    if case.words and times:
+        measured = f"{gain(case, times):.2f}x{' w' if case.wall else ''}"
+    after = (answers[-1] or {}).get("after", {})
+    cells = [
+        f"{'' if case.words else '*healthy:* '}{case.name}",
+        *(_verdict(answer) + ("" if not answer or answer["regime_right"] else " **no**") for answer in answers),
+        *(SPELLED[answer["named"]] if answer else "-" for answer in answers),
+        *(
+            {"line": "yes", "function": "f", "no": "**no**", "-": "-"}[answer["line"]] if answer else "-"
+            for answer in answers
+        ),
+        measured,
+        *(_prediction(answer) for answer in answers),
+        *({True: "yes", False: "**no**", None: ""}[inside(case, answer, times)] for answer in answers),
+        f"{after['regime']} ({after['severity']})" if after.get("regime") else "",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _verdict(answer: Json | None) -> str:
+    if not answer or not answer["verdict"]["regime"]:
+        return "none" if answer else "-"
+    verdict = answer["verdict"]
+    return f"{verdict['regime']} {verdict['share'] or 0:.0%} ({verdict['severity']})"
+
+
+def _prediction(answer: Json | None) -> str:
+    if not answer or not answer["predicted"]:
+        return ""
+    predicted = answer["predicted"]
+    return f"{predicted['expected']:.2f}x ({predicted['low']:.2f} to {predicted['high']:.2f})"
