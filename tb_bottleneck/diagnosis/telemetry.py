@@ -10,16 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
-from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
-from tb_bottleneck.report.builders.memory import findings_message, memory_message
 from tb_bottleneck.report.builders.report_builder import Diagnosis, ReportIdentity, build_report, unreadable_report
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
@@ -152,25 +151,3 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
         # The account of the idle device is irrelevant until the work runs on it.
         verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
     return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion))
-
-
-def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
-    """Returns the memory part of the monitor's counters, or None if no memory was counted.
-
-    An error affects only this part of the report.
-    """
-    try:
-        memory = TelemetryMemory(telemetry, kind)
-        account, findings = memory.account, memory.findings()
-        if account is None:
-            return (
-                pb.Memory(evidence_source="telemetry", kind=kind, findings=findings_message(findings))
-                if findings
-                else None
-            )
-        return memory_message(account, (), findings)
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("the memory of one run could not be accounted for")
-        return None

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from helpers.telemetry_files import write
 
-from tb_bottleneck.diagnosis.telemetry import counted_memory, diagnose_telemetry
+from tb_bottleneck.diagnosis.counted_memory import counted_memory
+from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tb_bottleneck.telemetry.telemetry import Telemetry

@@ -66,8 +66,8 @@ def test_workers_beyond_the_cores_do_not_help(tmp_path):
 
 def test_training_may_get_slower_next_to_its_workers(tmp_path):
     result = asked(tmp_path, workers=4)
-    assert result.after.low == pytest.approx(result.after.speedup / 1.15, rel=0.02)
-    assert any("next to its workers" in line for line in result.assumptions)
+    assert result.after.low < result.after.speedup < result.after.high
+    assert any("next to new workers" in line for line in result.assumptions)
 
 
 def test_of_one_step_the_interval_is_as_wide_as_such_predictions_miss(tmp_path):
