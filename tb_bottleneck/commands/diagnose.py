@@ -155,7 +155,7 @@ def _reports(recordings: list[tuple[str, str]], options: argparse.Namespace, pro
     """Yields one report per recording and shows a progress bar. Adds files that could not be written to `problems`."""
     from tb_bottleneck.sources.event_files import is_event_file
 
-    judge = _judge(options)
+    judge = judge_of(options.no_cache)
     with progress_bar() as begin:
         for path, run in recordings:
             progress = begin(Path(path).name)
@@ -169,11 +169,11 @@ def _reports(recordings: list[tuple[str, str]], options: argparse.Namespace, pro
                 yield judge(path, run=run, progress=progress)
 
 
-def _judge(options: argparse.Namespace) -> "Callable[..., Report]":
+def judge_of(no_cache: bool) -> "Callable[..., Report]":
     """Returns the function that makes the report of a trace, or reads it from the cache."""
     from tb_bottleneck.diagnosis.trace import diagnose
 
-    if options.no_cache:
+    if no_cache:
         return diagnose
     from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
     from tb_bottleneck.report.cache.report_store import Store
