@@ -46,6 +46,12 @@ def reviews_of(notes: Sequence[Note], recordings: Sequence[RecordingFile]) -> di
     return reviews
 
 
+def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
+    """Returns the state of a finding: its own, that of the whole recording, or open."""
+    states = {state.cause: state for state in review.states}
+    return states.get(cause) or states.get("") or pb.ReviewState(state="open")
+
+
 def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
     """Returns the innermost folder with a baseline that the run is in or is; "." contains every run."""
     parts = run.split("/")

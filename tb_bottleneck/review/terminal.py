@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from tb_bottleneck.knowledge.telemetry_texts import cause_titles
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
 from tb_bottleneck.review.notes import clean
-from tb_bottleneck.review.states import names_of
+from tb_bottleneck.review.states import names_of, state_of
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -30,12 +30,6 @@ def render(
             lines += ["", *_recording(recording, report, review)]
     count = f"{still_open} of {total} finding{'s' if total != 1 else ''} open in {len(reports)} recordings"
     return "\n".join([count, *lines, *_ledger(ledger)]) + "\n"
-
-
-def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
-    """Returns the state of a finding: its own, that of the whole recording, or open."""
-    states = {state.cause: state for state in review.states}
-    return states.get(cause) or states.get("") or pb.ReviewState(state="open")
 
 
 def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> Iterator[str]:

@@ -332,6 +332,8 @@ export interface RunEntry {
   readonly gain?: Speedup;
   /** absent if nobody wrote anything about it */
   readonly review?: Review;
+  /** findings that are neither accepted nor fixed; absent before it is done */
+  readonly open_findings?: number;
 }
 
 /** GET report?id=... */

@@ -9,6 +9,7 @@ from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
+from tb_bottleneck.review.states import state_of
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -96,6 +97,7 @@ def _entry(
                 device=digest.device,
                 action=digest.action,
                 gain=digest.gain,
+                open_findings=[state_of(review or Review(), cause).state for cause in digest.causes].count("open"),
             )
         )
     refuse_not_finite(entry)
