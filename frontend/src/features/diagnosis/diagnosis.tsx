@@ -9,6 +9,7 @@ import { Facts } from "./headline";
 import { Phases } from "./phases";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
+import { Review, type Reviewed } from "./review";
 
 interface Props {
   readonly report: Report;
@@ -16,9 +17,10 @@ interface Props {
   readonly showFocus: ((focus: Focus) => void) | undefined;
   /** Opens the what-if view. */
   readonly predict: (() => void) | undefined;
+  readonly reviewed: Reviewed | undefined;
 }
 
-export function Diagnosis({ report, showFocus, predict }: Props) {
+export function Diagnosis({ report, showFocus, predict, reviewed }: Props) {
   const { account, findings, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
@@ -26,6 +28,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
       {verdict && facts}
       {report.health && <Health health={report.health} />}
       {!verdict && facts}
+      {reviewed && <Review {...reviewed} cause="" title="the recording" />}
       {verdict?.situation && <p>{verdict.situation}</p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
@@ -34,7 +37,7 @@ export function Diagnosis({ report, showFocus, predict }: Props) {
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
         </div>
         <div class="half">
-          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
+          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} now={window?.step_ns?.mean} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
