@@ -48,7 +48,9 @@ class Note:
 
 def clean(text: str, longest: int = MAX_TEXT) -> str:
     """Returns the text as one line without control characters, cut off at the end if it is too long."""
-    shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    shown = " ".join(text.split())
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 

@@ -80,3 +80,5 @@ def test_the_overview_filters_by_state_and_has_the_ledger(reviewed_board, visit)
     expect(names).to_contain_text("fast")
     seen.page.set_viewport_size({"width": 1280, "height": 720})
     assert violations(seen, False) == violations(seen, True) == []
+    ledger.get_by_role("button", name="slow → fast").click()
+    expect(seen.frame.locator(".comparison h2.answer")).to_contain_text("2", timeout=PATIENCE)

@@ -29,7 +29,7 @@ interface Props {
 }
 
 export function Overview({ list, query: text, session }: Props) {
-  const { choose, client, showOverview: setQuery } = session;
+  const { choose, showOverview: setQuery } = session;
   const query = useMemo(() => parseQuery(text), [text]);
   const visit = useVisit(list);
   const prefix = useMemo(() => commonFolders(list.runs.map(({ run }) => runName(run))), [list.runs]);
@@ -45,7 +45,7 @@ export function Overview({ list, query: text, session }: Props) {
       <Severities runs={list.runs} query={query} change={change} />
       <SinceLastVisit runs={list.runs} visit={visit} query={query} change={change} />
       <MostToGain runs={shown} prefix={prefix} choose={choose} />
-      <Ledger runs={list.runs} client={client} choose={choose} />
+      <Ledger runs={list.runs} session={session} />
       <Filters runs={list.runs} query={query} change={change} />
       {query.folders ? (
         <SortableTable
