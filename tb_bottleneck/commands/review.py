@@ -136,7 +136,7 @@ def _show(options: argparse.Namespace) -> int:
     reports = _reports(listing.recordings)
     named = by_name(listing.recordings)
     rows = ledger(fixes_of(merged.notes), lambda name: reports[named[name]] if name in named else None)
-    print(render(reports, reviews_of(merged.notes, listing.recordings), rows), end="")
+    print(render(reports, reviews_of(merged.notes, listing.recordings, comments=None), rows), end="")
     return 0
 
 

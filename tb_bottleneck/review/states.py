@@ -7,7 +7,7 @@ from tb_bottleneck.review.notes import STATE_OF, Action, Note
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
 
-SHOWN_COMMENTS = 20  # the latest ones of a recording, and of each finding
+SHOWN_COMMENTS = 10  # the latest ones of a recording, and of each finding; the list of recordings contains them
 
 
 def names_of(recording: RecordingFile) -> tuple[str, str]:
@@ -25,8 +25,13 @@ def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
     return named
 
 
-def reviews_of(notes: Sequence[Note], recordings: Sequence[RecordingFile]) -> dict[RecordingFile, pb.Review]:
-    """Returns the review of every recording that a note is about or that has a baseline. `notes` are in order."""
+def reviews_of(
+    notes: Sequence[Note], recordings: Sequence[RecordingFile], comments: int | None = SHOWN_COMMENTS
+) -> dict[RecordingFile, pb.Review]:
+    """Returns the review of every recording that a note is about or that has a baseline. `notes` are in order.
+
+    `comments` is the maximum number of comments of each state; None is all of them.
+    """
     about: defaultdict[str, list[Note]] = defaultdict(list)
     for note in notes:
         about[note.subject].append(note)
@@ -39,7 +44,7 @@ def reviews_of(notes: Sequence[Note], recordings: Sequence[RecordingFile]) -> di
         baseline = None if group is None else named.get(pinned[group])
         if own or baseline is not None:
             causes = dict.fromkeys(["", *(note.cause for note in own)])
-            review = pb.Review(states=[_state(cause, own) for cause in causes])
+            review = pb.Review(states=[_state(cause, own, comments) for cause in causes])
             if baseline is not None and group is not None:
                 review.baseline, review.group = f"{baseline.run}/{baseline.source}", group
             reviews[recording] = review
@@ -59,7 +64,7 @@ def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
     return next((folder for folder in (*folders, ".") if folder in groups), None)
 
 
-def _state(cause: str, notes: Iterable[Note]) -> pb.ReviewState:
+def _state(cause: str, notes: Iterable[Note], comments: int | None) -> pb.ReviewState:
     """Returns the state of a finding, or of the recording if the cause is empty. A note about the recording as a whole
     also sets the state and the owner of its findings."""
     state = pb.ReviewState(cause=cause, state="open")
@@ -73,5 +78,7 @@ def _state(cause: str, notes: Iterable[Note]) -> pb.ReviewState:
             state.owner = note.text
         elif note.action is Action.COMMENT and note.cause == cause:
             state.comments.add(by=note.writer, unix_ns=note.time_ns, text=note.text)
-    del state.comments[:-SHOWN_COMMENTS]
+    if comments is not None:
+        state.earlier_comments = max(len(state.comments) - comments, 0)
+        del state.comments[: state.earlier_comments]
     return state

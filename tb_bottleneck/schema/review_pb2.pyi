@@ -17,7 +17,7 @@ class Review(_message.Message):
     def __init__(self, states: _Optional[_Iterable[_Union[ReviewState, _Mapping]]] = ..., baseline: _Optional[str] = ..., group: _Optional[str] = ...) -> None: ...
 
 class ReviewState(_message.Message):
-    __slots__ = ("cause", "state", "reason", "fixed_in", "by", "owner", "comments")
+    __slots__ = ("cause", "state", "reason", "fixed_in", "by", "owner", "comments", "earlier_comments")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +25,7 @@ class ReviewState(_message.Message):
     BY_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     COMMENTS_FIELD_NUMBER: _ClassVar[int]
+    EARLIER_COMMENTS_FIELD_NUMBER: _ClassVar[int]
     cause: str
     state: str
     reason: str
@@ -32,7 +33,8 @@ class ReviewState(_message.Message):
     by: str
     owner: str
     comments: _containers.RepeatedCompositeFieldContainer[ReviewComment]
-    def __init__(self, cause: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., fixed_in: _Optional[str] = ..., by: _Optional[str] = ..., owner: _Optional[str] = ..., comments: _Optional[_Iterable[_Union[ReviewComment, _Mapping]]] = ...) -> None: ...
+    earlier_comments: int
+    def __init__(self, cause: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., fixed_in: _Optional[str] = ..., by: _Optional[str] = ..., owner: _Optional[str] = ..., comments: _Optional[_Iterable[_Union[ReviewComment, _Mapping]]] = ..., earlier_comments: _Optional[int] = ...) -> None: ...
 
 class ReviewComment(_message.Message):
     __slots__ = ("by", "unix_ns", "text")

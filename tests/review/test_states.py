@@ -41,12 +41,13 @@ def test_the_latest_note_decides_and_a_note_about_the_run_is_about_its_findings_
 
 
 def test_comments_are_kept_in_order_and_belong_to_what_they_name():
-    found = reviews_of(
-        notes(*((Action.COMMENT, "bert", "sync" if number % 2 else "", f"{number}") for number in range(50))), [OTHER]
-    )
-    whole, sync = found[OTHER].states
-    assert [comment.text for comment in whole.comments] == [str(number) for number in range(10, 50, 2)]
-    assert [comment.text for comment in sync.comments] == [str(number) for number in range(11, 50, 2)]
+    written = notes(*((Action.COMMENT, "bert", "sync" if number % 2 else "", f"{number}") for number in range(50)))
+    whole, sync = reviews_of(written, [OTHER])[OTHER].states
+    assert [comment.text for comment in whole.comments] == [str(number) for number in range(30, 50, 2)]
+    assert [comment.text for comment in sync.comments] == [str(number) for number in range(31, 50, 2)]
+    assert whole.earlier_comments == sync.earlier_comments == 15
+    whole, sync = reviews_of(written, [OTHER], comments=None)[OTHER].states
+    assert (len(whole.comments), len(sync.comments), sync.earlier_comments) == (25, 25, 0)
 
 
 def test_a_recording_has_the_baseline_of_its_innermost_folder():

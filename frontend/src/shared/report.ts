@@ -896,6 +896,8 @@ export interface ReviewState {
   readonly owner: string;
   /** the latest ones, oldest first */
   readonly comments: readonly ReviewComment[];
+  /** that are left out */
+  readonly earlier_comments: number;
 }
 
 export interface ReviewComment {

@@ -3,7 +3,7 @@ import type { RunEntry } from "../../shared/report";
 import { isTrace } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { ACTIONS, baselineCommand, reviewCommand, stateOf } from "../../shared/run/review";
-import { epochMs, moment } from "../../shared/text/format";
+import { count, epochMs, moment } from "../../shared/text/format";
 import { CopyButton } from "../../shared/widgets/copy_button";
 
 /** The recording that is reviewed. */
@@ -39,6 +39,11 @@ export function Review({ logdir, entry, compare, cause, title }: Props) {
       {state?.owner && (cause === "" || own) && <p>Owner: {state.owner}</p>}
       {own && own.comments.length > 0 && (
         <ul>
+          {own.earlier_comments > 0 && (
+            <li class="muted">
+              {count(own.earlier_comments)} earlier: <code>tb-bottleneck review</code> shows all
+            </li>
+          )}
           {own.comments.map(({ by, unix_ns, text }, index) => (
             <li key={index}>
               <bdi>{text}</bdi> <small>{`${by}, ${moment(epochMs(unix_ns))}`}</small>

@@ -28,7 +28,7 @@ export function isInState({ review, open_findings }: RunEntry, word: ReviewWord)
 /** The review of a recording in few words: "accepted, owner Ben, 2 comments"; "" if there is none. */
 export function reviewSummary(entry: RunEntry): string {
   const states = entry.review?.states ?? [];
-  const comments = states.reduce((sum, state) => sum + state.comments.length, 0);
+  const comments = states.reduce((sum, state) => sum + state.comments.length + state.earlier_comments, 0);
   const owners = [...new Set(states.map(({ owner }) => owner).filter(Boolean))];
   return [
     ...(["accepted", "fixed"] as const).filter((word) => isInState(entry, word)),
