@@ -1,3 +1,4 @@
+from tb_bottleneck.schema import review_pb2 as _review_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -597,7 +598,7 @@ class RunList(_message.Message):
     def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunEntry(_message.Message):
-    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain")
+    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain", "review", "open_findings")
     ID_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -615,6 +616,8 @@ class RunEntry(_message.Message):
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     GAIN_FIELD_NUMBER: _ClassVar[int]
+    REVIEW_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FINDINGS_FIELD_NUMBER: _ClassVar[int]
     id: str
     run: str
     source: str
@@ -632,16 +635,20 @@ class RunEntry(_message.Message):
     device: str
     action: str
     gain: Speedup
-    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
+    review: _review_pb2.Review
+    open_findings: int
+    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., review: _Optional[_Union[_review_pb2.Review, _Mapping]] = ..., open_findings: _Optional[int] = ...) -> None: ...
 
 class ReportAnswer(_message.Message):
-    __slots__ = ("id", "state", "progress", "report")
+    __slots__ = ("id", "state", "progress", "report", "review")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     REPORT_FIELD_NUMBER: _ClassVar[int]
+    REVIEW_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: str
     progress: float
     report: Report
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., report: _Optional[_Union[Report, _Mapping]] = ...) -> None: ...
+    review: _review_pb2.Review
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., report: _Optional[_Union[Report, _Mapping]] = ..., review: _Optional[_Union[_review_pb2.Review, _Mapping]] = ...) -> None: ...

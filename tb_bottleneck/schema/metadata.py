@@ -5,3 +5,6 @@ SCHEMA = 2
 
 TELEMETRY_SCHEMA = 1
 """Version of the messages that the monitor writes."""
+
+REVIEW_DIRECTORY = ".tb_bottleneck_review"
+"""The directory in a logdir with the notes of reviewers. Scans for recordings skip it."""

@@ -5,9 +5,10 @@ import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from tb_bottleneck.schema.metadata import REVIEW_DIRECTORY
 from tb_bottleneck.sources.filesystem import Status, display_name
 
-SKIPPED_DIRECTORIES = frozenset({".git", "node_modules"})
+SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", REVIEW_DIRECTORY})
 
 
 class Local:

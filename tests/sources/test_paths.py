@@ -188,6 +188,7 @@ FILE_MODULES = {
     "monitor": "the training's side: it writes",
     "tools": "scripts of the user that are run",
     "knowledge": "the package's own facts",
+    "review/store.py": "notes in a local logdir; a URL has none",
     "__main__.py": "a closed pipe",
 }
 _CALLS = {

@@ -48,7 +48,7 @@ export function App({ store, session }: { store: Store; session: Session }) {
             {state.overview === undefined ? (
               <ChosenRecording state={state} session={session} />
             ) : (
-              <Overview list={list} query={state.overview} setQuery={session.showOverview} choose={session.choose} />
+              <Overview list={list} query={state.overview} session={session} />
             )}
           </main>
           <Shortcuts

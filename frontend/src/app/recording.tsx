@@ -44,7 +44,7 @@ function Content({ report, analysis, shown }: Props) {
           <ViewPanel view={view} report={report} {...shown} />
         ) : (
           <div class="panel diagnosis" id="panel" role="tabpanel" aria-label={titleOf("diagnosis")} tabIndex={-1}>
-            <Diagnosis report={report} showFocus={undefined} predict={undefined} />
+            <Diagnosis report={report} showFocus={undefined} predict={undefined} reviewed={undefined} />
           </div>
         )}
       </ErrorBoundary>

@@ -46,7 +46,15 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   diagnosis: {
     title: "Diagnosis",
     missing: () => undefined,
-    render: ({ report, session }) => <Diagnosis report={report} showFocus={session.showFocus} predict={() => session.open("whatif")} showMemory={() => session.open("memory")} />,
+    render: ({ report, entry, session, state: { list } }) => (
+      <Diagnosis
+        report={report}
+        showFocus={session.showFocus}
+        predict={() => session.open("whatif")}
+        showMemory={() => session.open("memory")}
+        reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
+      />
+    ),
   },
   timeline: { title: "Timeline", missing: missingOperations, render: (shown) => <Timeline {...viewProps(shown)} /> },
   tables: { title: "Operators", missing: missingOperations, render: (shown) => <Tables {...viewProps(shown)} /> },

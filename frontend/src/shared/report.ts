@@ -541,6 +541,10 @@ export interface RunEntry {
   readonly action: string;
   /** of the whole plan, or of the first finding without one; absent if nothing is predicted */
   readonly gain?: Speedup;
+  /** absent if nobody wrote anything about it */
+  readonly review?: Review;
+  /** findings that are neither accepted nor fixed; absent before it is done */
+  readonly open_findings?: number;
 }
 
 /** GET report?id=... */
@@ -551,6 +555,8 @@ export interface ReportAnswer {
   readonly progress: number;
   /** once done */
   readonly report?: Report;
+  /** absent if nobody wrote anything about it */
+  readonly review?: Review;
 }
 
 /** Run A against run B. */
@@ -1091,6 +1097,73 @@ export interface RankRow {
   readonly verdict?: Verdict;
   readonly account: readonly AccountRow[];
   readonly is_straggler: boolean;
+}
+
+/** The review of one recording. */
+export interface Review {
+  /** of the recording as a whole, then of each finding that a note names */
+  readonly states: readonly ReviewState[];
+  /** run/source of the recording that is pinned for its group; may be empty */
+  readonly baseline: string;
+  /** the folder that this baseline is pinned for; "." is the whole logdir */
+  readonly group: string;
+}
+
+/** The state of a recording, or of one of its findings. */
+export interface ReviewState {
+  /** of the finding; empty for the recording as a whole */
+  readonly cause: string;
+  /** open | accepted | fixed */
+  readonly state: string;
+  /** why it was accepted or opened again; may be empty */
+  readonly reason: string;
+  /** the run that fixed it: run, or run/source */
+  readonly fixed_in: string;
+  /** who set the state, as stated; empty if it was never set */
+  readonly by: string;
+  /** may be empty */
+  readonly owner: string;
+  /** the latest ones, oldest first */
+  readonly comments: readonly ReviewComment[];
+  /** that are left out */
+  readonly earlier_comments: number;
+}
+
+export interface ReviewComment {
+  readonly by: string;
+  readonly unix_ns: number;
+  readonly text: string;
+}
+
+/** GET ledger */
+export interface Ledger {
+  /** misses first, the largest first; then what was as predicted; then what is not known */
+  readonly rows: readonly LedgerRow[];
+}
+
+/** A fix: the gain that was predicted for it, and the gain in the run that has it. */
+export interface LedgerRow {
+  /** the run that had the findings: run, or run/source */
+  readonly run: string;
+  /** fixed together in the same run; an empty one stands for all findings */
+  readonly causes: readonly string[];
+  readonly fixed_in: string;
+  readonly by: string;
+  /** predicted; absent if nothing was predicted */
+  readonly expected?: Gain;
+  /** typical step time before / after; absent if the two cannot be compared */
+  readonly measured?: Gain;
+  /** miss (the intervals do not overlap) | as_predicted | unknown */
+  readonly result: string;
+  /** why the result is unknown; otherwise empty */
+  readonly because: string;
+}
+
+export interface Gain {
+  /** step time before / after */
+  readonly speedup: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 /** Facts about the run. Written when the monitor starts, and again when a fact changes. Tag `tb_bottleneck/context`. */

@@ -6,6 +6,7 @@ similarity of the work, batch size, environment, and the expected time on anothe
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf import json_format
@@ -25,9 +26,15 @@ MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
     """Returns the run that these reports describe. For each rank, the last report with a verdict is used."""
     try:
-        reports = [_with_all_regimes(parse_report(one, ignore_unknown_fields=True)) for one in _reports(text)]
+        reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
         return UnjudgedRun(name, (f"{name} contains no report; `tb-bottleneck diagnose --json` writes one.",))
+    return run_of(name, reports)
+
+
+def run_of(name: str, reports: Iterable[pb.Report]) -> JudgedRun | UnjudgedRun:
+    """Returns the run of these reports, which the function changes."""
+    reports = [_with_all_regimes(report) for report in reports]
     sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
     if not sound:
         return UnjudgedRun(name, (f"{name} contains no report with a verdict.",))

@@ -5,6 +5,7 @@ from werkzeug.wrappers import Request
 from tb_bottleneck.plugin.http import static_files
 from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes
 from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes
+from tb_bottleneck.plugin.http.ledger_route import ledger_answer
 from tb_bottleneck.plugin.http.ranks_route import ranks_answer
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
 from tb_bottleneck.plugin.http.responses import App, Response, application, error, message, pending
@@ -49,6 +50,7 @@ class Routes:
             "/runs": self.runs,
             "/report": self.report,
             "/ranks": self.ranks,
+            "/ledger": self.ledger,
             "/timeline": self._drilldown.timeline,
             "/tables": self._drilldown.tables,
             "/slice": self._drilldown.slice,
@@ -76,7 +78,12 @@ class Routes:
         report = self._recordings.report(recording)
         if isinstance(report, AnalysisState):
             return pending(report)
-        return message(ReportAnswer(id=id_of(recording), state=DONE.name, progress=DONE.progress, report=report))
+        scan = self._runs.latest()
+        review = scan.reviews.get(recording) if scan is not None else None
+        answer = ReportAnswer(
+            id=id_of(recording), state=DONE.name, progress=DONE.progress, report=report, review=review
+        )
+        return message(answer)
 
     def ranks(self, request: Request) -> Response:
         """Returns the job that a recording is a rank of."""
@@ -85,6 +92,15 @@ class Routes:
             return recording
         scan = self._runs.latest()
         return pending(WAITING) if scan is None else message(ranks_answer(recording, scan, self._analyses))
+
+    def ledger(self, request: Request) -> Response:
+        """Returns the predicted and the measured gains of fixes."""
+        scan = self._runs.latest()
+        if scan is None:
+            return pending(WAITING)
+        self._recordings.want(scan.listing.recordings)
+        answer = ledger_answer(scan, self._recordings)
+        return pending(answer) if isinstance(answer, AnalysisState) else message(answer)
 
     def telemetry(self, request: Request) -> Response:
         """Returns the series of a run."""

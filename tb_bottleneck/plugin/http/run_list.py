@@ -9,7 +9,9 @@ from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
+from tb_bottleneck.review.states import state_of
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
+from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import RecordingFile
 
 
@@ -19,6 +21,7 @@ class _Row:
 
     state: AnalysisState
     digest: Digest | None
+    review: Review | None
     values: dict[str, Any]
 
 
@@ -46,7 +49,8 @@ class RunListBuilder:
         """Returns a `RunList` as JSON. `scan` is None until the first scan of the logdir has ended."""
         last = self._last
         recordings = scan.listing.recordings if scan is not None else ()
-        rows = {recording: self._row(recording, last.rows.get(recording)) for recording in recordings}
+        reviews = scan.reviews if scan is not None else {}
+        rows = {each: self._row(each, reviews.get(each), last.rows.get(each)) for each in recordings}
         if scan is not None and scan is last.scan and all(map(is_, rows.values(), last.rows.values())):
             return last.text
         answer = self._frame(scan) | {"runs": [row.values for row in rows.values()]}
@@ -54,11 +58,11 @@ class RunListBuilder:
         self._last = _Snapshot(scan, rows, text)
         return text
 
-    def _row(self, recording: RecordingFile, last: _Row | None) -> _Row:
+    def _row(self, recording: RecordingFile, review: Review | None, last: _Row | None) -> _Row:
         state, digest = self._analyses.look(recording)
-        if last is not None and last.state is state and last.digest is digest:
+        if last is not None and last.state is state and last.digest is digest and last.review == review:
             return last
-        return _Row(state, digest, _entry(recording, state, digest))
+        return _Row(state, digest, review, _entry(recording, state, digest, review))
 
     def _frame(self, scan: LogdirScan | None) -> dict[str, Any]:
         if scan is None:
@@ -66,7 +70,9 @@ class RunListBuilder:
         return as_dict(RunList(state="ready", logdir=self._logdir, problems=scan.listing.problems))
 
 
-def _entry(recording: RecordingFile, state: AnalysisState, digest: Digest | None) -> dict[str, Any]:
+def _entry(
+    recording: RecordingFile, state: AnalysisState, digest: Digest | None, review: Review | None
+) -> dict[str, Any]:
     source = "telemetry" if recording.is_telemetry else "trace"
     entry = RunEntry(
         id=id_of(recording),
@@ -78,6 +84,7 @@ def _entry(recording: RecordingFile, state: AnalysisState, digest: Digest | None
         witness=source,
         evidence_source=source,
         live=digest is not None and digest.live,
+        review=review,
     )
     if digest is not None:
         entry.MergeFrom(
@@ -90,6 +97,7 @@ def _entry(recording: RecordingFile, state: AnalysisState, digest: Digest | None
                 device=digest.device,
                 action=digest.action,
                 gain=digest.gain,
+                open_findings=[state_of(review or Review(), cause).state for cause in digest.causes].count("open"),
             )
         )
     refuse_not_finite(entry)

@@ -1,12 +1,16 @@
-"""The recordings under the logdir, kept up to date by scans in the background while clients ask."""
+"""The recordings under the logdir and their review, kept up to date by scans in the background while clients ask."""
 
 import hashlib
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from tb_bottleneck.review.notes import Note
+from tb_bottleneck.review.states import reviews_of
+from tb_bottleneck.review.store import read_all
+from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import Listing, RecordingFile, Root, scan_all
 
 SCAN_SECONDS = 5.0  # TensorBoard's own --reload_interval
@@ -15,10 +19,12 @@ PAUSE_FACTOR = 10.0  # the pause after a scan is at least this many times as lon
 
 @dataclass(frozen=True)
 class LogdirScan:
-    """The result of one scan, with the recordings by their opaque ids."""
+    """The result of one scan, with the recordings by their opaque ids, and what reviewers wrote about them."""
 
     listing: Listing
     by_id: Mapping[str, RecordingFile]
+    notes: tuple[Note, ...] = ()
+    reviews: Mapping[RecordingFile, Review] = field(default_factory=dict)
 
 
 def id_of(recording: RecordingFile) -> str:
@@ -59,8 +65,14 @@ class RunIndex:
     def _scan_logdir(self) -> None:
         began = time.monotonic()
         try:
-            listing = self._scan(self._roots)
-            scan = LogdirScan(listing, {id_of(recording): recording for recording in listing.recordings})
+            listing, review = self._scan(self._roots), read_all(self._roots)
+            recordings = listing.recordings
+            scan = LogdirScan(
+                replace(listing, problems=listing.problems + review.problems),
+                {id_of(recording): recording for recording in recordings},
+                review.notes,
+                reviews_of(review.notes, recordings),
+            )
             with self._lock:
                 self._last = scan
         finally:

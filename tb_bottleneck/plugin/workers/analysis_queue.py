@@ -43,6 +43,7 @@ class Digest:
     device: str = ""
     action: str = ""
     gain: Speedup | None = None
+    causes: tuple[str, ...] = ()  # of the findings
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
@@ -59,6 +60,7 @@ class Digest:
             account=tuple(report.account) if report.world_size > 1 else (),
             device=report.device.name or report.device.kind,
             action=_action(report),
+            causes=tuple(finding.cause for finding in report.findings),
             gain=_gain(report),
             membership=report.membership if report.HasField("membership") else None,
         )

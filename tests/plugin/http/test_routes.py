@@ -51,6 +51,7 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
         "evidence_source": "trace",
         "live": False,
         "action": "",
+        "open_findings": 0,
     }
 
 

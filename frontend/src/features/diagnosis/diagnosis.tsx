@@ -10,6 +10,7 @@ import { MemoryCard } from "./memory_card";
 import { Phases } from "./phases";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
+import { Review, type Reviewed } from "./review";
 import { untrusted } from "./untrusted";
 
 interface Props {
@@ -20,9 +21,10 @@ interface Props {
   readonly predict: (() => void) | undefined;
   /** Opens the memory view. */
   readonly showMemory?: () => void;
+  readonly reviewed: Reviewed | undefined;
 }
 
-export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
+export function Diagnosis({ report, showFocus, predict, showMemory, reviewed }: Props) {
   const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
@@ -30,6 +32,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
       {verdict && facts}
       {report.health && <Health health={report.health} />}
       {!verdict && facts}
+      {reviewed && <Review {...reviewed} cause="" title="the recording" />}
       {verdict?.situation && <p>{verdict.situation}</p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
@@ -38,7 +41,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory }: Props) {
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
         </div>
         <div class="half">
-          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} />
+          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {memory && <MemoryCard memory={memory} open={showMemory} />}

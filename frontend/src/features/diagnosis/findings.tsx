@@ -6,6 +6,7 @@ import { evidence as valueOf, occurrence, share, speedup } from "../../shared/te
 import { title } from "../../shared/text/identifier";
 import { CodeBlock } from "../../shared/widgets/code_block";
 import { Places } from "./places";
+import { Review, type Reviewed } from "./review";
 
 interface Props {
   readonly findings: readonly Finding[];
@@ -13,9 +14,10 @@ interface Props {
   readonly judged: boolean;
   /** Shows the range of a piece of evidence. Undefined if that is not possible. */
   readonly showFocus: ((focus: Focus) => void) | undefined;
+  readonly reviewed: Reviewed | undefined;
 }
 
-export function Findings({ findings, begin, judged, showFocus }: Props) {
+export function Findings({ findings, begin, judged, showFocus, reviewed }: Props) {
   if (findings.length === 0) {
     return judged ? (
       <section>
@@ -28,7 +30,7 @@ export function Findings({ findings, begin, judged, showFocus }: Props) {
     <section>
       <h2>What to change</h2>
       {findings.map((finding, index) => (
-        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} />
+        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} />
       ))}
     </section>
   );
@@ -36,7 +38,7 @@ export function Findings({ findings, begin, judged, showFocus }: Props) {
 
 type Context = Pick<Props, "begin" | "showFocus">;
 
-function FindingCard({ finding, begin, showFocus }: Context & { finding: Finding }) {
+function FindingCard({ finding, begin, showFocus, reviewed }: Context & Pick<Props, "reviewed"> & { finding: Finding }) {
   const { fix } = finding;
   const { gain, basis } = speedup(finding.speedup);
   return (
@@ -75,6 +77,7 @@ function FindingCard({ finding, begin, showFocus }: Context & { finding: Finding
       )}
       {finding.speedup?.because && <p class="muted footnote">{finding.speedup.because}</p>}
       {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} showFocus={showFocus} />}
+      {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title || title(finding.cause)} />}
     </section>
   );
 }

@@ -1,6 +1,7 @@
 // The columns of the overview's tables.
 import type { RunEntry, Verdict } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
+import { reviewSummary } from "../../shared/run/review";
 import { count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
 import { runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
 import { severity, withoutVerdict } from "../../shared/text/vocabulary";
@@ -34,7 +35,7 @@ export function recordingColumns(prefix: string, choose: (key: Key) => void, vis
       cell: (entry) => (
         <>
           <RecordingLink entry={entry} prefix={prefix} choose={choose} />
-          <small>{[entry.evidence_source, changeOf(entry, visit)].filter(Boolean).join(", ")}</small>
+          <small>{[entry.evidence_source, changeOf(entry, visit), reviewSummary(entry)].filter(Boolean).join(", ")}</small>
         </>
       ),
     },

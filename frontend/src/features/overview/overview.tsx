@@ -3,6 +3,8 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { RunEntry, RunList } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
+import { REVIEW_WORDS } from "../../shared/run/review";
+import type { Session } from "../../shared/run/session";
 import viewStyle from "../../shared/style/view.css";
 import { count, factor, moment, shortShare } from "../../shared/text/format";
 import { commonFolders, runName } from "../../shared/text/names";
@@ -12,6 +14,7 @@ import { SortableTable } from "../../shared/widgets/sortable_table";
 import { folderColumns, recordingColumns, RecordingLink } from "./columns";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
+import { Ledger } from "./ledger";
 import { foldersOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
@@ -22,11 +25,11 @@ const TOP = 5;
 interface Props {
   readonly list: RunList;
   readonly query: string;
-  readonly setQuery: (text: string) => void;
-  readonly choose: (key: Key) => void;
+  readonly session: Session;
 }
 
-export function Overview({ list, query: text, setQuery, choose }: Props) {
+export function Overview({ list, query: text, session }: Props) {
+  const { choose, showOverview: setQuery } = session;
   const query = useMemo(() => parseQuery(text), [text]);
   const visit = useVisit(list);
   const prefix = useMemo(() => commonFolders(list.runs.map(({ run }) => runName(run))), [list.runs]);
@@ -42,6 +45,7 @@ export function Overview({ list, query: text, setQuery, choose }: Props) {
       <Severities runs={list.runs} query={query} change={change} />
       <SinceLastVisit runs={list.runs} visit={visit} query={query} change={change} />
       <MostToGain runs={shown} prefix={prefix} choose={choose} />
+      <Ledger runs={list.runs} session={session} />
       <Filters runs={list.runs} query={query} change={change} />
       {query.folders ? (
         <SortableTable
@@ -158,7 +162,7 @@ function Filters({ runs, query, change }: PartProps) {
     <div class="filters" role="search" aria-label="Filter the recordings">
       <input
         type="search"
-        placeholder="Filter: name, verdict, action, device, state"
+        placeholder="Filter: name, verdict, action, device, owner"
         aria-label="Filter by words"
         value={query.words}
         onInput={(event) => change({ words: event.currentTarget.value })}
@@ -170,6 +174,17 @@ function Filters({ runs, query, change }: PartProps) {
           {[...regimes].sort(([, a], [, b]) => a.localeCompare(b, "en")).map(([regime, title]) => (
             <option key={regime} value={regime}>
               {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Review{" "}
+        <select value={query.review} onChange={(event) => change({ review: REVIEW_WORDS.find((word) => word === event.currentTarget.value) ?? "" })}>
+          <option value="">any</option>
+          {REVIEW_WORDS.map((word) => (
+            <option key={word} value={word}>
+              {word}
             </option>
           ))}
         </select>

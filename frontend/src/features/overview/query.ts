@@ -1,6 +1,7 @@
 // What the overview shows, and its spelling in the address: "words=slow loader&severity=critical&sort=-gain". Pure.
 import type { RunEntry } from "../../shared/report";
 import { withWords } from "../../shared/run/groups";
+import { isInState, REVIEW_WORDS, type ReviewWord } from "../../shared/run/review";
 import type { Order } from "../../shared/widgets/sorting";
 import { changeOf, type Visit } from "./last_visit";
 
@@ -9,19 +10,20 @@ export interface Query {
   readonly severity: string; // "" is any; NO_VERDICT is none
   readonly regime: string; // "" is any
   readonly since: "" | "new" | "slower"; // compared with the last visit
+  readonly review: "" | ReviewWord; // the state of a finding
   readonly sort: Order;
   readonly folders: boolean; // one row for each folder instead of one for each recording
 }
 
 export const NO_VERDICT = "no-verdict";
 export const NOT_KNOWN = "not-known"; // a verdict that nothing recorded explains
-export const ALL: Query = { words: "", severity: "", regime: "", since: "", sort: { by: "gain", descending: true }, folders: false };
+export const ALL: Query = { words: "", severity: "", regime: "", since: "", review: "", sort: { by: "gain", descending: true }, folders: false };
 
 /** The text of a query. The default is "all", so that the address contains the parameter. */
-export function queryText({ words, severity, regime, since, sort, folders }: Query): string {
+export function queryText({ words, severity, regime, since, review, sort, folders }: Query): string {
   const { by, descending } = sort;
   const order = by === ALL.sort.by && descending === ALL.sort.descending ? "" : `${descending ? "-" : ""}${by}`;
-  const parts = Object.entries({ words, severity, regime, since, sort: order, by: folders ? "folder" : "" }).filter(([, text]) => text !== "");
+  const parts = Object.entries({ words, severity, regime, since, review, sort: order, by: folders ? "folder" : "" }).filter(([, text]) => text !== "");
   return new URLSearchParams(parts).toString() || "all";
 }
 
@@ -35,6 +37,7 @@ export function parseQuery(text: string): Query {
     severity: value("severity"),
     regime: value("regime"),
     since: since === "new" || since === "slower" ? since : "",
+    review: REVIEW_WORDS.find((word) => word === value("review")) ?? "",
     sort: sort ? { by: sort.replace(/^-/, ""), descending: sort.startsWith("-") } : ALL.sort,
     folders: value("by") === "folder",
   };
@@ -52,6 +55,7 @@ export function matching(runs: readonly RunEntry[], query: Query, visit: Visit |
     (entry) =>
       (query.severity === "" || query.severity === severityOf(entry)) &&
       (query.regime === "" || query.regime === entry.verdict?.regime) &&
+      (query.review === "" || isInState(entry, query.review)) &&
       (query.since === "" || query.since === changeOf(entry, visit)),
   );
 }

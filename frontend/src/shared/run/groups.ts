@@ -2,13 +2,14 @@
 import type { RunEntry } from "../report";
 import { fileStem, runName, sourceName } from "../text/names";
 import { keyOf, type Key } from "./keys";
+import { reviewSummary } from "./review";
 
 export interface Group {
   readonly run: string;
   readonly entries: readonly RunEntry[];
 }
 
-/** The recordings that contain every word: in the name, the verdict, its severity or regime, the action, the device, the state. */
+/** The recordings that contain every word: in the name, the verdict, its severity or regime, the action, the device, the state, the review. */
 export function withWords(runs: readonly RunEntry[], text: string): readonly RunEntry[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return words.length === 0 ? runs : runs.filter((entry) => words.every((word) => textOf(entry).includes(word)));
@@ -16,7 +17,7 @@ export function withWords(runs: readonly RunEntry[], text: string): readonly Run
 
 function textOf(entry: RunEntry): string {
   const { run, source, verdict, device, action, state, health, live, evidence_source } = entry;
-  const parts = [runName(run), source, fileStem(source), sourceName(source), device, action, state, live ? "live" : "", evidence_source];
+  const parts = [runName(run), source, fileStem(source), sourceName(source), device, action, state, live ? "live" : "", evidence_source, reviewSummary(entry)];
   const judged = verdict ? [verdict.title, verdict.severity, verdict.regime] : [health];
   return [...parts, ...judged].join(" ").toLowerCase();
 }

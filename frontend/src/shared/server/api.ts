@@ -1,5 +1,5 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
-import type { ComparisonAnswer, DeviceList, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
+import type { ComparisonAnswer, DeviceList, Ledger, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
 import type { Attempt } from "./result";
 
 /** Responses that are cached, to be revalidated with If-None-Match or shown again at once: the list and the latest reports. */
@@ -46,6 +46,11 @@ export class Client {
 
   ranks(id: string, signal: AbortSignal): Promise<Attempt<RanksAnswer>> {
     return this.getCached(withId("ranks", id), signal, isRanks);
+  }
+
+  /** The predicted and the measured gains of fixes. */
+  ledger(signal: AbortSignal): Promise<Attempt<Ledger>> {
+    return this.get("ledger", signal, isLedger);
   }
 
   /** The telemetry in (since, until], at most `points` samples of each series. */
@@ -198,6 +203,10 @@ function isComparison(value: unknown): value is ComparisonAnswer {
 
 function isSeries(value: unknown): value is SeriesAnswer {
   return isObject(value) && Array.isArray(value["ids"]) && typeof value["state"] === "string";
+}
+
+function isLedger(value: unknown): value is Ledger {
+  return isObject(value) && Array.isArray(value["rows"]);
 }
 
 function isDevices(value: unknown): value is DeviceList {

@@ -14,11 +14,11 @@ const runs = [slow, healthy, unread];
 const found = (part: object, visit?: Visit) => matching(runs, { ...ALL, ...part }, visit).map(({ source }) => source);
 
 test("a query and its text are the same in both directions, and the default has a text too", () => {
-  const query = { words: "slow loader", severity: "critical", regime: "input", since: "slower", sort: { by: "step", descending: true }, folders: true } as const;
+  const query = { words: "slow loader", severity: "critical", regime: "input", since: "slower", review: "open", sort: { by: "step", descending: true }, folders: true } as const;
   assert.deepEqual(parseQuery(queryText(query)), query);
   assert.equal(queryText(ALL), "all");
   assert.deepEqual(parseQuery("all"), ALL);
-  assert.deepEqual(parseQuery("since=yesterday&sort=&unknown=1"), ALL);
+  assert.deepEqual(parseQuery("since=yesterday&review=lost&sort=&unknown=1"), ALL);
 });
 
 test("every word is looked for in names, verdict, severity, action and device", () => {
@@ -28,6 +28,14 @@ test("every word is looked for in names, verdict, severity, action and device", 
   assert.deepEqual(found({ severity: NO_VERDICT }), ["three"]);
   assert.deepEqual(found({ regime: "compute" }), ["two"]);
   assert.deepEqual(found({}), ["one", "two", "three"]);
+});
+
+test("the review filters by the state of findings, and its words are found", () => {
+  const state = { cause: "sync", state: "accepted", reason: "", fixed_in: "", by: "Ana", owner: "Ben", comments: [], earlier_comments: 0 };
+  const reviewed = [{ ...slow, open_findings: 1, review: { states: [state], baseline: "", group: "" } }, { ...healthy, open_findings: 0 }];
+  const sources = (part: object) => matching(reviewed, { ...ALL, ...part }, undefined).map(({ source }) => source);
+  assert.deepEqual([sources({ review: "open" }), sources({ review: "accepted" }), sources({ review: "fixed" })], [["one"], ["one"], []]);
+  assert.deepEqual([sources({ words: "ben accepted" }), sources({ words: "ben fixed" })], [["one"], []]);
 });
 
 test("severities are counted from critical on, and the recoverable share follows the gain", () => {

@@ -1,0 +1,84 @@
+// What reviewers wrote about a recording or a finding, and the commands that add to it. The tab itself writes nothing.
+import type { RunEntry } from "../../shared/report";
+import { isTrace } from "../../shared/run/groups";
+import { keyOf, type Key } from "../../shared/run/keys";
+import { ACTIONS, baselineCommand, reviewCommand, stateOf } from "../../shared/run/review";
+import { count, epochMs, moment } from "../../shared/text/format";
+import { CopyButton } from "../../shared/widgets/copy_button";
+
+/** The recording that is reviewed. */
+export interface Reviewed {
+  readonly logdir: string;
+  readonly entry: RunEntry;
+  /** Compares the recording with this one. */
+  readonly compare: (key: Key) => void;
+}
+
+interface Props extends Reviewed {
+  readonly cause: string; // "" for the recording as a whole
+  readonly title: string; // of the finding, for screen readers
+}
+
+export function Review({ logdir, entry, compare, cause, title }: Props) {
+  const state = stateOf(entry.review, cause);
+  const own = state?.cause === cause ? state : undefined;
+  return (
+    <div class="review">
+      {state && state.state !== "open" && (
+        <p>
+          <b>{state.state === "fixed" ? "Fixed" : "Accepted"}</b>
+          {state.fixed_in && ` in ${state.fixed_in}`} by {state.by}
+          {state.reason && `: ${state.reason}`}
+        </p>
+      )}
+      {own?.state === "open" && own.reason && (
+        <p>
+          <b>Opened again</b> by {own.by}: {own.reason}
+        </p>
+      )}
+      {state?.owner && (cause === "" || own) && <p>Owner: {state.owner}</p>}
+      {own && own.comments.length > 0 && (
+        <ul>
+          {own.earlier_comments > 0 && (
+            <li class="muted">
+              {count(own.earlier_comments)} earlier: <code>tb-bottleneck review</code> shows all
+            </li>
+          )}
+          {own.comments.map(({ by, unix_ns, text }, index) => (
+            <li key={index}>
+              <bdi>{text}</bdi> <small>{`${by}, ${moment(epochMs(unix_ns))}`}</small>
+            </li>
+          ))}
+        </ul>
+      )}
+      {cause === "" && <Baseline entry={entry} compare={compare} />}
+      <details>
+        <summary>
+          Review<span class="visually-hidden"> {title}</span>
+        </summary>
+        <p class="muted">Copy a command, complete it in a terminal, and everyone who opens this logdir sees it here.</p>
+        <p class="commands">
+          {ACTIONS.map((action) => (
+            <CopyButton key={action.name} title={action.title} label={`Copy command: ${action.title}, ${title}`} text={() => reviewCommand(logdir, entry, cause, action)} />
+          ))}
+          {cause === "" && isTrace(entry) && <CopyButton title="Baseline" label="Copy command: Baseline" text={() => baselineCommand(logdir, entry)} />}
+        </p>
+      </details>
+    </div>
+  );
+}
+
+/** What has changed since the pinned baseline, in one click. */
+function Baseline({ entry, compare }: Pick<Reviewed, "entry" | "compare">) {
+  const { baseline, group } = entry.review ?? { baseline: "", group: "" };
+  if (baseline === "" || !isTrace(entry)) return null;
+  const of = group === "." ? "all recordings" : group;
+  if (baseline === keyOf(entry)) return <p>Baseline of {of}</p>;
+  return (
+    <p>
+      <button type="button" class="link" title={`Baseline of ${of}: ${baseline}`} onClick={() => compare(baseline)}>
+        Changed since the baseline
+      </button>
+    </p>
+  );
+}

@@ -1,0 +1,150 @@
+"""`tb-bottleneck review`: writes notes about runs and findings to the logdir, and shows their merged state."""
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from tb_bottleneck.commands.progress_bar import progress_bar
+from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.errors import NotFound
+
+if TYPE_CHECKING:
+    from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.schema.bottleneck_pb2 import Report
+    from tb_bottleneck.sources.logdir import RecordingFile
+
+REVIEWER_VARIABLE = "TB_BOTTLENECK_REVIEWER"
+"""Environment variable with the name of the reviewer, instead of --as."""
+
+EXAMPLES = """\
+examples:
+  tb-bottleneck review runs                               states, owners, open findings and the ledger of fixes
+  export TB_BOTTLENECK_REVIEWER=Ana                       who writes; nothing is taken from the system
+  tb-bottleneck review runs accept resnet/debug --cause loader_in_main_process --because "only for debugging"
+  tb-bottleneck review runs fixed resnet/slow --cause loader_in_main_process --in resnet/workers
+  tb-bottleneck review runs reopen resnet/slow --cause loader_in_main_process --because "slow again since Monday"
+  tb-bottleneck review runs comment resnet/slow "the loader reads from NFS"
+  tb-bottleneck review runs own resnet/slow Ben
+  tb-bottleneck review runs baseline resnet/slow --group resnet
+
+RUN is the name of a run under LOGDIR, as the tab shows it, or RUN/FILE for one recording of it. Without --cause, a note
+is about the run as a whole and all of its findings. Notes are only added, never changed: the latest one decides. They
+are stored in LOGDIR/.tb_bottleneck_review, in a file of its own for each call, so that nothing is lost if several
+people write at once. The ledger compares the predicted gain of a fix with the step times of the run that has it.
+"""
+_SUMMARIES = {
+    "accept": "accept a finding as it is, with the reason",
+    "fixed": "state which run fixed a finding",
+    "reopen": "set the state of a finding to open again",
+    "comment": "add a comment",
+    "own": "state who takes care of a run or finding",
+    "baseline": "pin a run as the baseline of a folder",
+}
+
+
+def add(commands: "Subparsers") -> None:
+    """Declares the command."""
+    review = add_subparser(
+        commands,
+        "review",
+        "record and show what a team states about runs and findings",
+        "Shows the state, the owner and the comments of runs and findings, and the ledger of fixes: predicted gains "
+        "next to measured ones. With ACTION, adds a note to the logdir; the tab shows it a few seconds later.",
+        EXAMPLES,
+    )
+    review.add_argument("logdir", metavar="LOGDIR", help="the --logdir (or --logdir_spec) of TensorBoard")
+    review.set_defaults(run=_show)
+    actions = review.add_subparsers(
+        title="actions", metavar="ACTION", help="the note to add; without it, nothing is written"
+    )
+    for name, summary in _SUMMARIES.items():
+        action = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        action.add_argument("subject", metavar="RUN", help="the name of a run under LOGDIR, or RUN/FILE")
+        if name == "comment":
+            action.add_argument("text", metavar="TEXT", help="the comment")
+        if name == "own":
+            action.add_argument("text", metavar="OWNER", help="a name")
+        if name in ("accept", "fixed", "reopen"):
+            action.add_argument("--because", dest="text", default="", required=name == "accept", help="the reason")
+        if name == "fixed":
+            action.add_argument("--in", dest="fixed_in", required=True, metavar="RUN", help="the run with the fix")
+        if name == "baseline":
+            action.add_argument("--group", dest="text", metavar="FOLDER", help="the folder (default: the whole LOGDIR)")
+        else:
+            action.add_argument("--cause", default="", help="the cause of the finding (default: the run as a whole)")
+        action.add_argument(
+            "--as", dest="writer", metavar="NAME", help=f"who writes the note (default: ${REVIEWER_VARIABLE})"
+        )
+        action.set_defaults(run=_write, action=name)
+
+
+def _write(options: argparse.Namespace) -> int:
+    from tb_bottleneck.review.notes import Action, clean
+    from tb_bottleneck.review.store import NoteWriter
+    from tb_bottleneck.review.subjects import cause_of, group_of, name_in, root_of, roots_of, subject_of
+    from tb_bottleneck.sources.logdir import scan_all
+
+    logdir, action = options.logdir, Action(options.action)
+    writer = clean(options.writer or os.environ.get(REVIEWER_VARIABLE, ""))
+    if not writer:
+        raise NotFound(f"who writes this note? Add --as NAME, or set {REVIEWER_VARIABLE}; the system is not asked")
+    if action in (Action.ACCEPT, Action.COMMENT, Action.OWN) and not clean(options.text):
+        raise NotFound(f"the text of `{action.value}` is empty")
+    roots = roots_of(logdir)
+    recordings = scan_all(roots).recordings
+    subject = subject_of(options.subject, logdir, recordings)
+    root = root_of(subject, roots)
+    fixed_in = subject_of(options.fixed_in, logdir, recordings) if action is Action.FIXED else ""
+    if fixed_in == subject:
+        raise NotFound(f"--in names the run in which a finding is fixed, but {subject} is the run that has it")
+    text = options.text
+    if action is Action.BASELINE:
+        text = name_in(root, group_of((text or root.name or ".").rstrip("/"), recordings), logdir)
+    cause = cause_of(getattr(options, "cause", ""))
+    notes = NoteWriter(root.path, writer)
+    try:
+        inner = name_in(root, subject, logdir)
+        notes.write(action, inner, cause=cause, text=text, fixed_in=fixed_in and name_in(root, fixed_in, logdir))
+    except OSError as error:
+        because = error.strerror or error
+        print(f"tb-bottleneck: the note could not be written to {notes.path}: {because}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        raise NotFound(str(error)) from error
+    finally:
+        notes.close()
+    print(f"{action.value} {clean(subject)}{f', {cause}' if cause else ''}: written to {notes.path}")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from tb_bottleneck.review.ledger import fixes_of, ledger
+    from tb_bottleneck.review.states import by_name, reviews_of
+    from tb_bottleneck.review.store import read_all
+    from tb_bottleneck.review.subjects import roots_of
+    from tb_bottleneck.review.terminal import render
+    from tb_bottleneck.sources.logdir import scan_all
+
+    roots = roots_of(options.logdir)
+    listing, merged = scan_all(roots), read_all(roots)
+    if not listing.recordings:
+        raise NotFound(f"no recording was found under {options.logdir}, so there is nothing to review")
+    for problem in (*listing.problems, *merged.problems):
+        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    reports = _reports(listing.recordings)
+    named = by_name(listing.recordings)
+    rows = ledger(fixes_of(merged.notes), lambda name: reports[named[name]] if name in named else None)
+    print(render(reports, reviews_of(merged.notes, listing.recordings, comments=None), rows), end="")
+    return 0
+
+
+def _reports(recordings: "tuple[RecordingFile, ...]") -> "dict[RecordingFile, Report]":
+    """Returns the report of each recording, from the cache if possible."""
+    from tb_bottleneck.jobs.execution.rank_analysis import Task
+    from tb_bottleneck.jobs.execution.run import analyse_all
+    from tb_bottleneck.schema.bottleneck_pb2 import Report
+
+    tasks = [Task(recording.path, recording.run, summarise=False) for recording in recordings]
+    results = analyse_all(tasks, progress_bar())
+    return dict(zip(recordings, (Report.FromString(result.report) for result in results), strict=True))

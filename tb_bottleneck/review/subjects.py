@@ -1,0 +1,87 @@
+"""What a reviewer names on the command line: a run or recording, and a cause. Errors list what exists."""
+
+import os
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from tb_bottleneck.errors import NotFound
+from tb_bottleneck.knowledge.telemetry_texts import cause_titles
+from tb_bottleneck.review.states import names_of
+from tb_bottleneck.sources.logdir import RecordingFile, Root, parse_logdir_spec
+from tb_bottleneck.sources.paths import is_url
+
+_MAX_NAMES = 4  # that a message lists
+
+
+def roots_of(logdir: str) -> tuple[Root, ...]:
+    """Returns the directories of a logdir, or of a `--logdir_spec`.
+
+    Raises:
+        NotFound: one of them is not a local directory.
+    """
+    roots = (Root(logdir),) if os.path.isdir(logdir) else parse_logdir_spec(logdir)
+    for root in roots:
+        if is_url(root.path):
+            raise NotFound(f"{root.path} is a URL; a review is stored in a logdir on a local or network file system")
+        if not os.path.isdir(root.path):
+            raise NotFound(f"no such directory: {root.path}; LOGDIR is the --logdir of TensorBoard, and comes first")
+    return tuple(root.resolved() for root in roots)
+
+
+def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> str:
+    """Returns the name of a run or recording as notes have it. A path below the logdir is also accepted.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    names = dict.fromkeys(each for recording in recordings for each in names_of(recording))
+    found = next((each for each in (name.rstrip("/"), _relative(name, logdir)) if each in names), None)
+    if found is None:
+        raise NotFound(f"no run or recording is named {name!r} under {logdir}; {_hint(name, names)}")
+    return found
+
+
+def root_of(name: str, roots: Sequence[Root]) -> Root:
+    """Returns the directory of a `--logdir_spec` that the run is in."""
+    return next(root for root in roots if is_in_folder(name, root.name or "."))
+
+
+def name_in(root: Root, name: str, logdir: str) -> str:
+    """Returns the name of a run or a folder without the name of its directory.
+
+    Raises:
+        NotFound: it is in another directory of the `--logdir_spec`.
+    """
+    if not is_in_folder(name, root.name or "."):
+        raise NotFound(f"{name} is not in {root.name}: a note can name only runs of one directory of {logdir}")
+    return name[len(root.name) :].lstrip("/") or "."
+
+
+def is_in_folder(name: str, folder: str) -> bool:
+    """Returns True if the run is the folder or is in it; "." contains every run."""
+    return folder == "." or f"{name}/".startswith(f"{folder}/")
+
+
+def group_of(folder: str, recordings: Sequence[RecordingFile]) -> str:
+    """Returns the folder. Raises NotFound if no run is in it."""
+    runs = sorted({recording.run for recording in recordings})
+    if not any(is_in_folder(run, folder) for run in runs):
+        raise NotFound(f"no run is in a folder {folder!r}; {_hint(folder, runs)}")
+    return folder
+
+
+def cause_of(name: str) -> str:
+    """Returns the cause. Raises NotFound if there is no such cause."""
+    if name and name not in cause_titles():
+        raise NotFound(f"no cause is named {name!r}; {_hint(name, cause_titles())}")
+    return name
+
+
+def _relative(path: str, logdir: str) -> str:
+    return os.path.relpath(os.path.realpath(path), os.path.realpath(logdir)).replace(os.sep, "/")
+
+
+def _hint(name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    shown = get_close_matches(name, known, _MAX_NAMES) or sorted(known)[:_MAX_NAMES]
+    return f"there is {', '.join(shown)}" + (", ..." if len(known) > len(shown) else "") if shown else "there is none"

@@ -1,0 +1,88 @@
+"""Formats the review of a logdir as text for a terminal. Names are untrusted; notes are clean when they are read."""
+
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from tb_bottleneck.knowledge.telemetry_texts import cause_titles
+from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
+from tb_bottleneck.review.notes import clean
+from tb_bottleneck.review.states import names_of, state_of
+from tb_bottleneck.schema import review_pb2 as pb
+from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
+from tb_bottleneck.sources.logdir import RecordingFile
+from tb_bottleneck.units import share_text
+
+_WIDTH = 100
+_RESULTS = {"miss": "MISS", "as_predicted": "as predicted", "unknown": "unknown"}
+
+
+def render(
+    reports: Mapping[RecordingFile, Report], reviews: Mapping[RecordingFile, pb.Review], ledger: pb.Ledger
+) -> str:
+    """Returns the recordings that have findings or notes, and the ledger, as text."""
+    lines: list[str] = []
+    total = still_open = 0
+    for recording, report in reports.items():
+        review = reviews.get(recording, pb.Review())
+        states = [state_of(review, finding.cause).state for finding in report.findings]
+        total, still_open = total + len(states), still_open + states.count("open")
+        if states or recording in reviews:
+            lines += ["", *_recording(recording, report, review)]
+    count = f"{still_open} of {total} finding{'s' if total != 1 else ''} open in {len(reports)} recordings"
+    return "\n".join([count, *lines, *_ledger(ledger)]) + "\n"
+
+
+def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> Iterator[str]:
+    whole = state_of(review, "")
+    yield clean(names_of(recording)[1])
+    if whole.state != "open" or whole.owner or whole.reason:
+        yield from _wrapped(_standing(whole).strip())
+    yield from _comments(whole)
+    if review.baseline:
+        yield from _wrapped(f"baseline of {clean(review.group)}: {clean(review.baseline)}")
+    for finding in report.findings:
+        state = state_of(review, finding.cause)
+        yield from _wrapped(f"{_standing(state)} {finding.cause}: {_title(finding)}")
+        if state.cause:
+            yield from _comments(state)
+
+
+def _title(finding: Finding) -> str:
+    return f"{finding.title or finding.cause}, {share_text(finding.cost_share)} of the time"
+
+
+def _standing(state: pb.ReviewState) -> str:
+    """Returns "accepted by Ana (only for debugging), owner Ben"."""
+    by = f" by {state.by}" if state.by else ""
+    fixed_in = f" in {clean(state.fixed_in)}" if state.fixed_in else ""
+    reason = f" ({state.reason})" if state.reason else ""
+    owner = f", owner {state.owner}" if state.owner else ""
+    return f"[{state.state}{fixed_in}{by}{reason}{owner}]"
+
+
+def _comments(state: pb.ReviewState) -> Iterator[str]:
+    for comment in state.comments:
+        yield from _wrapped(f"{comment.by}: {comment.text}", "    ")
+
+
+def _ledger(ledger: pb.Ledger) -> Iterator[str]:
+    if not ledger.rows:
+        return
+    yield from ("", "Ledger of fixes (gain of the typical step)")
+    for row in ledger.rows:
+        titles = ", ".join(cause_titles().get(cause, cause) if cause else "all findings" for cause in row.causes)
+        gains = f"{_gain(row, 'expected', 'predicted')}, {_gain(row, 'measured', 'measured')}"
+        yield from _wrapped(f"{_RESULTS[row.result]}: {gains}. {titles}: {clean(row.run)} → {clean(row.fixed_in)}")
+        if row.because:
+            yield from _wrapped(row.because, "    ")
+
+
+def _gain(row: pb.LedgerRow, field: str, word: str) -> str:
+    if not row.HasField(field):
+        return f"not {word}"
+    gain: pb.Gain = getattr(row, field)
+    return f"{factor_text(gain.speedup)} ({bounds_text(gain.low, gain.high)}) {word}"
+
+
+def _wrapped(text: str, indent: str = "  ") -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")

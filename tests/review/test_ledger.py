@@ -1,0 +1,89 @@
+"""Tests of the ledger: predicted gains next to measured ones, misses first."""
+
+import pytest
+
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.review.ledger import Fix, fixes_of, ledger
+from tb_bottleneck.review.notes import Action, Note
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+
+def report(step_ns, gains=(), plan=()):
+    """Returns a report with equal steps. `gains` are (cause, expected, low, high); `plan` is (cause, total)."""
+    window = pb.Window(steps=6, step_ns=pb.Spread(median=step_ns, mean=step_ns), step_times_ns=[step_ns] * 6)
+    return pb.Report(
+        evidence_source="trace",
+        health=pb.Health(status="ok"),
+        window=window,
+        verdict=pb.Verdict(regime="input"),
+        account=[pb.AccountRow(regime=each, ns_per_step=step_ns if each == "input" else 0) for each in REGIMES],
+        findings=[
+            pb.Finding(cause=cause, speedup=pb.Speedup(expected=expected, low=low, high=high, basis="replay"))
+            for cause, expected, low, high in gains
+        ],
+        plan=[pb.PlanStep(cause=cause, speedup_total=total, low=total, high=total) for cause, total in plan],
+    )
+
+
+def rows(fixes, **reports):
+    return list(ledger(fixes, reports.get).rows)
+
+
+def fix(*causes, subject="slow", fixed_in="fast"):
+    return Fix(subject, fixed_in, causes, "Ana")
+
+
+def test_misses_come_first_the_largest_first():
+    slow = report(100.0, [("a", 2, 1.8, 2.2), ("b", 4, 3, 5), ("c", 10, 9, 11)])
+    found = rows([fix("a"), fix("b"), fix("c"), fix("d")], slow=slow, fast=report(50.0))
+    assert [(row.causes[0], row.result) for row in found] == [
+        ("c", "miss"),
+        ("b", "miss"),
+        ("a", "as_predicted"),
+        ("d", "unknown"),
+    ]
+    assert [row.expected.speedup for row in found[:3]] == [10, 4, 2]
+    assert {row.measured.speedup for row in found} == {2.0}
+    assert "does not contain" in found[3].because
+
+
+def test_a_fix_that_makes_it_slower_than_predicted_is_a_miss():
+    (row,) = rows([fix("a")], slow=report(100.0, [("a", 2, 1.8, 2.2)]), fast=report(110.0))
+    assert (row.result, row.measured.speedup) == ("miss", pytest.approx(100 / 110))
+
+
+def test_several_fixes_in_one_run_have_the_gain_that_was_simulated_for_them_together():
+    slow = report(100.0, [("a", 2, 2, 2), ("b", 2, 2, 2)], [("a", 2.0), ("b", 2.5), ("c", 3.0)])
+    found = rows([fix("a", "b"), fix(""), fix("a", "c")], slow=slow, fast=report(50.0))
+    assert {tuple(row.causes): row.expected.speedup for row in found} == {("a", "b"): 2.5, ("",): 3.0, ("a", "c"): 0.0}
+    assert "not simulated together" in found[-1].because
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "because"),
+    [
+        (None, report(50.0), "no recording of slow any more"),
+        (report(100.0, [("a", 2, 2, 2)]), pb.Report(), "no report with a verdict"),
+        (report(100.0, [("a", -1, 2, float("nan"))]), report(50.0), "impossible"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(slow, fast, because):
+    (row,) = rows([fix("a")], slow=slow, fast=fast)
+    assert row.result == "unknown"
+    assert because in row.because
+
+
+def test_a_fix_holds_until_a_later_note_replaces_it():
+    def note(time, action, cause="", fixed_in=""):
+        return Note(str(time), time, "Ana", action, "slow", cause, "", fixed_in)
+
+    written = [
+        note(0, Action.FIXED, "a", "fast"),
+        note(1, Action.FIXED, "b", "fast"),
+        note(2, Action.COMMENT, "a"),
+        note(3, Action.FIXED, "c", "faster"),
+        note(4, Action.REOPEN, "c"),
+    ]
+    assert fixes_of(written) == [fix("a", "b")]
+    assert fixes_of([*written, note(5, Action.REOPEN)]) == []
+    assert fixes_of([*written, note(5, Action.FIXED, "", "best")]) == [fix("", fixed_in="best")]

@@ -1,0 +1,64 @@
+"""Tests of the merged review of recordings."""
+
+from tb_bottleneck.review.notes import Action, Note
+from tb_bottleneck.review.states import reviews_of
+from tb_bottleneck.sources.logdir import RecordingFile
+
+
+def recording(run, source="t.pt.trace.json"):
+    return RecordingFile(f"/logs/{run}/{source}", run, source, 1, 1)
+
+
+SLOW, OTHER, TOP = recording("resnet/slow"), recording("bert"), recording(".")
+EVENTS = recording("resnet/slow", "events.out.tfevents.1")
+
+
+def notes(*rows):
+    return [Note(str(time), time, "Ana", *row) for time, row in enumerate(rows)]
+
+
+def states(review):
+    return {state.cause: (state.state, state.reason, state.fixed_in, state.owner) for state in review.states}
+
+
+def test_the_latest_note_decides_and_a_note_about_the_run_is_about_its_findings_too():
+    found = reviews_of(
+        notes(
+            (Action.ACCEPT, "resnet/slow", "sync", "debugging"),
+            (Action.OWN, "resnet/slow", "", "Ben"),
+            (Action.FIXED, "resnet/slow/t.pt.trace.json", "loader", "", "bert"),
+            (Action.REOPEN, "resnet/slow", "sync", "slow again"),
+        ),
+        [SLOW, EVENTS, OTHER],
+    )
+    assert found.keys() == {SLOW, EVENTS}
+    assert states(found[SLOW]) == {
+        "": ("open", "", "", "Ben"),
+        "sync": ("open", "slow again", "", "Ben"),
+        "loader": ("fixed", "", "bert", "Ben"),
+    }
+    assert "loader" not in states(found[EVENTS]), "the note names one recording of the run"
+
+
+def test_comments_are_kept_in_order_and_belong_to_what_they_name():
+    written = notes(*((Action.COMMENT, "bert", "sync" if number % 2 else "", f"{number}") for number in range(50)))
+    whole, sync = reviews_of(written, [OTHER])[OTHER].states
+    assert [comment.text for comment in whole.comments] == [str(number) for number in range(30, 50, 2)]
+    assert [comment.text for comment in sync.comments] == [str(number) for number in range(31, 50, 2)]
+    assert whole.earlier_comments == sync.earlier_comments == 15
+    whole, sync = reviews_of(written, [OTHER], comments=None)[OTHER].states
+    assert (len(whole.comments), len(sync.comments), sync.earlier_comments) == (25, 25, 0)
+
+
+def test_a_recording_has_the_baseline_of_its_innermost_folder():
+    pinned = notes(
+        (Action.BASELINE, "bert", "", "."),
+        (Action.BASELINE, "bert", "", "resnet"),
+        (Action.BASELINE, "resnet/slow", "", "resnet"),
+        (Action.BASELINE, "gone", "", "resnet/slow/deep"),
+    )
+    found = reviews_of(pinned, [EVENTS, SLOW, OTHER, TOP, recording("resnet2"), recording("resnet/slow/deep")])
+    pairs = {name.run: (review.group, review.baseline) for name, review in found.items()}
+    assert pairs["resnet/slow"] == ("resnet", "resnet/slow/t.pt.trace.json"), "a trace, not telemetry"
+    assert pairs["."] == pairs["resnet2"] == pairs["bert"] == (".", "bert/t.pt.trace.json")
+    assert "resnet/slow/deep" not in pairs, "its baseline is gone"
