@@ -43,6 +43,7 @@ def _job(run: str, ranks: dict[int, pb.Report]) -> pb.Job:
     stragglers = sorted((wait - typical, rank) for rank, wait in waits.items() if typical - wait >= STRAGGLER_SHARE)
     slowest = stragglers[0][1] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - typical), rank))
     job = pb.Job(run=run, ranks=sorted(ranks), verdict=ranks[slowest].verdict)
+    job.verdict.ClearField("action")  # its gain is that of one rank's step
     if stragglers:
         share = f"{-stragglers[0][0] * 100:.0f} %"
         job.verdict.headline = (

@@ -177,6 +177,8 @@ export interface Verdict {
   readonly title: string;
   /** if nothing was found: what kind of task this is, and what can still be changed */
   readonly situation?: string;
+  /** what to change first and its gain, one sentence for users; empty if nothing is worth changing */
+  readonly action: string;
 }
 
 /** The judgement of one regime. */
@@ -255,6 +257,8 @@ export interface Fix {
   readonly code: string;
   /** how to check that it worked */
   readonly confirm: string;
+  /** the change in a few words; empty if the cause only says what to record */
+  readonly action: string;
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */

@@ -13,7 +13,7 @@ const viewsOf = (of: Report, its: RunEntry) => VIEWS.filter((view) => missingBec
 test("a recording has the views with content", () => {
   assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "timeline", "tables", "roofline", "compare"]);
   assert.ok(viewsOf({ ...report("a"), world_size: 8 }, trace).includes("ranks"));
-  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "" };
+  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "", action: "" };
   assert.ok(viewsOf({ ...report("a"), verdict }, trace).includes("whatif"), "a verdict can be predicted from");
   assert.ok(!viewsOf({ ...report("b"), verdict }, telemetry).includes("whatif"), "a replay needs a trace");
   assert.deepEqual(viewsOf({ ...report("a"), health: { status: "unreadable", reasons: [] } }, trace), ["diagnosis", "compare"]);

@@ -1,7 +1,8 @@
-// The headline of a recording: the answer in one sentence, its confidence, and the facts about the recording.
+// The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
 import type { Device, Report, ReportAnswer } from "../../shared/report";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
+import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
 import { Fact } from "../../shared/widgets/fact";
 import { Icon } from "../../shared/widgets/icon";
@@ -22,7 +23,8 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         <RecordingName of={report} />
       </p>
       {children}
-      <h1>{verdict ? verdict.headline : noVerdict(status)}</h1>
+      <h1>{verdict ? leadOf(verdict) : noVerdict(status)}</h1>
+      {verdict?.action && <p class="cause">{verdict.headline}</p>}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict.severity)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}

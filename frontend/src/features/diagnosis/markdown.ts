@@ -4,7 +4,7 @@ import { causeTitle } from "../../shared/text/causes";
 import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
-import { fileStem, placeName, runName, shownPlaces } from "../../shared/text/names";
+import { fileStem, leadOf, placeName, runName, shownPlaces } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
 import { accountRows } from "./account_rows";
 import { costliest } from "./phase_band";
@@ -15,7 +15,8 @@ export function reportMarkdown(report: Report): string {
 }
 
 function heading({ verdict, health: state }: Report): string {
-  return `## ${escaped(verdict?.headline ?? noVerdict(state?.status ?? ""))}`;
+  if (!verdict) return `## ${escaped(noVerdict(state?.status ?? ""))}`;
+  return joinParts([`## ${escaped(leadOf(verdict))}`, verdict.action && escaped(verdict.headline)]).trimEnd();
 }
 
 function about({ run, source, verdict, window, device }: Report): string {

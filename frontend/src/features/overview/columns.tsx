@@ -2,7 +2,7 @@
 import type { RunEntry } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
-import { runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
+import { leadOf, runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
 import { severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
@@ -18,7 +18,7 @@ const gainOf = ({ gain }: RunEntry): number | undefined => gain?.expected;
 /** The name of a recording without the folders that all recordings share, as a link to it. */
 export function RecordingLink({ entry, prefix, choose }: { entry: RunEntry; prefix: string; choose: (key: Key) => void }) {
   return (
-    <button type="button" class="link" title={`${entry.run}/${entry.source}`} onClick={() => choose(keyOf(entry))}>
+    <button type="button" class="link" title={[`${entry.run}/${entry.source}`, entry.verdict && leadOf(entry.verdict)].filter(Boolean).join("\n")} onClick={() => choose(keyOf(entry))}>
       <bdi>{`${shortRun(entry.run, prefix)} › ${sourceParts(entry.source).name}`}</bdi>
     </button>
   );
