@@ -330,7 +330,7 @@ export interface RunEntry {
   readonly live: boolean;
   /** name, or kind if the name is not known; empty before it is done */
   readonly device: string;
-  /** the first fix of the plan, else the first cause, as text; empty if there is none */
+  /** the first fix, as text, or the first cause if it has none; empty if there is neither */
   readonly action: string;
   /** of the whole plan, or of the first finding without one; absent if nothing is predicted */
   readonly gain?: Speedup;
