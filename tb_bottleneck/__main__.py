@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tb_bottleneck.commands import calibrate, capture, compare, diagnose, run, sweep_loader, what_if
+from tb_bottleneck.commands import calibrate, capture, compare, diagnose, list_runs, run, sweep_loader, what_if
 from tb_bottleneck.errors import NotFound, Unusable
 from tb_bottleneck.version import __version__
 
-_COMMANDS = (diagnose, compare, what_if, run, capture, calibrate, sweep_loader)
+_COMMANDS = (diagnose, list_runs, compare, what_if, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 

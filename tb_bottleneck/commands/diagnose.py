@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.terminal import stdout_layout
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.report.rendering.layout import Layout
     from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
 
 EXAMPLES = """\
@@ -36,6 +38,9 @@ record a trace with:
           prof.step()
 """
 
+MANY = 20
+"""More reports than this need a hint how to see a single one."""
+
 _PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz and event files of the monitor, at any depth"
 
 
@@ -49,17 +54,9 @@ def add(commands: "Subparsers") -> None:
         "the time of a step goes, why, and what to change first.",
         EXAMPLES,
     )
-    diagnose.add_argument(
-        "paths",
-        nargs="+",
-        metavar="PATH",
-        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both",
-    )
+    add_recordings(diagnose)
     diagnose.add_argument(
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
-    )
-    diagnose.add_argument(
-        "--no-cache", action="store_true", help="analyse every trace again, and do not store the report"
     )
     diagnose.add_argument(
         "--write", action="store_true", help="also write each report to a file next to its trace, NAME.bottlenecks.json"
@@ -75,27 +72,55 @@ def add(commands: "Subparsers") -> None:
     diagnose.set_defaults(run=_diagnose)
 
 
+def add_recordings(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments that `analysed` needs."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="analyse every trace again, and do not store the report"
+    )
+
+
 def _diagnose(options: argparse.Namespace) -> int:
-    # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         budget_violations = _gate(options.fail_over)
     except ValueError as error:
         print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
         return 2
+    reports, jobs, problems = analysed(options)
+    if not options.fail_over:  # a budget reports unreadable recordings itself
+        problems += unreadable(reports)
+    problems += budget_violations(reports)
+    print_problems(problems)
+    _show(reports, jobs, options)
+    return min(len(problems), 1)
+
+
+def analysed(options: argparse.Namespace) -> "tuple[list[Report], list[Job], list[str]]":
+    """Returns the reports about all paths, the jobs that several of them are about, and what went wrong."""
+    # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     recordings = [recording for path in options.paths for recording in _recordings(path)]
     if not recordings:
         raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
     problems: list[str] = []
     reports = list(_reports(recordings, options, problems))
-    reports, jobs = _joined(recordings, reports)
-    if not options.fail_over:  # a budget reports unreadable recordings itself
-        problems += [f"{_name(report)} is unreadable" for report in reports if report.health.status == "unreadable"]
-    problems += budget_violations(reports)
+    return *_joined(recordings, reports), problems
+
+
+def unreadable(reports: "list[Report]") -> list[str]:
+    """Returns one sentence for each recording that could not be read."""
+    return [f"{_name(report)} is unreadable" for report in reports if report.health.status == "unreadable"]
+
+
+def print_problems(problems: list[str]) -> None:
+    """Prints each problem on a line of standard error."""
     for problem in problems:
         print(f"tb-bottleneck: {problem}", file=sys.stderr)
-    _show(reports, jobs, options)
-    return min(len(problems), 1)
 
 
 def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
@@ -134,7 +159,25 @@ def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespac
         return
     from tb_bottleneck.report.rendering.text import render, render_job
 
-    print("\n\n".join([render(report) for report in reports] + [render_job(job) for job in jobs]), end="")
+    layout = stdout_layout()
+    parts = [render(report, layout) for report in reports] + [render_job(job, layout) for job in jobs]
+    print("\n\n".join([*_table(reports, layout), *parts]), end="")
+
+
+def _table(reports: "list[Report]", layout: "Layout") -> "Iterator[str]":
+    """Yields the table of the reports that follow, if there are several."""
+    if len(reports) < 2:
+        return
+    from tb_bottleneck.report.rendering.table import rows_of, table_text
+
+    yield table_text(rows_of(reports), layout)
+    if len(reports) > MANY:
+        yield layout.text(
+            [
+                "The reports follow in order of their files. To see one: tb-bottleneck diagnose FILE. "
+                "To see only the table: tb-bottleneck list PATH."
+            ]
+        )
 
 
 def _recordings(path: str) -> list[tuple[str, str]]:
