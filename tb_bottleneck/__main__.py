@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tb_bottleneck.commands import calibrate, capture, compare, diagnose, list_runs, run, sweep_loader, what_if
+from tb_bottleneck.commands.subparser import Parser
 from tb_bottleneck.errors import NotFound, Unusable
 from tb_bottleneck.version import __version__
 
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def argument_parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line with all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tb-bottleneck",
         description="Explains why a PyTorch training run is slow, and what to change first.",
         epilog=diagnose.EXAMPLES,
