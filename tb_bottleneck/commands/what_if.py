@@ -60,8 +60,8 @@ def _what_if(options: argparse.Namespace) -> int:
     with progress_bar() as begin:
         run = open_run(options.path, begin(options.path))
     prediction = what_if(run, changes)
-    print(
-        as_json(prediction) if options.json else render_what_if(prediction, stdout_layout()),
-        end="\n" if options.json else "",
-    )
+    if options.json:
+        print(as_json(prediction))
+    else:
+        print(render_what_if(prediction, stdout_layout()), end="")
     return 0
