@@ -31,9 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"demo: {why}", file=sys.stderr)
         return 2
     if options.logdir == RECORDED:
-        print(
-            "Each problem before its fix; beside it in the list is the same training with the fix. Start with the first:"
-        )
+        print("Problems, each before its fix; the same training with the fix is next to it. Start with the first:")
         print(*index_lines(options.logdir, url), sep="\n", end="\n\n")
     print(f"All recordings: {url}{OVERVIEW} (press Ctrl-C to quit)", flush=True)
     wait_for_the_end()
