@@ -74,7 +74,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from _wrapped(sentence)
     yield from _account(report)
     if len(report.phases) > 1:
-        yield from ("", _heading("Phases, from the first judged step on"), *phases.lines_of(report))
+        yield from ("", _heading("Phases, from the first analysed step on"), *phases.lines_of(report))
     yield from _health(report)
     yield from _findings(report)
     yield from _plan(report)

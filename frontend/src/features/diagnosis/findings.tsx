@@ -47,7 +47,7 @@ function FindingCard({ finding, begin, showFocus }: Context & { finding: Finding
           <div>
             <dt>Costs</dt>
             <dd>
-              {share(finding.cost_share)} <small>of the judged time</small>
+              {share(finding.cost_share)} <small>of the analysed time</small>
             </dd>
           </div>
           <div>

@@ -56,12 +56,12 @@ export function Facts({ report: { window, device, rank, world_size, verdict, evi
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />
     ),
-    window && <Fact key="steps" name="Steps" value={window.basis === "whole" ? "Not detected" : count(window.steps)} note={basis(window.basis)} />,
+    window && <Fact key="steps" name="Steps" value={window.basis === "whole" ? "No step marks" : count(window.steps)} note={basis(window.basis)} />,
     device && <Fact key="device" name="Device" value={device.name || deviceLabel(device)} note={deviceNote(device)} />,
     rank !== undefined && world_size !== 1 && (
       <Fact key="rank" name="Rank" value={count(rank)} note={world_size === undefined ? "" : `of ${count(world_size)}`} />
     ),
-    window && <Fact key="window" name={verdict ? "Judged" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={evidenceSource(source)} />,
+    window && <Fact key="window" name={verdict ? "Analysed window" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={evidenceSource(source)} />,
   ].filter(Boolean);
   return facts.length > 0 ? <dl class="facts">{facts}</dl> : null;
 }

@@ -62,7 +62,7 @@ function findingSection(finding: Finding): string {
   const facts = finding.evidence.map((item) => `${escaped(item.label)}: ${escaped(evidence(item))}${item.compared_with ? ` (${escaped(item.compared_with)})` : ""}`);
   const parts = [
     `### ${escaped(finding.title || title(finding.cause))}`,
-    `Costs ${share(finding.cost_share)} of the judged time. Speedup: ${gain} (${gainBasis}).`,
+    `Costs ${share(finding.cost_share)} of the analysed time. Speedup: ${gain} (${gainBasis}).`,
     bulletList(shownPlaces(finding.where).map((place) => `${escaped(placeName(place))}: ${share(place.share)} of this cost${place.chain.length > 1 ? ` (${escaped(place.chain.join(" › "))})` : ""}`)),
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),

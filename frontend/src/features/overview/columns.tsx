@@ -48,7 +48,7 @@ export function recordingColumns(prefix: string, choose: (key: Key) => void, vis
     { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Verdict entry={entry} /> },
     { key: "share", title: "Share", hint: "Share of the time that the verdict is about", figure: true, value: ({ verdict }) => verdict?.share, cell: ({ verdict }) => verdict && shortShare(verdict.share) },
     { key: "gain", title: "Gain left", hint: "Predicted for the whole plan", figure: true, value: gainOf, cell: (entry) => (recoverable(entry) === undefined ? "" : factor(gainOf(entry)!)) },
-    { key: "step", title: "Step", hint: "Median step time", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => (step_ns === undefined ? "" : duration(step_ns)) },
+    { key: "step", title: "Step", hint: "Mean step time", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => (step_ns === undefined ? "" : duration(step_ns)) },
     { key: "device", title: "Device", figure: false, value: ({ device }) => device || undefined, cell: ({ device }) => device },
     { key: "time", title: "Recorded", figure: true, value: ({ source }) => sourceParts(source).at, cell: ({ source }) => <Moment at={sourceParts(source).at} /> },
     { key: "state", title: "State", figure: false, value: ({ state, live }) => (live ? "live" : state), cell: ({ state, live }) => (live ? "live" : state) },
@@ -97,7 +97,7 @@ export function folderColumns(open: (words: string) => void): readonly Column<Fo
     { key: "count", title: "Recordings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
     { key: "severity", title: "Worst", figure: true, value: (folder) => RANKS[worst(folder)], cell: (folder) => worst(folder) && <SeverityIcon word={worst(folder)} /> },
     { key: "gain", title: "Gain left", hint: "The largest of the folder", figure: true, value: largestGain, cell: (folder) => (largestGain(folder) ? factor(largestGain(folder)!) : "") },
-    { key: "step", title: "Steps, oldest to newest", hint: "Median step times of the recordings", figure: true, value: latestStep, cell: (folder) => <Trend folder={folder} /> },
+    { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the recordings", figure: true, value: latestStep, cell: (folder) => <Trend folder={folder} /> },
   ];
 }
 
