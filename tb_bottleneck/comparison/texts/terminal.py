@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from tb_bottleneck.comparison.series.varying_setting import DIFFERENT_WORK
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.value_text import ratio_text, speedup_range_text, speedup_text, time_text
-from tb_bottleneck.report.rendering.layout import Layout, Line
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -32,7 +32,7 @@ def render_series(series: pb.RunSeries, layout: Layout | None = None) -> str:
 def _comparison(comparison: pb.Comparison) -> Iterator[str]:
     yield f"A: {comparison.a}"
     yield f"B: {comparison.b}"
-    yield "─" * 72
+    yield RULE
     yield Line(comparison.headline, "strong")
     if comparison.comparable:
         if min(comparison.a_steps, comparison.b_steps) >= MIN_COMPARED_STEPS:
@@ -131,7 +131,7 @@ def _context(comparison: pb.Comparison) -> Iterator[str]:
 
 def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
     yield f"{prediction.run}, if {' and '.join(prediction.changes)}" if prediction.changes else prediction.run
-    yield "─" * 72
+    yield RULE
     yield Line(prediction.headline, "strong")
     if prediction.HasField("after"):
         after = prediction.after

@@ -14,7 +14,7 @@ _FIRST_WORDS = re.compile(r"\s*[^:,.]+")
 
 
 class Line(str):
-    """A line with a style: `strong`, `faint`, `code`, or a severity, which colours its first words."""
+    """A line with a style: `strong`, `faint`, `code`, `rule`, or a severity, which colours its first words."""
 
     __slots__ = ("style",)
     style: str
@@ -24,6 +24,9 @@ class Line(str):
         line = super().__new__(cls, text)
         line.style = style
         return line
+
+
+RULE = Line("─" * 72, "rule")
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Layout:
         style = line.style if isinstance(line, Line) else ""
         clean = printable(line)
         width = min(self.width, MAX_PROSE)
-        if style == "code":
+        if style == "rule":
+            yield clean[:width]
+        elif style == "code":
             yield from _fitted_code(clean, width)
         elif style in ("strong", "faint"):
             yield from (self.styled_text(part, style) for part in _wrapped(clean, width))

@@ -13,13 +13,12 @@ from tb_bottleneck.report.rendering.figures import (
     small_share_text,
     value_text,
 )
-from tb_bottleneck.report.rendering.layout import Layout, Line
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
 _BAR = 25  # with the longest label, a row has less than 80 characters
-_RULE = "─" * 72
 # Lines with less of the cost do not matter; the JSON form has them.
 _MAX_PLACES, _MIN_PLACE_SHARE, _MIN_MEANING_SHARE = 3, 0.05, 0.05
 _BASIS = {
@@ -42,7 +41,7 @@ def render(report: pb.Report, layout: Layout | None = None) -> str:
 def render_job(job: pb.Job, layout: Layout | None = None) -> str:
     """Returns the job as text."""
     ranks = ", ".join(str(rank) for rank in job.ranks)
-    lines = [f"{job.run}: ranks {ranks}", _RULE, Line(job.verdict.headline, "strong")]
+    lines = [f"{job.run}: ranks {ranks}", RULE, Line(job.verdict.headline, "strong")]
     if job.HasField("speedup"):
         lines += _wrapped(_without_stragglers(job.speedup))
     return (layout or Layout()).text([*lines, *_account(job)])
@@ -58,7 +57,7 @@ def _without_stragglers(speedup: pb.Speedup) -> str:
 
 def _lines(report: pb.Report) -> Iterator[str]:
     yield f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source
-    yield _RULE
+    yield RULE
     if report.HasField("verdict"):
         action, cause = report.verdict.action, report.verdict.headline
         yield from (Line(action, "strong"), cause) if action else (Line(cause, "strong"),)
