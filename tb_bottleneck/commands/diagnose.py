@@ -119,8 +119,11 @@ def unreadable(reports: "list[Report]") -> list[str]:
 
 def print_problems(problems: list[str]) -> None:
     """Prints each problem on a line of standard error."""
-    for problem in problems:
-        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    if problems:
+        from tb_bottleneck.report.rendering.layout import printable
+
+        for problem in problems:
+            print(f"tb-bottleneck: {printable(problem)}", file=sys.stderr)
 
 
 def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
@@ -189,8 +192,7 @@ def _recordings(path: str) -> list[tuple[str, str]]:
     from tb_bottleneck.sources.logdir import scan
 
     listing = scan(path)
-    for problem in listing.problems:
-        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    print_problems(list(listing.problems))
     return [(recording.path, recording.run) for recording in listing.recordings]
 
 

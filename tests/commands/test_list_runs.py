@@ -52,6 +52,18 @@ def test_an_unreadable_recording_is_a_row_a_message_and_1(logdir, capsys):
     assert err == "tb-bottleneck: broken.pt.trace.json is unreadable\n"
 
 
+def test_the_name_of_a_file_does_not_control_the_terminal(tmp_path, capsys):
+    broken = tmp_path / "a\x1b[2J.pt.trace.json"
+    broken.write_text("{")
+    os.utime(broken, (0, 0))
+    for command in ("list", "diagnose"):
+        assert main([command, str(tmp_path)]) == 1
+        out, err = capsys.readouterr()
+        assert "\x1b" not in out + err
+        assert "a[2J" in out
+        assert "a[2J" in err
+
+
 def test_several_reports_come_after_their_table(logdir, capsys, monkeypatch):
     assert main(["diagnose", str(logdir)]) == 0
     out = capsys.readouterr().out
