@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from demo.guide import OVERVIEW, index_lines
 from demo.pairs import PAIRS, RECORDED
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY
 
@@ -29,7 +30,10 @@ def main(arguments: Sequence[str]) -> int:
     except CannotServe as why:
         print(f"demo: {why}", file=sys.stderr)
         return 2
-    print(f"Bottlenecks of {options.logdir}: {url}#{PLUGIN} (press Ctrl-C to quit)", flush=True)
+    if options.logdir == RECORDED:
+        print("Problems, each before its fix; the same training with the fix is next to it. Start with the first:")
+        print(*index_lines(options.logdir, url), sep="\n", end="\n\n")
+    print(f"All recordings: {url}{OVERVIEW} (press Ctrl-C to quit)", flush=True)
     wait_for_the_end()
     return 0
 

@@ -6,11 +6,22 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tb_bottleneck.commands import calibrate, capture, compare, diagnose, review, run, sweep_loader, what_if
+from tb_bottleneck.commands import (
+    calibrate,
+    capture,
+    compare,
+    diagnose,
+    list_runs,
+    review,
+    run,
+    sweep_loader,
+    what_if,
+)
+from tb_bottleneck.commands.subparser import Parser
 from tb_bottleneck.errors import NoCluster, NotFound, Unusable
 from tb_bottleneck.version import __version__
 
-_COMMANDS = (diagnose, compare, what_if, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (diagnose, list_runs, compare, what_if, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 
@@ -41,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def argument_parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line with all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tb-bottleneck",
         description="Explains why a PyTorch training run is slow, and what to change first.",
         epilog=diagnose.EXAMPLES,

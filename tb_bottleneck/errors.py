@@ -9,6 +9,16 @@ BottleneckError              any error that this package raises on purpose; str(
     └── StillGrowing         incomplete because it is being written at present
 """
 
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Returns the end of a message about an unknown word: "; did you mean X?", or an empty text if none is similar."""
+    from difflib import get_close_matches
+
+    similar = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
+
 
 class BottleneckError(Exception):
     """Root of the tree. The message says what was expected, where, and what to do next."""

@@ -64,6 +64,17 @@ def test_a_directory_without_traces_names_the_expected_files(tmp_path, capsys):
     assert "*.pt.trace.json" in err
 
 
+def test_an_unreadable_file_is_a_report_a_message_and_1(logdir, capsys):
+    """The report goes to stdout, so that a program reads the reason from it."""
+    broken = logdir / "b" / "broken.pt.trace.json"
+    assert main(["diagnose", str(broken), "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["reports"][0]["health"]["status"] == "unreadable"
+    assert err == "tb-bottleneck: broken.pt.trace.json is unreadable\n"
+    assert main(["diagnose", str(broken)]) == 1
+    assert "This file cannot be read as a trace." in capsys.readouterr().out
+
+
 def test_help_teaches_how_to_record(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
 from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.terminal import stdout_layout
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -69,10 +70,10 @@ def _compare(options: argparse.Namespace) -> int:
         runs = [open_run(run, begin(run)) for run in options.runs]
     comparison = compare_runs(runs[0], runs[-1])
     if len(runs) == 2:
-        _show(comparison, render_comparison(comparison), options.json)
+        _show(comparison, render_comparison(comparison, stdout_layout()), options.json)
     else:
         series = series_of(runs)
-        _show(series, render_series(series), options.json)
+        _show(series, render_series(series, stdout_layout()), options.json)
     violation = ci_gates.slowdown_violation(comparison, max_slowdown) if max_slowdown is not None else None
     if violation is not None:
         print(f"tb-bottleneck: {violation}", file=sys.stderr)

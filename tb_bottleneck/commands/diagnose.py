@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.terminal import stdout_layout
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.report.rendering.layout import Layout
     from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
 
 EXAMPLES = """\
 examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       all recordings under a logdir
-  tb-bottleneck diagnose snapshot.pickle             what fills the memory, from torch.cuda.memory._dump_snapshot()
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...], "jobs": [...]}
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
 
@@ -35,6 +36,9 @@ record a trace with:
           prof.step()
 """
 
+MANY = 20
+"""More reports than this need a hint how to see a single one."""
+
 _PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz and event files of the monitor, at any depth"
 
 
@@ -48,18 +52,9 @@ def add(commands: "Subparsers") -> None:
         "the time of a step goes, why, and what to change first.",
         EXAMPLES,
     )
-    diagnose.add_argument(
-        "paths",
-        nargs="+",
-        metavar="PATH",
-        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both; or a "
-        "snapshot of the CUDA allocator (*.pickle)",
-    )
+    add_recordings(diagnose)
     diagnose.add_argument(
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
-    )
-    diagnose.add_argument(
-        "--no-cache", action="store_true", help="analyse every trace again, and do not store the report"
     )
     diagnose.add_argument(
         "--write", action="store_true", help="also write each report to a file next to its trace, NAME.bottlenecks.json"
@@ -72,13 +67,27 @@ def add(commands: "Subparsers") -> None:
         help="budget, as in input=0.10 or sync=5%%: exit with status 1 if a regime takes a larger share of the time in "
         "any recording, or if a recording has no verdict; can be repeated",
     )
-    _add_places(diagnose)
     diagnose.set_defaults(run=_diagnose)
 
 
-def _add_places(diagnose: argparse.ArgumentParser) -> None:
+def add_recordings(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments that `analysed` needs."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both; or a "
+        "snapshot of the CUDA allocator (*.pickle)",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="analyse every trace again, and do not store the report"
+    )
+    _add_places(parser)
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
     """Declares where many recordings are analysed."""
-    places = diagnose.add_argument_group("many recordings")
+    places = parser.add_argument_group("many recordings")
     places.add_argument(
         "--processes",
         type=int,
@@ -99,37 +108,31 @@ def _add_places(diagnose: argparse.ArgumentParser) -> None:
 
 
 def _diagnose(options: argparse.Namespace) -> int:
-    # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         budget_violations = _gate(options.fail_over)
     except ValueError as error:
         print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
         return 2
-    recordings = [recording for path in options.paths for recording in _recordings(path)]
-    if not recordings:
-        raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
-    reports, jobs, problems = _analysed(recordings, options)
+    reports, jobs, problems = analysed(options)
     if not options.fail_over:  # a budget reports unreadable recordings itself
-        problems += [f"{_name(report)} is unreadable" for report in reports if report.health.status == "unreadable"]
+        problems += unreadable(reports)
     problems += budget_violations(reports)
-    for problem in problems:
-        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    print_problems(problems)
     _show(reports, jobs, options)
     return min(len(problems), 1)
 
 
-def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
-    """Returns the function that checks these budgets and returns one sentence per violation. Raises ValueError."""
-    if not texts:
-        return lambda reports: []
-    from tb_bottleneck.comparison.ci_gates import budget_of, budget_violations
+def analysed(options: argparse.Namespace) -> "tuple[list[Report], list[Job], list[str]]":
+    """Returns the reports about all paths, the jobs that several of them are about, and what went wrong."""
+    # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    recordings = [recording for path in options.paths for recording in _recordings(path)]
+    if not recordings:
+        raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
+    return _together(recordings, options)
 
-    budgets = [budget_of(text) for text in texts]
-    return lambda reports: budget_violations(reports, budgets)
 
-
-def _analysed(
+def _together(
     recordings: list[tuple[str, str]], options: argparse.Namespace
 ) -> "tuple[list[Report], list[Job], list[str]]":
     """Returns the reports, the jobs that several of them are about, and what went wrong."""
@@ -138,7 +141,9 @@ def _analysed(
     from tb_bottleneck.schema.bottleneck_pb2 import Report
 
     several = len(recordings) > 1
-    tasks = [Task(path, run, not options.no_cache, several, options.write) for path, run in recordings]
+    tasks = [
+        Task(path, run, not options.no_cache, several, getattr(options, "write", False)) for path, run in recordings
+    ]
     places = {name: getattr(options, name) for name in ("processes", "scheduler", "scheduler_file", "workers")}
     results = analyse_all(tasks, progress_bar(), **places)
     reports = [Report.FromString(result.report) for result in results]
@@ -149,6 +154,30 @@ def _analysed(
 
     directories = [os.path.dirname(path) for path, _ in recordings]
     return *judged_together(directories, reports, [result.summary for result in results]), problems
+
+
+def unreadable(reports: "list[Report]") -> list[str]:
+    """Returns one sentence for each recording that could not be read."""
+    return [f"{_name(report)} is unreadable" for report in reports if report.health.status == "unreadable"]
+
+
+def print_problems(problems: list[str]) -> None:
+    """Prints each problem on a line of standard error."""
+    if problems:
+        from tb_bottleneck.report.rendering.layout import printable
+
+        for problem in problems:
+            print(f"tb-bottleneck: {printable(problem)}", file=sys.stderr)
+
+
+def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
+    """Returns the function that checks these budgets and returns one sentence per violation. Raises ValueError."""
+    if not texts:
+        return lambda reports: []
+    from tb_bottleneck.comparison.ci_gates import budget_of, budget_violations
+
+    budgets = [budget_of(text) for text in texts]
+    return lambda reports: budget_violations(reports, budgets)
 
 
 def _name(report: "Report") -> str:
@@ -164,12 +193,29 @@ def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespac
         return
     from tb_bottleneck.report.rendering.text import render
 
-    texts = [render(report) for report in reports]
+    layout = stdout_layout()
+    parts = [render(report, layout) for report in reports]
     if jobs:
         from tb_bottleneck.report.rendering.job_text import render_job
 
-        texts = [render_job(job) for job in jobs] + texts
-    print("\n\n".join(texts), end="")
+        parts = [render_job(job, layout) for job in jobs] + parts
+    print("\n\n".join([*_table(reports, layout), *parts]), end="")
+
+
+def _table(reports: "list[Report]", layout: "Layout") -> "Iterator[str]":
+    """Yields the table of the reports that follow, if there are several."""
+    if len(reports) < 2:
+        return
+    from tb_bottleneck.report.rendering.table import rows_of, table_text
+
+    yield table_text(rows_of(reports), layout)
+    if len(reports) > MANY:
+        yield layout.text(
+            [
+                "The reports follow in order of their files. To see one: tb-bottleneck diagnose FILE. "
+                "To see only the table: tb-bottleneck list PATH."
+            ]
+        )
 
 
 def _recordings(path: str) -> list[tuple[str, str]]:
@@ -181,6 +227,5 @@ def _recordings(path: str) -> list[tuple[str, str]]:
     from tb_bottleneck.sources.logdir import scan
 
     listing = scan(path)
-    for problem in listing.problems:
-        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    print_problems(list(listing.problems))
     return [(recording.path, recording.run) for recording in listing.recordings]

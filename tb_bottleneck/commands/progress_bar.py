@@ -29,7 +29,9 @@ def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
 def _line(bar: "Progress", text: str) -> ProgressCallback:
     for task in bar.task_ids:
         bar.remove_task(task)
-    return partial(_show, bar, bar.add_task(text, total=None))
+    from tb_bottleneck.report.rendering.layout import printable
+
+    return partial(_show, bar, bar.add_task(printable(text), total=None))
 
 
 def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
 from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.terminal import stdout_layout
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -59,5 +60,8 @@ def _what_if(options: argparse.Namespace) -> int:
     with progress_bar() as begin:
         run = open_run(options.path, begin(options.path))
     prediction = what_if(run, changes)
-    print(as_json(prediction) if options.json else render_what_if(prediction), end="\n" if options.json else "")
+    if options.json:
+        print(as_json(prediction))
+    else:
+        print(render_what_if(prediction, stdout_layout()), end="")
     return 0

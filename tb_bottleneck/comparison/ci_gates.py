@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
+from tb_bottleneck.errors import did_you_mean
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2, comparison_pb2
 from tb_bottleneck.units import duration_text, share_text
@@ -36,7 +37,9 @@ def budget_of(text: str) -> Budget:
     """Parses a budget such as "input=0.10". Raises ValueError."""
     regime, _, share = text.partition("=")
     if regime not in (*REGIMES, WHOLE_RUN):
-        raise ValueError(f"{regime!r} is not a regime; the regimes are: {', '.join((*REGIMES, WHOLE_RUN))}")
+        known = (*REGIMES, WHOLE_RUN)
+        hint = did_you_mean(regime, known) or f"; the regimes are: {', '.join(known)}"
+        raise ValueError(f"{regime!r} is not a regime{hint}")
     return Budget(regime, share_of(share))
 
 

@@ -32,6 +32,7 @@ class CauseAdvice:
     confirm: str
     evidence: tuple[EvidenceLine, ...]
     headline: Template | None  # replaces the headline of the regime; may use the evidence, as $measure
+    action: str = ""  # the change in a few words; empty if the title of its scenario says it, or if there is none
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
             for e in raw.get("evidence", ())
         ),
         headline=Template(raw["headline"]) if "headline" in raw else None,
+        action=raw.get("action", ""),
     )
 
 

@@ -66,4 +66,5 @@ def _cause(name: str, raw: Mapping[str, Any]) -> CauseAdvice:
         confirm=raw["confirm"],
         evidence=(),  # the rule names its measures, in its order
         headline=Template(raw["headline"]) if "headline" in raw else None,
+        action=raw.get("action", shared.action if shared is not None else ""),
     )

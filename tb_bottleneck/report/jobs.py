@@ -44,6 +44,7 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
     job = pb.Job(
         run=run, ranks=sorted(ranks), world_size=world_size, missing_ranks=missing, verdict=ranks[slowest].verdict
     )
+    job.verdict.ClearField("action")  # its gain is that of one rank's step
     if stragglers:
         share = f"{-stragglers[0][0] * 100:.0f} %"
         job.verdict.headline = (

@@ -442,7 +442,7 @@ class AccountRow(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_step: _Optional[float] = ..., title: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation")
+    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation", "action")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
@@ -450,6 +450,7 @@ class Verdict(_message.Message):
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SITUATION_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
     regime: str
     share: float
     severity: str
@@ -457,7 +458,8 @@ class Verdict(_message.Message):
     headline: str
     title: str
     situation: str
-    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ...) -> None: ...
+    action: str
+    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ...) -> None: ...
 
 class RegimeVerdict(_message.Message):
     __slots__ = ("regime", "status", "share", "because", "title")
@@ -546,14 +548,16 @@ class Evidence(_message.Message):
     def __init__(self, label: _Optional[str] = ..., value: _Optional[float] = ..., unit: _Optional[str] = ..., text: _Optional[str] = ..., compared_with: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
 
 class Fix(_message.Message):
-    __slots__ = ("summary", "code", "confirm")
+    __slots__ = ("summary", "code", "confirm", "action")
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     CONFIRM_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
     summary: str
     code: str
     confirm: str
-    def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ...) -> None: ...
+    action: str
+    def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ..., action: _Optional[str] = ...) -> None: ...
 
 class PlanStep(_message.Message):
     __slots__ = ("cause", "step_ns_after", "speedup_total", "title", "low", "high", "assumes")

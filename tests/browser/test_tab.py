@@ -31,12 +31,13 @@ def written(folder, name="host_1.17.pt.trace.json", content=None):
 
 
 def headline(visit):
-    return visit.frame.locator("h1")
+    return visit.frame.locator(".headline")
 
 
 def test_a_recorded_run_is_answered_with_verdict_account_and_fix(recorded_board, visit):
     seen = visit(recorded_board, source_of("loader_in_main_process/slow"))
     expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
+    expect(seen.frame.locator("h1")).to_contain_text("Let worker processes create the batches: about")
     words = seen.text()
     assert "Waiting for data" in words
     assert "Batches are created in the training process" in words

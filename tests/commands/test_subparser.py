@@ -39,10 +39,14 @@ def test_prose_is_as_wide_as_the_terminal(name: str, monkeypatch: pytest.MonkeyP
         (["sweep-loader", "m:f", "--workers", "few"], "'few': must be whole numbers from 0 to 1024"),
         (["sweep-loader", "m:f", "--prefetch", "0"], "'0': must be whole numbers from 1"),
         (["sweep-loader", "m:f", "--seconds-per-setting", "long"], "'long' must be a number of seconds"),
+        (["diagnos", "runs"], "did you mean diagnose?"),
+        (["diagnose", "runs", "--jsn"], "unrecognized arguments: --jsn; did you mean --json?"),
+        (["what-if", "run", "--precision", "fb16"], "did you mean "),
+        (["list", "runs", "--sort", "gian"], "did you mean gain?"),
         (["what-if", "run", "--workers", "-3"], "'-3': must be a whole number from 1"),
     ],
 )
-def test_an_invalid_number_gives_a_message_with_the_range(
+def test_a_wrong_word_or_number_gives_a_message_with_the_right_ones(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message was "invalid _counts value", with the name of an internal function."""
@@ -50,3 +54,11 @@ def test_an_invalid_number_gives_a_message_with_the_range(
         argument_parser().parse_args(words)
     assert exit_.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_word_that_is_like_none_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        argument_parser().parse_args(["qqqqqq"])
+    message = capsys.readouterr().err
+    assert "invalid choice" in message
+    assert "did you mean" not in message

@@ -29,3 +29,11 @@ def test_an_unknown_device_is_2_and_names_near_ones(tmp_path, capsys):
 def test_without_a_change_the_exit_status_is_2(tmp_path, capsys):
     assert main(["what-if", recorded(tmp_path, DRAWING)]) == 2
     assert "--device" in capsys.readouterr().err
+
+
+def test_an_unknown_link_is_2_and_one_line(tmp_path, capsys):
+    """It was a report without a prediction and status 0."""
+    assert main(["what-if", recorded(tmp_path, DRAWING), "--link", "gen9"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "'gen9' is not a known link; write it as in gen4x16, with a generation from 3 to" in err

@@ -12,7 +12,7 @@ import pytest
 
 from demo.pairs import RECORDED
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.plugin.workers.analysis_queue import Digest
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.units import duration_text
 

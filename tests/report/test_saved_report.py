@@ -25,6 +25,8 @@ def test_every_field_of_schema_1_is_read():
         assert [as_dict(phase) for phase in report.phases] == saved["stretches"]
         for finding in saved["findings"]:
             finding["where"] = []  # added later, without a new schema
+            finding["fix"]["action"] = ""
+        saved["verdict"]["action"] = ""
         unchanged = saved.keys() - {"schema", "stretches", "window"}
         assert {name: as_dict(report)[name] for name in unchanged} == {name: saved[name] for name in unchanged}
 

@@ -388,6 +388,8 @@ export interface Verdict {
   readonly title: string;
   /** if nothing was found: what kind of task this is, and what can still be changed */
   readonly situation?: string;
+  /** what to change first and its gain, one sentence for users; empty if nothing is worth changing */
+  readonly action: string;
 }
 
 /** The judgement of one regime. */
@@ -466,6 +468,8 @@ export interface Fix {
   readonly code: string;
   /** how to check that it worked */
   readonly confirm: string;
+  /** the change in a few words; empty if the cause only says what to record */
+  readonly action: string;
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */
@@ -537,7 +541,7 @@ export interface RunEntry {
   readonly live: boolean;
   /** name, or kind if the name is not known; empty before it is done */
   readonly device: string;
-  /** the first fix of the plan, else the first cause, as text; empty if there is none */
+  /** the first fix, as text, or the first cause if it has none; empty if there is neither */
   readonly action: string;
   /** of the whole plan, or of the first finding without one; absent if nothing is predicted */
   readonly gain?: Speedup;

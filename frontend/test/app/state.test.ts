@@ -96,7 +96,7 @@ test("recordings are grouped by run in the server's order", () => {
 });
 
 test("the filter needs every word, in name or verdict, ignoring case", () => {
-  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "Waiting for data" };
+  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "Waiting for data", action: "" };
   const all = [entry("resnet/slow", "a", { verdict }), entry("resnet/fast", "b"), entry("bert", "c", { health: "incomplete" })];
   const found = (filter: string) => groups(all, filter).flatMap(({ entries }) => entries.map(({ source }) => source));
   assert.deepEqual(found("RESNET"), ["a", "b"]);

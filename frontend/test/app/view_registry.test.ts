@@ -16,7 +16,7 @@ test("a recording has the views with content", () => {
   const memory = { peak_bytes: 8, parts: [], evidence_source: "trace", kind: "cuda", estimated_bytes: 0, sites: [], findings: [], missing: "", forecasts: [] };
   assert.ok(viewsOf({ ...report("a"), memory }, trace).includes("memory"));
   assert.ok(viewsOf({ ...report("b"), memory }, telemetry).includes("memory"));
-  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "" };
+  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "", action: "" };
   assert.ok(viewsOf({ ...report("a"), verdict }, trace).includes("whatif"), "a verdict can be predicted from");
   assert.ok(!viewsOf({ ...report("b"), verdict }, telemetry).includes("whatif"), "a replay needs a trace");
   assert.deepEqual(viewsOf({ ...report("a"), health: { status: "unreadable", reasons: [] } }, trace), ["diagnosis", "compare"]);

@@ -1,44 +1,39 @@
 """Renders comparisons, predictions and series as plain text for a terminal."""
 
-import textwrap
 from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.comparison.series.varying_setting import DIFFERENT_WORK
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.value_text import ratio_text, speedup_range_text, speedup_text, time_text
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
-LINE_WIDTH = 100
-BAR_WIDTH = 24
+BAR_WIDTH = 12  # with the longest label, a row has 80 characters
 # Rows with a smaller share of the longer run are left out.
 MIN_SHOWN_SHARE = 0.005
 
 
-def render_comparison(comparison: pb.Comparison) -> str:
+def render_comparison(comparison: pb.Comparison, layout: Layout | None = None) -> str:
     """Returns the whole comparison as plain text."""
-    return _joined(_comparison(comparison))
+    return (layout or Layout()).text(_comparison(comparison))
 
 
-def render_what_if(prediction: pb.WhatIf) -> str:
+def render_what_if(prediction: pb.WhatIf, layout: Layout | None = None) -> str:
     """Returns the whole prediction as plain text."""
-    return _joined(_what_if(prediction))
+    return (layout or Layout()).text(_what_if(prediction))
 
 
-def render_series(series: pb.RunSeries) -> str:
+def render_series(series: pb.RunSeries, layout: Layout | None = None) -> str:
     """Returns the whole series as plain text."""
-    return _joined(_series(series))
-
-
-def _joined(lines: Iterator[str]) -> str:
-    return "\n".join(lines).rstrip() + "\n"
+    return (layout or Layout()).text(_series(series))
 
 
 def _comparison(comparison: pb.Comparison) -> Iterator[str]:
     yield f"A: {comparison.a}"
     yield f"B: {comparison.b}"
-    yield "─" * 72
-    yield from _wrapped(comparison.headline)
+    yield RULE
+    yield Line(comparison.headline, "strong")
     if comparison.comparable:
         if min(comparison.a_steps, comparison.b_steps) >= MIN_COMPARED_STEPS:
             test = f" {comparison.test}" if comparison.significant else ""  # otherwise it is in the headline
@@ -136,8 +131,8 @@ def _context(comparison: pb.Comparison) -> Iterator[str]:
 
 def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
     yield f"{prediction.run}, if {' and '.join(prediction.changes)}" if prediction.changes else prediction.run
-    yield "─" * 72
-    yield from _wrapped(prediction.headline)
+    yield RULE
+    yield Line(prediction.headline, "strong")
     if prediction.HasField("after"):
         after = prediction.after
         title = f"From the recorded to the expected time per {prediction.per}, by {prediction.basis}"
@@ -153,7 +148,7 @@ def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
 
 
 def _series(series: pb.RunSeries) -> Iterator[str]:
-    yield from _wrapped(series.headline)
+    yield Line(series.headline, "strong")
     if series.points and series.kind == DIFFERENT_WORK:
         yield ""
         yield from (f"  {duration_text(point.ns)} per {series.per}: {point.value}" for point in series.points)
@@ -188,4 +183,5 @@ def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, LINE_WIDTH, initial_indent=indent, subsequent_indent=indent + ("  " if indent else ""))
+    """Returns a paragraph as one line, which the layout wraps."""
+    return [f"{indent}{text}"] if text else []

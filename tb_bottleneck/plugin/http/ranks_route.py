@@ -1,7 +1,8 @@
 """The answer to `ranks?id=...`: the job that a recording belongs to, from the digests of the analysed recordings."""
 
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, Digest
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report

@@ -7,7 +7,8 @@ from typing import Any
 
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.review.states import state_of
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList

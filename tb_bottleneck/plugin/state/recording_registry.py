@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
-from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState, Digest
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 

@@ -18,68 +18,13 @@ from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.workers.failures import as_report
 from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
-from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Membership, Report, Speedup, Verdict
+from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 
 REPORTS_KEPT = 256  # about 50 KB each; a dropped report is built again on request
 GROWING = "growing"
 """The health reason code of a file that is still being written: reading it again later may succeed."""
-
-
-@dataclass(frozen=True)
-class Digest:
-    """The part of a report that the list of recordings shows; kept for every recording that is listed."""
-
-    health: str
-    reason: str
-    verdict: Verdict | None
-    step_ns: float | None
-    step_times_ns: tuple[float, ...] = ()
-    rank: int | None = None
-    world_size: int = 0
-    account: tuple[AccountRow, ...] = ()  # only if the job has several ranks
-    membership: Membership | None = None
-    live: bool = False  # telemetry that still grows
-    device: str = ""
-    action: str = ""
-    gain: Speedup | None = None
-    causes: tuple[str, ...] = ()  # of the findings
-
-    @classmethod
-    def of(cls, report: Report) -> "Digest":
-        """Returns the digest of a report; absent parts stay absent."""
-        reasons = report.health.reasons
-        return cls(
-            health=report.health.status,
-            reason=reasons[0].code if reasons else "",
-            verdict=report.verdict if report.HasField("verdict") else None,
-            step_ns=report.window.step_ns.mean if report.window.HasField("step_ns") else None,
-            step_times_ns=tuple(report.window.step_times_ns),
-            rank=report.rank if report.HasField("rank") else None,
-            world_size=report.world_size,
-            account=tuple(report.account) if report.world_size > 1 else (),
-            device=report.device.name or report.device.kind,
-            action=_action(report),
-            causes=tuple(finding.cause for finding in report.findings),
-            gain=_gain(report),
-            membership=report.membership if report.HasField("membership") else None,
-        )
-
-
-def _action(report: Report) -> str:
-    """Returns what to change first: the first fix of the plan, else the cause of the first finding."""
-    if report.plan:
-        return report.plan[0].title
-    return report.findings[0].title if report.findings else ""
-
-
-def _gain(report: Report) -> Speedup | None:
-    """Returns the predicted gain of the whole plan, else of the first finding."""
-    if report.plan:
-        last = report.plan[-1]
-        return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)
-    predicted = [finding.speedup for finding in report.findings[:1] if finding.speedup.expected > 1]
-    return predicted[0] if predicted else None
 
 
 @dataclass(frozen=True)

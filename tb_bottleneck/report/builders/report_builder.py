@@ -13,6 +13,7 @@ from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.report.builders.action import action_of, action_sentence
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.predictions import (
     ReplayFailed,
@@ -119,6 +120,7 @@ def build_report(
     report.plan.extend(plan_rows(prediction) if isinstance(prediction, Prediction) else ())
     if prediction is not None:
         report.replay.CopyFrom(replay_check(prediction))
+    report.verdict.action = action_sentence(report)
     return report
 
 
@@ -256,7 +258,12 @@ class _DiagnosisWriter:
             cost_share=cause.cost_share,
             speedup=self._speedup(verdict, cause),
             evidence=list(self._evidence(verdict, cause)),
-            fix=pb.Fix(summary=advice.summary, code=code, confirm=advice.confirm),
+            fix=pb.Fix(
+                summary=advice.summary,
+                code=code,
+                confirm=advice.confirm,
+                action=action_of(cause.name, advice),
+            ),
             title=advice.title,
             where=place_rows(self.places, verdict.regime, cause.name),
         )

@@ -25,6 +25,14 @@ def value_text(row: pb.Evidence) -> str:
     return shown(row.value) if shown is not None else count_text(row.value)
 
 
+def occurrence_text(row: pb.Evidence, window_begin: float) -> str:
+    """Returns where in the window a typical occurrence lies, as the end of a line; empty if that is not known."""
+    if not (row.HasField("begin_ns") and row.HasField("end_ns")):
+        return ""
+    begin, length = duration_text(row.begin_ns - window_begin), duration_text(row.end_ns - row.begin_ns)
+    return f", for example {begin} into the window, for {length}"
+
+
 def place_text(place: pb.Place) -> str:
     """Returns a place in the program as `file:line function`, or the record_function block."""
     return f"{place.file}:{place.line} {place.function}" if place.file else f"block {place.block or place.function}"

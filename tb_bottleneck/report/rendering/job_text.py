@@ -3,30 +3,31 @@
 from collections.abc import Iterator, Sequence
 
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
-from tb_bottleneck.report.rendering.text import WIDTH, account_lines, gain_text, wrapped
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
+from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
 MAX_SHOWN_GROUPS = 8
 
 
-def render_job(job: pb.Job) -> str:
+def render_job(job: pb.Job, layout: Layout | None = None) -> str:
     """Returns the job as text."""
-    return "\n".join(_lines(job)).rstrip() + "\n"
+    return (layout or Layout()).text(_lines(job))
 
 
 def _lines(job: pb.Job) -> Iterator[str]:
     ranks = f"{ranges_text(job.ranks)} of {job.world_size}"
     yield f"{job.run}: {ranks}" if job.run not in ("", ".") else f"Job: {ranks}"
-    yield "─" * min(WIDTH, 72)
-    yield from wrapped(job.verdict.headline)
+    yield RULE
+    yield Line(job.verdict.headline, "strong")
     if job.HasField("speedup") and not job.culprits:
         yield from wrapped(_without_stragglers(job.speedup))
     if job.step_ns:
         yield f"Step: {duration_text(job.step_ns)}{_hosts(job)}"
     for reason in job.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
-        yield f"      fix: {reason.fix}"
+        yield Line(f"      fix: {reason.fix}", "code")
     yield from account_lines(job)
     for number, culprit in enumerate(job.culprits, 1):
         yield from ("", *_culprit(number, culprit))
@@ -50,13 +51,13 @@ def _hosts(job: pb.Job) -> str:
 
 def _culprit(number: int, culprit: pb.Culprit) -> Iterator[str]:
     host = f", host {culprit.host}" if culprit.host else ""
-    yield f"{number}. {culprit.title}  [{culprit.cause}]"
+    yield heading(f"{number}. {culprit.title}  [{culprit.cause}]")
     yield f"   {ranges_text(culprit.ranks)}{host}; cost: {share_text(culprit.cost_share)}{gain_text(culprit.speedup)}"
     for row in culprit.evidence:
         yield from wrapped(f"- {row.label}: {value_text(row)}", "   ")
     yield from wrapped(culprit.fix.summary, "   ")
     yield ""
-    yield from (f"       {line}" for line in culprit.fix.code.splitlines())
+    yield from (Line(f"       {line}", "code") for line in culprit.fix.code.splitlines())
     yield ""
     yield from wrapped(f"To confirm: {culprit.fix.confirm}", "   ")
 

@@ -1,20 +1,20 @@
 """Formats the memory part of a report as plain text."""
 
-import textwrap
 from collections.abc import Iterator
 
 from tb_bottleneck.report.rendering.figures import value_text
+from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import bytes_text, share_text
 
-_WIDTH = 100
-_BAR = 30
+_BAR = 25
 _SITES = 5
 
 
 def lines_of(memory: pb.Memory) -> Iterator[str]:
     """Yields the lines of the section."""
-    yield f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}" if memory.parts else "Memory"
+    peak = f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}"
+    yield Line(peak if memory.parts else "Memory", "strong")
     rows = [part for part in memory.parts if part.share >= 0.0005]
     width = max((len(part.title) for part in rows), default=0)
     for part in sorted(rows, key=lambda part: -part.bytes):
@@ -24,12 +24,12 @@ def lines_of(memory: pb.Memory) -> Iterator[str]:
     if places:
         yield "  allocated by"
         for site in places:
-            yield from _wrapped(f"- {bytes_text(site.bytes)}: {place_of(site)}", "  ")
-    yield from _wrapped(memory.missing, "  ")
+            yield from wrapped(f"- {bytes_text(site.bytes)}: {place_of(site)}", "  ")
+    yield from wrapped(memory.missing, "  ")
     if memory.forecasts:
         yield "  predicted peak with"
     for forecast in memory.forecasts:
-        yield from _wrapped(f"- {forecast_text(forecast)}", "  ")
+        yield from wrapped(f"- {forecast_text(forecast)}", "  ")
     for finding in memory.findings:
         yield from _finding(finding)
 
@@ -55,15 +55,11 @@ def _headroom(memory: pb.Memory) -> str:
 
 def _finding(finding: pb.MemoryFinding) -> Iterator[str]:
     yield ""
-    yield f"  {finding.title}  [{finding.cause}]"
+    yield Line(f"  {finding.title}  [{finding.cause}]", "strong")
     for row in finding.evidence:
-        yield from _wrapped(f"- {row.label}: {value_text(row)}", "  ")
-    yield from _wrapped(finding.fix.summary, "  ")
+        yield from wrapped(f"- {row.label}: {value_text(row)}", "  ")
+    yield from wrapped(finding.fix.summary, "  ")
     yield ""
-    yield from (f"      {line}" for line in finding.fix.code.splitlines())
+    yield from (Line(f"      {line}", "code") for line in finding.fix.code.splitlines())
     yield ""
-    yield from _wrapped(f"To confirm: {finding.fix.confirm}", "  ")
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
+    yield from wrapped(f"To confirm: {finding.fix.confirm}", "  ")

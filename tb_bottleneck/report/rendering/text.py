@@ -1,20 +1,26 @@
 """Formats reports as plain text for a terminal."""
 
-import textwrap
 from collections.abc import Iterator
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import memory, phases
-from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, place_text, small_share_text, value_text
+from tb_bottleneck.report.rendering import checks, memory, phases
+from tb_bottleneck.report.rendering.figures import (
+    bounds_text,
+    factor_text,
+    occurrence_text,
+    place_text,
+    small_share_text,
+    value_text,
+)
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
-WIDTH = 100
-_BAR = 30
+_BAR = 25  # with the longest label, a row has less than 80 characters
 # Lines with less of the cost do not matter; the JSON form has them.
-_MAX_PLACES, _MIN_PLACE_SHARE = 3, 0.05
+_MAX_PLACES, _MIN_PLACE_SHARE, _MIN_MEANING_SHARE = 3, 0.05, 0.05
 _BASIS = {
     "profiler_step": "marked by prof.step()",
     "inferred": "found from repetition, since prof.step() was not called",
@@ -23,22 +29,25 @@ _BASIS = {
 }
 
 
+_SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock is telemetry's
 _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
 
-def render(report: pb.Report) -> str:
+def render(report: pb.Report, layout: Layout | None = None) -> str:
     """Returns the report as text."""
-    return "\n".join(_lines(report)).rstrip() + "\n"
+    return (layout or Layout()).text(_lines(report))
 
 
 def _lines(report: pb.Report) -> Iterator[str]:
     yield f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source
-    yield "─" * min(WIDTH, 72)
+    yield RULE
     if report.job_headline:
-        yield from (*wrapped(report.job_headline), "", "This rank alone:")
+        yield from (Line(report.job_headline, "strong"), "", "This rank alone:")
     if report.HasField("verdict"):
-        yield from wrapped(report.verdict.headline)
-        yield from wrapped(f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}")
+        action, cause = report.verdict.action, report.verdict.headline
+        yield from (Line(action, "strong"), cause) if action else (Line(cause, "strong"),)
+        severity = f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}"
+        yield Line(severity, report.verdict.severity)
         yield from wrapped(report.verdict.situation)
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
@@ -49,21 +58,22 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _about(report)
     for sentence in sentences_of(report):
         yield from wrapped(sentence)
-    yield from _health(report)
     yield from account_lines(report)
     if len(report.phases) > 1:
-        yield from ("", "Phases, from the first judged step on", *phases.lines_of(report))
+        yield from ("", heading("Phases, from the first analysed step on"), *phases.lines_of(report))
+    yield from _health(report)
     yield from _findings(report)
     yield from _plan(report)
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
-    yield from _not_judged(report)
+    if report.regimes:
+        yield from ("", heading("What was checked"), *checks.lines_of(report))
 
 
 def _severity(report: pb.Report) -> str:
     verdict = report.verdict
     if verdict.severity == "none":
-        if verdict.regime == Regime.UNEXPLAINED:
+        if verdict.title == Regime.UNEXPLAINED.label:
             return "It is not known what would save time"
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
         return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
@@ -87,15 +97,21 @@ def _about(report: pb.Report) -> Iterator[str]:
         unnamed = f"{_DEVICES[kind]} (name not recorded)" if kind in _DEVICES else kind.upper()
         name = report.device.name or unnamed
         rank = f", rank {report.rank} (of {report.world_size} ranks)" if report.world_size > 1 else ""
-        yield f"Device: {name}{rank}"
+        count = f", one of {report.device.count} in use" if report.device.count > 1 else ""
+        yield f"Device: {name}{count}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
         spread = _spread(step) if window.steps > 1 else ""
         if window.basis == "whole":
-            yield f"Window: {duration_text(window.end_ns - window.begin_ns)}, {_BASIS['whole']}"
+            yield f"Window: {_length(window)}, {_BASIS['whole']}{_SOURCES.get(report.evidence_source, '')}"
             return
         steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
-        yield f"Window: {steps}, {_BASIS.get(window.basis, window.basis)}"
+        basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")
+        yield f"Window: {_length(window)}, {steps}, {basis}{source}"
+
+
+def _length(window: pb.Window) -> str:
+    return duration_text(window.end_ns - window.begin_ns)
 
 
 def _spread(step: pb.Spread) -> str:
@@ -108,11 +124,11 @@ def _health(report: pb.Report) -> Iterator[str]:
     if not report.health.reasons:
         return
     yield ""
-    yield f"The recording is {report.health.status}:"
+    yield heading(f"The recording is {report.health.status}")
     for reason in report.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
         first, *more = reason.fix.splitlines() or [""]
-        yield from (f"      fix: {first}", *(f"           {line}" for line in more))
+        yield from (Line(f"      fix: {first}", "code"), *(Line(f"           {line}", "code") for line in more))
 
 
 def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
@@ -121,37 +137,41 @@ def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
     if not rows:
         return
     yield ""
-    yield "Time per regime"
+    yield heading("Time per regime")
     width = max(len(row.title) for row in rows)
     for row in sorted(rows, key=lambda row: -row.share):
         bar = "█" * max(round(row.share * _BAR), 1)
         time = duration_text(row.ns_per_step)
         yield f"  {row.title:{width}}  {share_text(row.share):>6}  {time:>9}  {bar}"
+        if row.share >= _MIN_MEANING_SHARE and row.meaning:
+            yield Line(f"    {row.meaning}", "faint")
 
 
-def _not_judged(report: pb.Report) -> Iterator[str]:
-    """Yields the regimes that could not be judged: without them, silence would read as a clear verdict."""
-    open_questions = [verdict for verdict in report.regimes if verdict.status in ("abstains", "broken")]
-    if open_questions:
-        yield from ("", "Not judged")
-    for verdict in open_questions:
-        yield from wrapped(f"- {verdict.title}: {verdict.because}", "  ")
+def heading(text: str) -> str:
+    """Returns the title of a part."""
+    return Line(text, "strong")
 
 
 def _findings(report: pb.Report) -> Iterator[str]:
+    if report.HasField("verdict") and not report.findings:
+        yield from ("", "No known cause was found in this recording.")
     for number, finding in enumerate(report.findings, 1):
         yield ""
-        yield f"{number}. {finding.title}  [{finding.cause}]"
+        yield heading(f"{number}. {finding.title}  [{finding.cause}]")
         yield f"   cost: {share_text(finding.cost_share)} of the time{gain_text(finding.speedup)}"
         yield from _places(finding)
         for row in finding.evidence:
             reference = f"  ({row.compared_with})" if row.compared_with else ""
-            yield from wrapped(f"- {row.label}: {value_text(row)}{reference}", "   ")
-        for note in (finding.speedup.because, note_of(report, finding)):
+            occurrence = occurrence_text(row, report.window.begin_ns)
+            yield from wrapped(f"- {row.label}: {value_text(row)}{reference}{occurrence}", "   ")
+        planned = {step.assumes for step in report.plan}
+        assumes = finding.speedup.assumes
+        assumption = f"This assumes that {assumes}." if assumes and assumes not in planned else ""
+        for note in (finding.speedup.because, assumption, note_of(report, finding)):
             yield from wrapped(note, "   ")
         yield from wrapped(finding.fix.summary, "   ")
         yield ""
-        yield from (f"       {line}" for line in finding.fix.code.splitlines())
+        yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
         yield ""
         yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
 
@@ -171,18 +191,19 @@ def _plan(report: pb.Report) -> Iterator[str]:
     if steps:
         yield ""
         per = "the recorded work" if report.window.basis == "whole" else "a step"
-        yield f"What to change first (each simulated together with those above it: total gain, time of {per})"
-        width = max(len(step.title) for step in steps)
+        yield heading("What to change first")
+        yield f"  Each is simulated together with those above it: total gain, time of {per}."
         for number, step in enumerate(steps, 1):
             bounds, after = f"({bounds_text(step.low, step.high)})", duration_text(step.step_ns_after)
-            yield f"  {number}. {step.title:{width}}  {factor_text(step.speedup_total):>5} {bounds:16} {after}"
+            yield f"  {number}. {factor_text(step.speedup_total):>5} {bounds:16} {after:>7}  {step.title}"
         for title, assumes in dict.fromkeys((step.title, step.assumes) for step in steps):
             yield from wrapped(f"- {title}: this assumes that {assumes}.", "  ")
     for text in (replay.because, replay.host):
-        if text and report.findings:
+        if text:
             yield ""
             yield from wrapped(text)
-    if steps:
+    if report.HasField("replay") and not replay.because:
+        yield from () if replay.host else ("",)
         error, frozen = small_share_text(replay.error), small_share_text(replay.frozen_share)
         yield from wrapped(
             f"Check: without any change, the simulated time differs by {error} from the recorded time, of which "
@@ -191,14 +212,9 @@ def _plan(report: pb.Report) -> Iterator[str]:
 
 
 def gain_text(speedup: pb.Speedup) -> str:
-    """Returns the end of a sentence about what a fix gains."""
+    """Returns the gain of a fix as the end of a sentence."""
     if speedup.basis == "bound":
         return f"; at best {factor_text(speedup.high)} as fast (a bound, not simulated)"
     if speedup.basis == "replay":
         return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"
     return "; no gain is predicted"
-
-
-def wrapped(text: str, indent: str = "") -> list[str]:
-    """Returns the lines of a paragraph; those after the first are indented further."""
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + ("  " if indent else ""))

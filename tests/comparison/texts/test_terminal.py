@@ -6,6 +6,7 @@ from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series, render_what_if
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.report.rendering.layout import Layout
 
 SLOW = repeated(9, loader="######....", gpu="......####")
 FAST = repeated(9, workers="#.....", gpu="..####")
@@ -53,3 +54,13 @@ def test_a_series_is_a_curve(tmp_path):
     assert "workers" in text
     assert text.count("█") > 3
     assert "Knee: beyond 2" in text
+
+
+def test_no_line_is_wider_than_80_columns(tmp_path):
+    layout = Layout(80)
+    slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST, device=H200)
+    texts = [
+        render_comparison(compare_runs(slow, fast), layout),
+        render_what_if(what_if(slow, WhatIfOptions(device="NVIDIA H200")), layout),
+    ]
+    assert max(len(line) for text in texts for line in text.splitlines()) <= 80

@@ -126,7 +126,6 @@ def test_two_changes_at_once(tmp_path):
     ("change", "because"),
     [
         ({"batch": 64}, "batch size is unknown"),
-        ({"link": "usb"}, "not a known link"),
         ({"workers": 0}, "is not simulated"),
         ({"precision": "fp8"}, "no matrix units for fp8"),
     ],
@@ -140,6 +139,11 @@ def test_what_cannot_be_predicted_is_refused_with_the_reason(tmp_path, change, b
 def test_an_unknown_device_names_near_ones(tmp_path):
     with pytest.raises(NotFound, match="did you mean"):
         asked(tmp_path, device="RTX 40900")
+
+
+def test_an_unknown_link_is_invalid(tmp_path):
+    with pytest.raises(NotFound, match="not a known link"):
+        asked(tmp_path, link="usb")
 
 
 def test_nothing_asked_is_said_to_be_nothing(tmp_path):

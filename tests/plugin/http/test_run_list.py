@@ -7,7 +7,8 @@ import pytest
 
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.state.run_index import LogdirScan
-from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState, Digest
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Verdict
 from tb_bottleneck.sources.logdir import Listing, RecordingFile
 

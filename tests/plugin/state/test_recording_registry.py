@@ -3,7 +3,8 @@
 import pytest
 
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
-from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, Digest
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
 

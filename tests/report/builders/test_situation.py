@@ -71,6 +71,6 @@ def test_the_report_states_it_and_what_was_not_judged(tmp_path):
     assert report.verdict.severity == "none"
     text = " ".join(render(report).split())
     assert "The model is large for this GPU" in text
-    assert "Not judged - Waiting for data: Cannot tell: no DataLoader iteration was recorded" in text
+    assert "What was checked - Waiting for data: Cannot tell: no DataLoader iteration was recorded" in text
     waits = diagnose(write(tmp_path, f"loader {('#' * 10 + '.' * 10) * 4}", f"gpu {('.' * 10 + 'aaaabbbccc') * 4}"))
     assert not waits.verdict.HasField("situation")

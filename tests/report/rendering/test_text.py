@@ -25,11 +25,12 @@ def test_the_answer_comes_first_and_the_fix_is_code(tmp_path):
     )
     lines = text.splitlines()
     assert lines[0] == "run.pt.trace.json"
-    assert lines[2] == "The GPU waits for the next batch during 40 % of each step."
+    assert lines[2].startswith("Let worker processes create the batches: about 1.5")
+    assert lines[3] == "The GPU waits for the next batch during 40 % of each step."
     assert "       DataLoader(dataset, batch_size=..., num_workers=1" in text
     assert "cost: 40 % of the time; 1.64x as fast (" in text
     assert "What to change first" in text
-    assert "  Waiting for data    40 %    4.00 ms  ████████████" in text
+    assert "  Waiting for data    40 %    4.00 ms  ██████████\n" in text
 
 
 def test_a_recording_without_steps_is_not_described_per_step(tmp_path):
@@ -102,5 +103,5 @@ def test_a_finding_names_the_line_and_its_call_chain(tmp_path):
     text = render(diagnose(str(path)))
     assert "   in train.py:43 keep: 100 % of this cost" in text
     assert "       train.py(80): main > train.py(43): keep > torch/serialization.py(943): save" in text
-    assert text.splitlines()[2].startswith("Interruptions of the training take")
+    assert text.splitlines()[3].startswith("Interruptions of the training take")
     assert "Most of it is in keep (train.py:43)." in " ".join(text.split())

@@ -54,7 +54,7 @@ function CauseList({ name, empty, causes, report, show }: CauseListProps) {
               ) : (
                 causeTitle(cause)
               )}
-              {finding && <small>costs {share(finding.cost_share)} of the judged time</small>}
+              {finding && <small>costs {share(finding.cost_share)} of the analysed time</small>}
             </li>
           );
         })}

@@ -49,7 +49,7 @@ function FindingCard({ finding, begin, showFocus, reviewed }: Context & Pick<Pro
           <div>
             <dt>Costs</dt>
             <dd>
-              {share(finding.cost_share)} <small>of the judged time</small>
+              {share(finding.cost_share)} <small>of the analysed time</small>
             </dd>
           </div>
           <div>

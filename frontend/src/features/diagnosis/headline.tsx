@@ -1,7 +1,8 @@
-// The headline of a recording: the answer in one sentence, its confidence, and the facts about the recording.
+// The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
 import type { Device, Report, ReportAnswer } from "../../shared/report";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
+import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
 import { Fact } from "../../shared/widgets/fact";
 import { Icon } from "../../shared/widgets/icon";
@@ -22,7 +23,8 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         <RecordingName of={report} />
       </p>
       {children}
-      <h1>{verdict ? verdict.headline : noVerdict(status)}</h1>
+      <h1>{verdict ? leadOf(verdict) : noVerdict(status)}</h1>
+      {verdict?.action && <p class="cause">{verdict.headline}</p>}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
@@ -54,12 +56,12 @@ export function Facts({ report: { window, device, rank, world_size, verdict, evi
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />
     ),
-    window && <Fact key="steps" name="Steps" value={window.basis === "whole" ? "Not detected" : count(window.steps)} note={basis(window.basis)} />,
+    window && <Fact key="steps" name="Steps" value={window.basis === "whole" ? "No step marks" : count(window.steps)} note={basis(window.basis)} />,
     device && <Fact key="device" name="Device" value={device.name || deviceLabel(device)} note={deviceNote(device)} />,
     rank !== undefined && world_size !== 1 && (
       <Fact key="rank" name="Rank" value={count(rank)} note={world_size === undefined ? "" : `of ${count(world_size)}`} />
     ),
-    window && <Fact key="window" name={verdict ? "Judged" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={evidenceSource(source)} />,
+    window && <Fact key="window" name={verdict ? "Analysed window" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={evidenceSource(source)} />,
   ].filter(Boolean);
   return facts.length > 0 ? <dl class="facts">{facts}</dl> : null;
 }

@@ -4,7 +4,7 @@ import { causeTitle } from "../../shared/text/causes";
 import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
-import { fileStem, placeName, runName, shownPlaces } from "../../shared/text/names";
+import { fileStem, leadOf, placeName, runName, shownPlaces } from "../../shared/text/names";
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
 import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
@@ -16,7 +16,8 @@ export function reportMarkdown(report: Report): string {
 }
 
 function heading({ verdict, health: state }: Report): string {
-  return `## ${escaped(verdict?.headline ?? noVerdict(state?.status ?? ""))}`;
+  if (!verdict) return `## ${escaped(noVerdict(state?.status ?? ""))}`;
+  return joinParts([`## ${escaped(leadOf(verdict))}`, verdict.action && escaped(verdict.headline)]).trimEnd();
 }
 
 function about({ run, source, verdict, window, device }: Report): string {
@@ -62,7 +63,7 @@ function findingSection(finding: Finding): string {
   const facts = finding.evidence.map((item) => `${escaped(item.label)}: ${escaped(evidence(item))}${item.compared_with ? ` (${escaped(item.compared_with)})` : ""}`);
   const parts = [
     `### ${escaped(finding.title || title(finding.cause))}`,
-    `Costs ${share(finding.cost_share)} of the judged time. Speedup: ${gain} (${gainBasis}).`,
+    `Costs ${share(finding.cost_share)} of the analysed time. Speedup: ${gain} (${gainBasis}).`,
     bulletList(shownPlaces(finding.where).map((place) => `${escaped(placeName(place))}: ${share(place.share)} of this cost${place.chain.length > 1 ? ` (${escaped(place.chain.join(" › "))})` : ""}`)),
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),

@@ -3,7 +3,7 @@ import type { RunEntry, Verdict } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { reviewSummary } from "../../shared/run/review";
 import { count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
-import { runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
+import { leadOf, runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
 import { severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
@@ -19,7 +19,7 @@ const gainOf = ({ gain }: RunEntry): number | undefined => gain?.expected;
 /** The name of a recording without the folders that all recordings share, as a link to it. */
 export function RecordingLink({ entry, prefix, choose }: { entry: RunEntry; prefix: string; choose: (key: Key) => void }) {
   return (
-    <button type="button" class="link" title={`${entry.run}/${entry.source}`} onClick={() => choose(keyOf(entry))}>
+    <button type="button" class="link" title={[`${entry.run}/${entry.source}`, entry.verdict && leadOf(entry.verdict)].filter(Boolean).join("\n")} onClick={() => choose(keyOf(entry))}>
       <bdi>{`${shortRun(entry.run, prefix)} › ${sourceParts(entry.source).name}`}</bdi>
     </button>
   );
@@ -49,7 +49,7 @@ export function recordingColumns(prefix: string, choose: (key: Key) => void, vis
     { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Outcome entry={entry} /> },
     { key: "share", title: "Share", hint: "Share of the time that the verdict is about", figure: true, value: ({ verdict }) => verdict?.share, cell: ({ verdict }) => verdict && shortShare(verdict.share) },
     { key: "gain", title: "Gain left", hint: "Predicted for the whole plan", figure: true, value: gainOf, cell: (entry) => (recoverable(entry) === undefined ? "" : factor(gainOf(entry)!)) },
-    { key: "step", title: "Step", hint: "Median step time", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => (step_ns === undefined ? "" : duration(step_ns)) },
+    { key: "step", title: "Step", hint: "Mean step time", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => (step_ns === undefined ? "" : duration(step_ns)) },
     { key: "device", title: "Device", figure: false, value: ({ device }) => device || undefined, cell: ({ device }) => device },
     { key: "time", title: "Recorded", figure: true, value: ({ source }) => sourceParts(source).at, cell: ({ source }) => <Moment at={sourceParts(source).at} /> },
     { key: "state", title: "State", figure: false, value: ({ state, live }) => (live ? "live" : state), cell: ({ state, live }) => (live ? "live" : state) },
@@ -98,7 +98,7 @@ export function folderColumns(open: (words: string) => void): readonly Column<Fo
     { key: "count", title: "Recordings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
     { key: "severity", title: "Worst", figure: true, value: (folder) => RANKS[worst(folder)?.severity ?? ""], cell: (folder) => <Worst folder={folder} /> },
     { key: "gain", title: "Gain left", hint: "The largest of the folder", figure: true, value: largestGain, cell: (folder) => (largestGain(folder) ? factor(largestGain(folder)!) : "") },
-    { key: "step", title: "Steps, oldest to newest", hint: "Median step times of the recordings", figure: true, value: latestStep, cell: (folder) => <Trend folder={folder} /> },
+    { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the recordings", figure: true, value: latestStep, cell: (folder) => <Trend folder={folder} /> },
   ];
 }
 

@@ -2,7 +2,7 @@
 import type { RunEntry, RunList } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 
-/** Median step times in ns by recording (0 if it had none), and when that was (ms since 1970). */
+/** Mean step times in ns by recording (0 if it had none), and when that was (ms since 1970). */
 export interface Visit {
   readonly at: number;
   readonly steps: Readonly<Record<Key, number>>;

@@ -18,7 +18,7 @@ export function Entry({ entry }: { entry: RunEntry }) {
         {entry.live && <span class="live-dot" title="Being written now" />}
         <Sparkline each={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
-          <span class="figure muted" title="Median step time">
+          <span class="figure muted" title="Mean step time">
             {duration(entry.step_ns)}
           </span>
         )}

@@ -4,7 +4,7 @@ import type { RunEntry, RunList as List } from "../../shared/report";
 import { groups } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { count, duration, shortShare } from "../../shared/text/format";
-import { commonFolders, runName, shortRun, sourceName } from "../../shared/text/names";
+import { commonFolders, leadOf, runName, shortRun, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
 import { Collapsible } from "./collapsible";
@@ -148,7 +148,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
               aria-posinset={row.index + 1}
               aria-label={description(row.entry)}
               style={{ top: `${row.top}px` }}
-              title={row.entry.source}
+              title={tooltip(row.entry)}
               onClick={(event) => (setFocused(row.key), (event.shiftKey ? compare : choose)(row.key))}
             >
               <Entry entry={row.entry} />
@@ -162,9 +162,12 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
 
 const domId = (index: number): string => `recording-${index}`;
 
+/** The name of the file, and what to change first. */
+const tooltip = ({ source, verdict }: RunEntry): string => [source, verdict && leadOf(verdict)].filter(Boolean).join("\n");
+
 /** The row as text, for screen readers. */
 function description({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
-  const outcome = state !== "done" ? state : verdict ? `${verdict.title} ${shortShare(verdict.share)}, ${severity(verdict).text}` : health(status).text;
+  const outcome = state !== "done" ? state : verdict ? [`${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, verdict.action].filter(Boolean).join(", ") : health(status).text;
   return [runName(run), sourceName(source), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 

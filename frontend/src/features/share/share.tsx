@@ -5,7 +5,7 @@ import { save } from "../../shared/page/download";
 import { address } from "../../shared/page/host";
 import { allStyle } from "../../shared/page/style_sheet";
 import type { Report } from "../../shared/report";
-import { fileStem, runName } from "../../shared/text/names";
+import { fileStem, leadOf, runName } from "../../shared/text/names";
 import { Icon } from "../../shared/widgets/icon";
 import { useTemporaryMessage } from "../../shared/widgets/temporary_message";
 import { htmlPage } from "./html_page";
@@ -44,7 +44,7 @@ export function Share({ report, markdown }: Props) {
     const article = root.current?.closest("article");
     if (!article) return;
     const theme = document.documentElement.dataset["theme"] ?? "light";
-    const title = report.verdict?.headline ?? name;
+    const title = report.verdict ? leadOf(report.verdict) : name;
     save(`${name}.html`, new Blob([htmlPage(title, allStyle(), article, theme)], { type: "text/html" }));
   };
   return (

@@ -1,4 +1,4 @@
-// What ran in the judged window: the account of each step, kernels, operators, waits, copies.
+// What ran in the analysed window: the account of each step, kernels, operators, waits, copies.
 import { useMemo } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { CopyRow, KernelRow, LeftOut, OperatorRow, Tables as Message, SyncRow } from "../../shared/report";
@@ -47,7 +47,7 @@ interface ContentProps {
   readonly tables: Message;
   readonly showFocus: (focus: Focus) => void;
   readonly onDevice: boolean;
-  readonly steps: number | undefined; // of the judged window; undefined if they are not known
+  readonly steps: number | undefined; // of the analysed window; undefined if they are not known
 }
 
 function Content({ tables, showFocus, onDevice, steps }: ContentProps) {
@@ -136,7 +136,7 @@ const NEAR_ROOF = "Share of its roof that it reaches; needs record_shapes=True";
 const kernelColumns = (linkTo: LinkTo, per: PerStep): readonly Column<KernelRow>[] => [
   { key: "name", title: "Kernel", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   figure("total", "Time", ({ total_ns }) => per.of(total_ns), duration),
-  figure("share", "Share", (row) => row.share, share, "Of the judged window; overlapping kernels count twice"),
+  figure("share", "Share", (row) => row.share, share, "Of the analysed window; overlapping kernels count twice"),
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
   figure("mean", "Mean", ({ mean_ns }) => mean_ns, duration),
   {
@@ -168,7 +168,7 @@ const operatorColumns = (linkTo: LinkTo, onDevice: boolean, per: PerStep): reado
     ? [figure<OperatorRow>("device", "Device time", ({ device_ns }) => per.of(device_ns), duration, "Time of the kernels that it launches itself")]
     : []),
   figure("host", "Host time", ({ host_ns }) => per.of(host_ns), duration, "Without the operators that it calls"),
-  figure("share", "Share", (row) => row.share, share, onDevice ? "Device time, of the judged window" : "Of the judged window"),
+  figure("share", "Share", (row) => row.share, share, onDevice ? "Device time, of the analysed window" : "Of the judged window"),
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
   ...(onDevice
     ? [
@@ -193,7 +193,7 @@ const syncColumns = (linkTo: LinkTo, per: PerStep): readonly Column<SyncRow>[] =
   },
   { key: "kind", title: "Waits for", figure: false, value: ({ kind }) => kind, cell: ({ kind }) => wait(kind) },
   figure("cost", "Device idle", ({ cost_ns }) => per.of(cost_ns), duration, "Device time without work, not the time in the calls"),
-  figure("share", "Share", (row) => row.share, share, "Of the judged window"),
+  figure("share", "Share", (row) => row.share, share, "Of the analysed window"),
   figure("waited", "Host waited", ({ waited_ns }) => per.of(waited_ns), duration),
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
 ];
@@ -201,7 +201,7 @@ const syncColumns = (linkTo: LinkTo, per: PerStep): readonly Column<SyncRow>[] =
 const copyColumns = (linkTo: LinkTo, per: PerStep): readonly Column<CopyRow>[] => [
   { key: "name", title: "Kind", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   figure("total", "Time", ({ total_ns }) => per.of(total_ns), duration),
-  figure("share", "Share", (row) => row.share, share, "Of the judged window"),
+  figure("share", "Share", (row) => row.share, share, "Of the analysed window"),
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
   figure("bytes", "Moved", (row) => per.of(row.bytes), bytes),
   figure("rate", "Rate", ({ bytes_per_s }) => bytes_per_s, rate, "Mean over all copies"),

@@ -1,5 +1,5 @@
 // Display names of kernels, files, runs and places in the program.
-import type { Place } from "../report";
+import type { Place, Verdict } from "../report";
 import { moment } from "./format";
 
 const PREFIXES = /^(?:void |at::native::|\(anonymous namespace\)::|at::|cutlass::|cudnn::|detail::)+/;
@@ -89,6 +89,9 @@ export function shortened(text: string, most: number): string {
   const head = Math.floor((most - 1) / 3);
   return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
 }
+
+/** The first sentence about a recording: what to change first and its gain, otherwise the verdict. */
+export const leadOf = ({ action, headline }: Verdict): string => action || headline;
 
 /** Splits a headline into its first sentence and the rest. */
 export function splitHeadline(headline: string): readonly [string, string] {

@@ -19,3 +19,10 @@ test("a finding lists the lines of the program that cost most", () => {
     ["- train.py:41 add\\_rows: 85.0 % of this cost (train.py(80): main › train.py(41): add\\_rows)", "- block eval: 11.0 % of this cost"],
   );
 });
+
+test("the action leads, and the cause follows it", () => {
+  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "The GPU waits.", title: "Waiting for data" };
+  const linesWith = (action: string) => reportMarkdown({ ...report("a.pt.trace.json"), verdict: { ...verdict, action } }).split("\n");
+  assert.deepEqual(linesWith("Use workers: about 1.7× faster (1.5 to 1.8)").slice(0, 4), ["## Use workers: about 1.7× faster (1.5 to 1.8)", "", "The GPU waits.", ""]);
+  assert.equal(linesWith("")[0], "## The GPU waits.");
+});

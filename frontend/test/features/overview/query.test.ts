@@ -5,7 +5,7 @@ import { ALL, foldersOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText,
 import type { Verdict } from "../../../src/shared/report";
 import { entry, list } from "../../recordings";
 
-const verdict = (regime: string, severity: string): Verdict => ({ regime, title: regime === "input" ? "Waiting for data" : regime, severity, share: 0.4, confidence: "high", headline: "" });
+const verdict = (regime: string, severity: string): Verdict => ({ regime, title: regime === "input" ? "Waiting for data" : regime, severity, share: 0.4, confidence: "high", headline: "", action: "" });
 const gain = (expected: number) => ({ expected, low: expected, high: expected, basis: "replay", assumes: "", because: "" });
 const slow = entry("team/a", "one", { verdict: verdict("input", "critical"), gain: gain(2), action: "Let worker processes create the batches", device: "NVIDIA H200", step_ns: 50 });
 const healthy = entry("team/b", "two", { verdict: verdict("compute", "none"), step_ns: 10 });

@@ -37,11 +37,11 @@ test("the saved page contains text as text, and nothing that is executed or fetc
 test("Markdown contains the headline, the account and the fix, and names cannot become markup", () => {
   const full = {
     ...report("host_1.17.pt.trace.json"),
-    verdict: { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "The GPU <b>waits</b>.", title: "Waiting" },
+    verdict: { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "The GPU <b>waits</b>.", title: "Waiting", action: "" },
     account: [{ regime: "input", share: 0.4, ns_per_step: 4e7, title: "Waiting | for data", meaning: "" }],
     findings: [{
       cause: "no_workers", regime: "input", cost_share: 0.4, title: "No workers", evidence: [], where: [],
-      fix: { summary: "Use *workers*.", code: "DataLoader(num_workers=2)\n```", confirm: "" },
+      fix: { summary: "Use *workers*.", code: "DataLoader(num_workers=2)\n```", confirm: "", action: "" },
     }],
   };
   const markdown = reportMarkdown(full);

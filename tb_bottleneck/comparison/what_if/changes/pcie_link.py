@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, link_rate
+from tb_bottleneck.comparison.devices.device_model import MAX_LANES, MIN_GENERATION, DeviceModel, device_of, link_rate
 from tb_bottleneck.comparison.devices.kernel_scaling import (
     MIN_LINK_BOUND_BYTES,
     DevicePair,
@@ -14,6 +14,8 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
     link_time_factors,
 )
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
+from tb_bottleneck.errors import NotFound
+from tb_bottleneck.knowledge.pcie import lane_rates
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
@@ -31,7 +33,8 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
     already scales the copies over it.
 
     Raises:
-        CannotPredict: the link is invalid, or the recording's link is not known.
+        CannotPredict: the recording's link is not known.
+        NotFound: there is no such link.
     """
     generation, lanes, rate = _parse(text)
     now, how = (
@@ -63,17 +66,20 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
-    """Returns the pair with B on this link and A on the recording's link. Raises CannotPredict."""
+    """Returns the pair with B on this link and A on the recording's link. Raises NotFound."""
     now, _ = _now(recording)
     return DevicePair(replace(devices.a, link=now or devices.a.link), replace(devices.b, link=_parse(text)[2]))
 
 
 def _parse(text: str) -> tuple[int, int, float]:
-    """Returns generation, lanes and usable GB/s of a link. Raises CannotPredict."""
+    """Returns generation, lanes and usable GB/s of a link. Raises NotFound."""
     match = _LINK.fullmatch(text.strip())
     rate = link_rate(int(match[1]), int(match[2])) if match else None
     if match is None or rate is None:
-        raise CannotPredict(f"{text!r} is not a known link; write it as in gen4x16.")
+        raise NotFound(
+            f"{text!r} is not a known link; write it as in gen4x16, with a generation from {MIN_GENERATION} to "
+            f"{max(lane_rates())} and up to {MAX_LANES} lanes"
+        )
     return int(match[1]), int(match[2]), rate
 
 

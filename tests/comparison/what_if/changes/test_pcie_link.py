@@ -8,8 +8,8 @@ from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
 from tb_bottleneck.comparison.what_if.changes.pcie_link import change_link
+from tb_bottleneck.errors import NotFound
 from tb_bottleneck.replay.modified_graph import Estimate
 
 DRAWING = repeated(9, op="##.....", h2d="..##...", gpu="....###")
@@ -54,7 +54,7 @@ def test_copies_that_the_host_stages_go_no_faster_than_the_link(tmp_path):
 
 @pytest.mark.parametrize("spelt", ["", "gen9x16", "gen4", "x16", "gen4x0"])
 def test_what_is_no_link_is_refused(tmp_path, spelt):
-    with pytest.raises(CannotPredict, match="write it as in gen4x16"):
+    with pytest.raises(NotFound, match="write it as in gen4x16"):
         change_link(pinned(tmp_path), spelt)
 
 

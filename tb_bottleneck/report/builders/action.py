@@ -1,0 +1,49 @@
+"""What to change first and its gain, as one sentence: the first line of every form of a report."""
+
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice
+from tb_bottleneck.replay.plan import WORTH_DOING
+from tb_bottleneck.replay.scenario_texts import assumptions
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+# A wider interval has one decimal place: the second one is not known.
+WIDE = 0.15
+_TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def action_of(cause: str, advice: CauseAdvice) -> str:
+    """Returns the change that removes a cause, in a few words; empty if more has to be recorded first."""
+    scenario = SCENARIO_OF.get(cause)
+    return advice.action or (assumptions()[scenario.name].title if scenario is not None else "")
+
+
+def action_sentence(report: pb.Report) -> str:
+    """Returns the first fix with its gain: of the plan, otherwise of the verdict's regime.
+
+    Returns an empty text if nothing is worth changing, or no gain is known.
+    """
+    if report.verdict.severity == "none":
+        return ""
+    if report.plan:
+        first = report.plan[0]
+        return f"{first.title}: {_simulated(first.speedup_total, first.low, first.high)}"
+    for finding in report.findings:
+        gain, action = finding.speedup, finding.fix.action
+        if action and finding.regime == report.verdict.regime and gain.expected >= 1 + WORTH_DOING:
+            simulated = gain.basis == "replay"
+            return f"{action}: {_simulated(gain.expected, gain.low, gain.high) if simulated else _bound(gain.high)}"
+    return ""
+
+
+def _simulated(expected: float, low: float, high: float) -> str:
+    digits = 1 if high - low >= WIDE else 2
+    return f"about {_times(expected, digits)}{_TIMES} faster ({_times(low, digits)} to {_times(high, digits)})"
+
+
+def _bound(high: float) -> str:
+    return f"at most {_times(high, 1)}{_TIMES} faster"
+
+
+def _times(factor: float, digits: int) -> str:
+    """Returns a factor without digits that a simulation cannot support: "1.7", "15"."""
+    return f"{factor:.{0 if factor >= 9.95 else digits}f}"

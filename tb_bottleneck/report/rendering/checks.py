@@ -1,0 +1,19 @@
+"""Formats the judgements of the regimes: without them, silence would read as a clear verdict."""
+
+from collections.abc import Iterator
+
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+
+
+def lines_of(report: pb.Report) -> Iterator[str]:
+    """Yields what was found besides the verdict, what could not be judged and why, and what is clear."""
+    for verdict in report.regimes:
+        if verdict.status == "fires" and verdict.regime != report.verdict.regime:
+            yield f"  - {verdict.title}, {share_text(verdict.share)}: {verdict.because}"
+    for verdict in report.regimes:
+        if verdict.status in ("abstains", "broken"):
+            yield f"  - {verdict.title}: {verdict.because}"
+    clear = [verdict.title for verdict in report.regimes if verdict.status == "clear"]
+    if clear:
+        yield f"  - Clear: {', '.join(clear)}."

@@ -1,0 +1,104 @@
+"""The table of recordings: sorted, as wide as the terminal, and safe with names from anywhere."""
+
+import csv
+import io
+
+import pytest
+
+from tb_bottleneck.report.rendering.layout import Layout
+from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
+from tb_bottleneck.report.rendering.table import SORTS, rows_of, table_csv, table_markdown, table_text
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+
+def report(run, source="host_1.1795283861864.pt.trace.json.gz", *, severity="critical", total=1.5, step=5e6):
+    return pb.Report(
+        run=run,
+        source=source,
+        health=pb.Health(status="ok"),
+        device=pb.Device(name="NVIDIA H100 80GB HBM3", kind="cuda"),
+        verdict=pb.Verdict(regime="input", title="Waiting for data", severity=severity, share=0.41),
+        window=pb.Window(steps=3, step_ns=pb.Spread(mean=step, median=step)),
+        plan=[pb.PlanStep(title="Let worker processes create the batches", speedup_total=total, low=1, high=total)],
+    )
+
+
+def unreadable(run):
+    reasons = [pb.HealthReason(code="truncated")]
+    return pb.Report(run=run, source="t.json", health=pb.Health(status="unreadable", reasons=reasons))
+
+
+RUNS = [
+    report("exp/a", total=1.1, step=9e6, severity="info"),
+    report("exp/b", total=2.6, step=5e6, source="host_1.1795283861999.pt.trace.json.gz"),
+    unreadable("exp/c"),
+    report("exp/d", total=1.1, step=1e6, severity="critical"),
+]
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [("gain", "bdac"), ("step", "abdc"), ("severity", "bdac"), ("name", "abcd"), ("time", "bdac")],
+)
+def test_rows_are_sorted(sort, order):
+    assert "".join(row.name[0] for row in rows_of(RUNS, sort)) == order
+    assert sort in SORTS
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 150, 200])
+def test_no_row_is_wider_than_the_terminal(width):
+    long = report("exp/" + "very_long_name_" * 20)
+    lines = table_text(rows_of([*RUNS, long]), Layout(width)).splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("…" in line for line in lines)
+    assert any("Let worker" in line for line in lines)
+    assert any("no verdict: truncated" in line for line in lines)
+
+
+def test_severity_is_coloured_only_in_a_terminal():
+    assert "\x1b[1;31mcritical\x1b[0m" in table_text(rows_of(RUNS), Layout(80, styled=True))
+    assert "\x1b" not in table_text(rows_of(RUNS), Layout(80))
+
+
+def test_a_bound_is_marked():
+    bound = report("a")
+    del bound.plan[:]
+    bound.findings.add(title="Slow", speedup=pb.Speedup(expected=1.4, low=1, high=1.4, basis="bound"))
+    assert "≤1.40x" in table_text(rows_of([bound]), Layout(80))
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t=", "\r="])
+def test_a_name_is_no_formula_in_a_spreadsheet(begin):
+    text = table_csv(rows_of([report(f"{begin}1+cmd|'/C calc'!A0", source=f"{begin}x")]))
+    (row,) = csv.DictReader(io.StringIO(text))
+    for cell in row.values():
+        assert cell[:1] not in ("=", "+", "-", "@", "\t", "\r")
+        assert cell.lstrip()[:1] not in ("=", "+", "-", "@")
+
+
+def test_csv_has_whole_names_and_plain_numbers():
+    (row,) = csv.DictReader(io.StringIO(table_csv(rows_of([report("exp/b", total=2.6)]))))
+    assert (row["run"], row["source"]) == ("exp/b", "host_1.1795283861864.pt.trace.json.gz")
+    assert (row["share"], row["gain"], row["step_ns"], row["action"][:10]) == ("0.41", "2.6", "5000000.0", "Let worker")
+
+
+def test_names_neither_control_the_terminal_nor_become_markup():
+    rows = rows_of([report("a|b\x1b[2J\n<img src=x>", source="`x`")])
+    assert "\x1b" not in table_text(rows, Layout(80)) + table_csv(rows) + table_markdown(rows)
+    (_, _, row) = table_markdown(rows).splitlines()
+    assert r"a\|b\[2J \<img src=x\>/\`x\`" in row
+
+
+def test_shared_folders_are_dropped_and_names_stay_different():
+    paths = [("team/exp/a/tb_bottleneck/20261121-160336_rank0_882", "events.out.tfevents.1795277016.1.0")]
+    paths += [("team/exp/a", f"host_1.179528386186{end}.pt.trace.json.gz") for end in (1, 2)]
+    paths += [("team/exp/b", "host_1.1795283861864411510.pt.trace.json"), ("team/exp/b", "plain.json")]
+    names = short_names([pb.Report(run=run, source=source) for run, source in paths])
+    assert names == ["a/telemetry", f"a/{paths[1][1]}", f"a/{paths[2][1]}", "b/host_1", "b/plain"]
+    assert short_names([pb.Report(run=".", source="x.json")]) == ["x"]
+
+
+def test_the_time_of_a_recording_is_in_its_name():
+    assert recorded_at("events.out.tfevents.1795277016.882.0") == 1795277016
+    assert recorded_at("host_1.1795283861864411510.pt.trace.json.gz") == pytest.approx(1795283861.864)
+    assert recorded_at("trace.json") is None
