@@ -4,7 +4,7 @@ Signal: device time of matrix products, convolutions and attention, by their nam
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its arithmetic takes longer at the
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
-it).
+it). Of work in float64 it is half, too: float32 has half of the bytes.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
@@ -12,6 +12,7 @@ that contract. More threads than cores: torch's notes on CPU threading, and torc
 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.double_precision import costliest_in_double, double_precision_share
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
@@ -46,10 +47,22 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
             "oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores, product_library), bounded=False
         )
         return Judgement(FIRES, share, at_stake, (cause,))
-    causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
+    found = (_double(measures), _full_precision(measures), _misaligned(measures))
+    causes = tuple(cause for cause in found if cause is not None)
     recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes)
+    # Work in float64 may be limited by memory.
+    at_stake = share + (account.share(Regime.MEMORY) if found[0] is not None else 0.0)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(status, share, min(recoverable, share), causes, (costliest_kernel, compute_reached, roofs_known))
+    return Judgement(
+        status, share, min(recoverable, at_stake), causes, (costliest_kernel, compute_reached, roofs_known)
+    )
+
+
+def _double(measures: Measures[Recording]) -> Cause[Recording] | None:
+    share = measures.value(double_precision_share, otherwise=0.0)
+    if share < MIN_PRODUCT_SHARE:
+        return None
+    return Cause("double_precision", share, (double_precision_share, costliest_in_double), bounded=False)
 
 
 def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:

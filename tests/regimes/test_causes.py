@@ -127,6 +127,8 @@ NAMED = [
     ("communication", {"message_size": 2e4, "collectives": 2.0}, ["exposed_collectives"]),
     ("compute", {"full_precision_products": 0.6, "tf32_available": 1.0}, ["fp32_matmul"]),
     ("compute", {"full_precision_products": 0.6, "tf32_available": 0.0}, ["fp32_without_tf32"]),
+    ("compute", {"double_precision_share": 0.6}, ["double_precision"]),
+    ("compute", {"double_precision_share": 0.05}, []),
     ("compute", {"misaligned_products": 0.4}, ["misaligned_shapes"]),
     ("compute", {"full_precision_products": 0.05, "misaligned_products": 0.05}, []),
     ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
@@ -147,6 +149,7 @@ ON_THE_CPU = [
     ("memory", {"pointwise_share": 0.5, "compiled_regions": 2.0}, ["pointwise_outside_graphs"]),
     ("compute", {"threads_per_core": 2.0}, ["oversubscribed_threads"]),
     ("compute", {"threads_per_core": 1.0}, []),
+    ("compute", {"double_precision_share": 0.6}, ["double_precision"]),
     ("communication", {"backend": "gloo"}, ["exposed_collectives"]),
 ]
 ALL = [(*row, True) for row in NAMED] + [(*row, False) for row in ON_THE_CPU]
