@@ -101,6 +101,6 @@ def test_a_finding_names_the_line_and_its_call_chain(tmp_path):
     path.write_text(json.dumps(whole))
     text = render(diagnose(str(path)))
     assert "   in train.py:43 keep: 100 % of this cost" in text
-    assert "       train.py(80): main > train.py(43): keep > torch/serialization.py(943): save" in text
+    assert "       train.py: main > train.py(43): keep > torch/serialization.py(943): save" in text
     assert text.splitlines()[2].startswith("Interruptions of the training take")
     assert "Most of it is in keep (train.py:43)." in " ".join(text.split())
