@@ -74,4 +74,5 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "slow_interconnect": collectives.SCENARIO,
     "small_messages": collectives.SCENARIO,
     "no_overlap": overlap.SCENARIO,
+    "one_bucket": overlap.SCENARIO,
 }

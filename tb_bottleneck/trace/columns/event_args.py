@@ -69,8 +69,11 @@ class Signatures(dict[bytes, int]):
 
 
 def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
-    """Returns `sequence` and `signature`; 0 if an event is not an operator, or its argument was not recorded."""
-    operators = np.flatnonzero(kind == Kind.CPU_OP)
+    """Returns `sequence` and `signature`; 0 if an event is of another kind, or its argument was not recorded.
+
+    Collectives of the host are annotations, with the inputs that they exchange.
+    """
+    operators = np.flatnonzero((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION))
     all_args = _args_of(events, operators)
     rows = [signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))] for args in all_args]
     values = {
