@@ -170,6 +170,13 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
     assert [cause.name for cause in judgement.causes] == named
 
 
+@pytest.mark.parametrize(("work", "cost"), [(0.0, 0.24), (0.1, 0.34)])
+def test_a_looping_optimizer_costs_its_share_of_the_overhead_and_on_the_cpu_its_work(work, cost):
+    values = {"optimizer_launches": 400.0, "optimizer_share": 0.4, "optimizer_work": work}
+    costs = {cause.name: cause.cost_share for cause in judged("launch", values, on_device=False).causes}
+    assert costs == pytest.approx({"optimizer_for_loop": cost, "small_operators": 0.36})
+
+
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)
 def test_a_cause_with_much_at_stake_makes_the_verdict_more_severe_than_none(regime, values, named, on_device):
     """Nothing is recoverable of a start-up, which is over, and of steps whose length nothing explains."""
