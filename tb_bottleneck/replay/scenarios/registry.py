@@ -31,6 +31,7 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 SCENARIO_OF: Mapping[str, Scenario] = {
     "loader_in_main_process": loader.SCENARIO,
     "too_few_workers": loader.SCENARIO,
+    "cores_limit_workers": loader.CHEAPER,
     "slow_storage": storage.SCENARIO,
     "slow_loader": pipeline.LOADER,
     "batches_in_the_loop": pipeline.LOOP,
