@@ -134,6 +134,7 @@ NAMED = [
     ("compute", {"double_precision_share": 0.05}, []),
     ("compute", {"misaligned_products": 0.4}, ["misaligned_shapes"]),
     ("compute", {"full_precision_products": 0.05, "misaligned_products": 0.05}, []),
+    ("compute", {"unused_cores": 0.9}, []),
     ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
     ("memory", {"pointwise_share": 0.1}, []),
     ("memory", {"pointwise_share": 0.3, "optimizer_pointwise": 0.25}, ["unfused_pointwise", "optimizer_passes"]),
@@ -152,6 +153,9 @@ ON_THE_CPU = [
     ("memory", {"pointwise_share": 0.5, "compiled_regions": 2.0}, ["pointwise_outside_graphs"]),
     ("compute", {"threads_per_core": 2.0}, ["oversubscribed_threads"]),
     ("compute", {"threads_per_core": 1.0}, []),
+    ("compute", {"unused_cores": 0.5}, ["too_few_threads"]),
+    ("compute", {"unused_cores": 0.4}, []),
+    ("compute", {"unused_cores": 0.5, "double_precision_share": 0.6}, ["too_few_threads", "double_precision"]),
     ("compute", {"double_precision_share": 0.6}, ["double_precision"]),
     ("communication", {"backend": "gloo"}, ["exposed_collectives"]),
 ]
