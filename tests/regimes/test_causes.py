@@ -174,6 +174,12 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
     assert [cause.name for cause in judgement.causes] == named
 
 
+@pytest.mark.parametrize("on_device", [True, False])
+def test_the_share_of_first_runs_is_no_bound_on_the_cpu(on_device):
+    [cause] = judged("interruption", {"first_runs": 5e6}, on_device).causes
+    assert (cause.name, cause.bounded) == ("first_runs", on_device)
+
+
 @pytest.mark.parametrize(("work", "cost"), [(0.0, 0.24), (0.1, 0.34)])
 def test_a_looping_optimizer_costs_its_share_of_the_overhead_and_on_the_cpu_its_work(work, cost):
     values = {"optimizer_launches": 400.0, "optimizer_share": 0.4, "optimizer_work": work}
