@@ -23,9 +23,11 @@ ON_A_GPU = f"""
 """
 
 
-def typed_file(folder: Path, drawing: str, *types: str, dims: tuple[int, ...] = (512, 512)) -> str:
+def typed_file(
+    folder: Path, drawing: str, *types: str, dims: tuple[int, ...] = (512, 512), unit_us: float = 100.0
+) -> str:
     """Writes a drawing whose operators have one tensor each; in turn of these types. Returns the path."""
-    trace = drawn(drawing, **({} if "gpu" in drawing else {"deviceProperties": []}))
+    trace = drawn(drawing, unit_us, **({} if "gpu" in drawing else {"deviceProperties": []}))
     operators = [event for event in trace["traceEvents"] if event["cat"] == "cpu_op"]
     for number, event in enumerate(operators):
         kind = types[number % len(types)]
@@ -35,9 +37,11 @@ def typed_file(folder: Path, drawing: str, *types: str, dims: tuple[int, ...] = 
     return str(path)
 
 
-def typed_recording(folder: Path, drawing: str, *types: str, dims: tuple[int, ...] = (512, 512)) -> Recording:
+def typed_recording(
+    folder: Path, drawing: str, *types: str, dims: tuple[int, ...] = (512, 512), unit_us: float = 100.0
+) -> Recording:
     """Returns such a drawing as a recording."""
-    trace = load(typed_file(folder, drawing, *types, dims=dims))
+    trace = load(typed_file(folder, drawing, *types, dims=dims, unit_us=unit_us))
     steps = find_steps(trace)
     assert steps is not None
     return Recording(trace, steps)
