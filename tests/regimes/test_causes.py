@@ -174,6 +174,15 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
     assert [cause.name for cause in judgement.causes] == named
 
 
+@pytest.mark.parametrize(
+    ("on_device", "hidden", "bounded"), [(True, 0.5, True), (False, 0.5, False), (False, 0.1, True)]
+)
+def test_exposed_time_is_no_bound_where_collectives_take_cores_from_operators(on_device, hidden, bounded):
+    values = {"message_size": 2e4, "collectives": 60.0, "hidden_collectives": hidden}
+    [cause] = judged("communication", values, on_device).causes
+    assert (cause.name, cause.bounded) == ("small_messages", bounded)
+
+
 @pytest.mark.parametrize("on_device", [True, False])
 def test_the_share_of_first_runs_is_no_bound_on_the_cpu(on_device):
     [cause] = judged("interruption", {"first_runs": 5e6}, on_device).causes
