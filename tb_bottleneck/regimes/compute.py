@@ -5,7 +5,7 @@ Formula: that time / the window; if shapes were recorded, a kernel counts here i
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
 it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
-work counts: at best, all of it scales.
+work counts, at best all of it scales, but at most 19 % of the window: other programs may use these cores.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
@@ -35,6 +35,8 @@ FIRES_AT = 0.50
 OVERSUBSCRIBED = 1.0
 # Torch starts a thread for each physical core, so where half of them have none, the number was set to less.
 UNUSED_CORES = 0.5
+# A recording does not show whether other programs use these cores, so they are worth a warning and are never critical.
+MOST_OF_UNUSED_CORES = 0.19
 # A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
@@ -52,7 +54,8 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
         return Judgement(FIRES, share, at_stake, (cause,))
     found = (_too_few_threads(measures), _double(measures), _full_precision(measures), _misaligned(measures))
     causes = tuple(cause for cause in found if cause is not None)
-    recoverable = sum(cause.cost_share * (1.0 if cause.bounded else RECOVERABLE_OF_PRODUCTS) for cause in causes)
+    recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes if cause.certain)
+    recoverable += min(found[0].cost_share, MOST_OF_UNUSED_CORES) if found[0] else 0.0
     # Work of few threads, or in float64, may be limited by memory.
     at_stake = share + (account.share(Regime.MEMORY) if found[0] or found[1] else 0.0)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
@@ -67,7 +70,7 @@ def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
     at_stake = unused * (measures.account.share(Regime.COMPUTE) + measures.account.share(Regime.MEMORY))
     if measures.on_device or unused < UNUSED_CORES or at_stake < MIN_PRODUCT_SHARE:
         return None
-    return Cause("too_few_threads", at_stake, (unused_cores, torch_threads, cores, product_library))
+    return Cause("too_few_threads", at_stake, (unused_cores, torch_threads, cores, product_library), certain=False)
 
 
 def _double(measures: Measures[Recording]) -> Cause[Recording] | None:
