@@ -4,10 +4,15 @@ No row shows that the training thread waits for them. Therefore, time in which n
 thread while such a collective runs belongs to the collective, not to Python.
 """
 
+import numpy as np
+
 from tb_bottleneck.intervals import EMPTY, Spans, intersect, union
+from tb_bottleneck.roofline.operator_args import OperatorArguments
+from tb_bottleneck.trace.columns.number_columns import MAX_ID
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.table import Rows
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 # The record_function of each backend's work (pytorch torch/csrc/distributed/c10d: ProcessGroupGloo.cpp and others).
@@ -18,6 +23,21 @@ def host_collectives(trace: Trace) -> Rows:
     """Returns the rows of the events that are collectives of the host, in order of start."""
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(HOST_BACKEND_PREFIXES))]
+
+
+def message_bytes(trace: Trace, rows: Rows) -> Ints:
+    """Returns the bytes of the messages of such collectives, from their recorded inputs; 0 if they are not known."""
+    signatures, which = np.unique(trace.events.signature[rows], return_inverse=True)
+    sizes = [_input_bytes(trace.signatures[number]) if number else 0 for number in signatures.tolist()]
+    return np.asarray(np.array(sizes, np.int64)[which.reshape(-1)], np.int64)
+
+
+def _input_bytes(signature: tuple[bytes, bytes, bytes]) -> int:
+    operands = operands_of(signature)
+    if operands is None:
+        return 0
+    arguments = OperatorArguments(operands.dims, operands.types, operands.concrete)
+    return min(sum(arguments.bytes(index) or 0 for index in range(len(operands.dims))), MAX_ID - 1)
 
 
 def host_collective_time(trace: Trace, time: Spans) -> Spans:

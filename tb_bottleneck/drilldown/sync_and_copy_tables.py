@@ -8,6 +8,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.measures.trace.costly_syncs import CostlyWait, costly_waits_of
 from tb_bottleneck.measures.user_code.cause_times import wait_times
+from tb_bottleneck.measures.user_code.frames import frame_text
 from tb_bottleneck.measures.user_code.places import located
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
@@ -46,9 +47,8 @@ def add_waits(recording: Recording, tables: pb.Tables) -> None:
 
 def _lines(recording: Recording) -> list[str]:
     """Returns the user's line of each wait; empty if no frames were recorded."""
-    trace = recording.trace
     lines = located(recording, wait_times(recording)).user
-    return [trace.names[trace.events.name[row]] if row >= 0 else "" for row in lines.tolist()]
+    return [frame_text(recording, row) if row >= 0 else "" for row in lines.tolist()]
 
 
 def add_copies(recording: Recording, tables: pb.Tables) -> None:

@@ -1,12 +1,15 @@
 """communication: a collective runs that is not hidden by compute.
 
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
-Formula: that time / the window.
+Formula: that time / the window. If DistributedDataParallel has one bucket, half of it counts as recoverable: the last
+of several buckets cannot be hidden either, and each has its own start-up time (an estimate).
 Threshold: fires at 10 % of the window.
 Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
 small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
 half of the rate of the device's own PCIe slot: no link within one machine is slower.
 """
+
+from dataclasses import replace
 
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
@@ -14,6 +17,7 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import (
     all_to_all_collectives,
     backend,
+    buckets,
     bus_bandwidth,
     collective_bytes,
     collectives,
@@ -36,12 +40,16 @@ HIDDEN, LATE = 0.20, 0.50
 # The kind of collective that takes most of the time is the one to fix.
 MAIN_COLLECTIVE_SHARE = 0.5
 SLOW_INTERCONNECT_SHARE = 0.5
+# With fewer collectives per forward pass, DistributedDataParallel has one bucket.
+SEVERAL_BUCKETS = 2
+RECOVERABLE_OF_ONE_BUCKET = 0.5
 HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Return the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
-    return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes)
+    recoverable = RECOVERABLE_OF_ONE_BUCKET if _after_backward(measures) and _in_one_bucket(measures) else 1.0
+    return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes, recoverable)
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
@@ -59,10 +67,15 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if _slow_link(measures):
         causes.append(Cause("slow_interconnect", share, (bus_bandwidth, slot_bandwidth, *sizes)))
     if _after_backward(measures):
-        causes.append(Cause("no_overlap", share, (hidden_collectives, collectives_after_backward, *sizes)))
+        shown = (hidden_collectives, collectives_after_backward, *sizes)
+        one = _in_one_bucket(measures)
+        causes.append(Cause("one_bucket", share, (buckets, *shown)) if one else Cause("no_overlap", share, shown))
     if _small(measures):
         causes.append(Cause("small_messages", share, sizes))
-    return tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
+    named = tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
+    # On a CPU run, collectives beside the operators take cores from them, so more than the exposed time is lost.
+    beside = not measures.on_device and measures.value(hidden_collectives, otherwise=0.0) >= HIDDEN
+    return tuple(replace(cause, bounded=False) for cause in named) if beside else named
 
 
 def _by_kind(measures: Measures[Recording]) -> str:
@@ -91,6 +104,10 @@ def _slow_link(measures: Measures[Recording]) -> bool:
 def _after_backward(measures: Measures[Recording]) -> bool:
     late = measures.value(collectives_after_backward, otherwise=0.0) >= LATE
     return late and measures.value(hidden_collectives, otherwise=1.0) < HIDDEN
+
+
+def _in_one_bucket(measures: Measures[Recording]) -> bool:
+    return measures.value(buckets, otherwise=float(SEVERAL_BUCKETS)) < SEVERAL_BUCKETS
 
 
 def _small(measures: Measures[Recording]) -> bool:

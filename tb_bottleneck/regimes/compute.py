@@ -4,14 +4,16 @@ Signal: device time of matrix products, convolutions and attention, by their nam
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its arithmetic takes longer at the
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
-it).
+it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
+work counts, at best all of it scales, but at most 19 % of the window: other programs may use these cores.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
-that contract. More threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
+that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.double_precision import costliest_in_double, double_precision_share
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
@@ -23,7 +25,7 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     tf32_available,
     types_multiplied,
 )
-from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads
+from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads, unused_cores
 from tb_bottleneck.measures.trace.recorded_facts import product_library
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
@@ -31,6 +33,10 @@ from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.
 OVERSUBSCRIBED = 1.0
+# Torch starts a thread for each physical core, so where half of them have none, the number was set to less.
+UNUSED_CORES = 0.5
+# A recording does not show whether other programs use these cores, so they are worth a warning and are never critical.
+MOST_OF_UNUSED_CORES = 0.19
 # A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
@@ -46,10 +52,32 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
             "oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores, product_library), bounded=False
         )
         return Judgement(FIRES, share, at_stake, (cause,))
-    causes = tuple(cause for cause in (_full_precision(measures), _misaligned(measures)) if cause is not None)
-    recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes)
+    found = (_too_few_threads(measures), _double(measures), _full_precision(measures), _misaligned(measures))
+    causes = tuple(cause for cause in found if cause is not None)
+    recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes if cause.certain)
+    recoverable += min(found[0].cost_share, MOST_OF_UNUSED_CORES) if found[0] else 0.0
+    # Work of few threads, or in float64, may be limited by memory.
+    at_stake = share + (account.share(Regime.MEMORY) if found[0] or found[1] else 0.0)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(status, share, min(recoverable, share), causes, (costliest_kernel, compute_reached, roofs_known))
+    return Judgement(
+        status, share, min(recoverable, at_stake), causes, (costliest_kernel, compute_reached, roofs_known)
+    )
+
+
+def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
+    """Return a CPU run that leaves half of its cores unused; at best, the work takes as much less time."""
+    unused = measures.value(unused_cores, otherwise=0.0)
+    at_stake = unused * (measures.account.share(Regime.COMPUTE) + measures.account.share(Regime.MEMORY))
+    if measures.on_device or unused < UNUSED_CORES or at_stake < MIN_PRODUCT_SHARE:
+        return None
+    return Cause("too_few_threads", at_stake, (unused_cores, torch_threads, cores, product_library), certain=False)
+
+
+def _double(measures: Measures[Recording]) -> Cause[Recording] | None:
+    share = measures.value(double_precision_share, otherwise=0.0)
+    if share < MIN_PRODUCT_SHARE:
+        return None
+    return Cause("double_precision", share, (double_precision_share, costliest_in_double), bounded=False)
 
 
 def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:

@@ -61,7 +61,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         return (Cause("other_interruption", share, period),)
     if name == "first_runs":
         once = measures.value(first_runs_once, otherwise=0.0) > 0
-        return (Cause("start_up" if once else name, share, (first_runs,), bounded=not once),)
+        # Not bounded on the CPU: there the first call of compiled code, which loads it, looks like an operator's work.
+        return (Cause("start_up" if once else name, share, (first_runs,), bounded=not once and measures.on_device),)
     return (Cause(name, share, (SUSPECTS[name], *period)),)
 
 

@@ -17,7 +17,7 @@ from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, compiled_regions, graph_breaks, graph_launches
-from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share
+from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share, optimizer_work
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
@@ -60,9 +60,10 @@ def _recoverable(measures: Measures[Recording]) -> float:
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
-        # Not bounded: fewer and larger operators do their own work faster, too.
-        loop = tuple(replace(cause, bounded=False) for cause in _loop(measures))
-        rest = share - sum(cause.cost_share for cause in loop)
+        # Not bounded: fewer and larger operators do their own work faster, too. Of the optimizer, that work is known.
+        work = measures.value(optimizer_work, otherwise=0.0)
+        loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
+        rest = share - sum(cause.cost_share - work for cause in loop)
         if isinstance(measures(compiled_regions), Measure):
             uncompiled = (compiled_regions, operators, profiler_overhead)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
@@ -94,7 +95,7 @@ def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
         return ()
     part = measures.account.share(Regime.LAUNCH) * measures.value(optimizer_share, otherwise=0.0)
-    return (Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share)),)
+    return (Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share, optimizer_work)),)
 
 
 RULE = Rule(Regime.LAUNCH, judge, FIRES_AT)

@@ -16,13 +16,15 @@ class Cause(Generic[Source]):
     """A reason why a regime owns time, with its own fix.
 
     `cost_share` is the share of the window at stake. `evidence` are the measures that show the cause. `bounded` is True
-    if removing the cause recovers at most `cost_share`; otherwise no gain is stated.
+    if removing the cause recovers at most `cost_share`; otherwise no gain is stated. `certain` is False if the source
+    cannot show that a fix recovers anything: the bound then holds, although less counts as recoverable.
     """
 
     name: str
     cost_share: float
     evidence: tuple[MeasureFunction[Source], ...]
     bounded: bool = True
+    certain: bool = True
 
 
 @dataclass(frozen=True)

@@ -24,3 +24,8 @@ def with_operand_type(precision: Precision | None, operand_type: str) -> Precisi
 def first_tensor_type(operands: Operands) -> str:
     """Returns the type of the first input that is a tensor; empty if there is none."""
     return next((kind for kind, dims in zip(operands.types, operands.dims, strict=False) if dims), "")
+
+
+def has_double_operand(operands: Operands) -> bool:
+    """Returns True if an input is a tensor of at least one dimension in float64: torch then computes in float64."""
+    return any(kind == "double" and dims for kind, dims in zip(operands.types, operands.dims, strict=False))

@@ -44,7 +44,7 @@ class Events(Table):
         "id", "autograd's number of an operator: a backward operator has that of its forward operator"
     )
     signature: Ints = column(
-        "row of signatures", "interned shapes, types and values of an operator's inputs; 0 for none"
+        "row of signatures", "interned shapes, types and values of the inputs of an operator or annotation; 0 for none"
     )
     message: Ints = column("row of messages", "interned arguments of a collective or a message; 0 for none")
 

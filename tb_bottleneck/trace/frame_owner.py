@@ -65,7 +65,14 @@ def short_frame(frame: str) -> str:
 def frame_parts(frame: str) -> tuple[str, int, str]:
     """Returns the file, the line and the function of a frame; the name itself as the function if it has another form.
 
-    The line is the one at which the function begins; of functions that ran when the recording began, the current one.
+    The line is the one at which the function begins. Of functions that already ran when the recording began, it is the
+    one that started the profiler, which tells nothing.
     """
     parts = _FRAME.match(frame)
     return (parts[1], int(parts[2]), parts[3]) if parts else ("", 0, frame)
+
+
+def frame_without_line(frame: str) -> str:
+    """Returns the frame as `file.py: function`."""
+    file, _, function = frame_parts(frame)
+    return f"{file}: {function}" if file else frame

@@ -152,6 +152,30 @@ def test_on_a_run_without_an_accelerator_the_cpu_is_the_device(report):
     assert status["interruption"] == "abstains", "no Python frames were recorded: a checkpoint would not have been seen"
 
 
+def test_cores_without_a_thread_are_named_with_a_bound(report):
+    found = report(cpu_run({"torch_threads": 2, "cores": 8, "physical_cores": 8}))
+    first = found["findings"][0]
+    assert (first["cause"], first["speedup"]["basis"]) == ("too_few_threads", "bound")
+    assert first["speedup"]["high"] == pytest.approx(4, abs=0.1)
+    assert found["verdict"]["severity"] == "warning", "other programs may use the other cores"
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"torch_threads": 1, "cores": 2, "physical_cores": 1},  # hyper-threads
+        {"torch_threads": 1, "cores": 4, "local_world_size": 4},
+        {"torch_threads": 5, "cores": 8},
+        {"torch_threads": 1, "cores": 4, "workers": 3},
+        {"cores": 4},
+        {"torch_threads": 1},
+    ],
+    ids=str,
+)
+def test_cores_that_something_else_uses_are_not_missing(report, context):
+    assert report(cpu_run(context))["findings"] == []
+
+
 def test_more_threads_than_cores_are_named_from_the_runs_context(report):
     slow = report(cpu_run({"torch_threads": 32, "cores": 2, "device_kind": "cpu", "device_name": "Some CPU"}))
     assert slow["findings"][0]["cause"] == "oversubscribed_threads"

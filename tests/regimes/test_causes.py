@@ -123,12 +123,18 @@ NAMED = [
     ("communication", {"bus_bandwidth": 20 * GB, "slot_bandwidth": 25 * GB}, ["exposed_collectives"]),
     ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05}, ["no_overlap"]),
     ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.6}, ["exposed_collectives"]),
+    ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05, "buckets": 1.0}, ["one_bucket"]),
+    ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05, "buckets": 0.25}, ["one_bucket"]),
+    ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05, "buckets": 2.0}, ["no_overlap"]),
     ("communication", {"message_size": 2e4, "collectives": 60.0}, ["small_messages"]),
     ("communication", {"message_size": 2e4, "collectives": 2.0}, ["exposed_collectives"]),
     ("compute", {"full_precision_products": 0.6, "tf32_available": 1.0}, ["fp32_matmul"]),
     ("compute", {"full_precision_products": 0.6, "tf32_available": 0.0}, ["fp32_without_tf32"]),
+    ("compute", {"double_precision_share": 0.6}, ["double_precision"]),
+    ("compute", {"double_precision_share": 0.05}, []),
     ("compute", {"misaligned_products": 0.4}, ["misaligned_shapes"]),
     ("compute", {"full_precision_products": 0.05, "misaligned_products": 0.05}, []),
+    ("compute", {"unused_cores": 0.9}, []),
     ("memory", {"pointwise_share": 0.5}, ["unfused_pointwise"]),
     ("memory", {"pointwise_share": 0.1}, []),
     ("memory", {"pointwise_share": 0.3, "optimizer_pointwise": 0.25}, ["unfused_pointwise", "optimizer_passes"]),
@@ -147,6 +153,10 @@ ON_THE_CPU = [
     ("memory", {"pointwise_share": 0.5, "compiled_regions": 2.0}, ["pointwise_outside_graphs"]),
     ("compute", {"threads_per_core": 2.0}, ["oversubscribed_threads"]),
     ("compute", {"threads_per_core": 1.0}, []),
+    ("compute", {"unused_cores": 0.5}, ["too_few_threads"]),
+    ("compute", {"unused_cores": 0.4}, []),
+    ("compute", {"unused_cores": 0.5, "double_precision_share": 0.6}, ["too_few_threads", "double_precision"]),
+    ("compute", {"double_precision_share": 0.6}, ["double_precision"]),
     ("communication", {"backend": "gloo"}, ["exposed_collectives"]),
 ]
 ALL = [(*row, True) for row in NAMED] + [(*row, False) for row in ON_THE_CPU]
@@ -162,6 +172,28 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
     judgement = judged(regime, values, on_device)
     assert judgement.status == "fires"
     assert [cause.name for cause in judgement.causes] == named
+
+
+@pytest.mark.parametrize(
+    ("on_device", "hidden", "bounded"), [(True, 0.5, True), (False, 0.5, False), (False, 0.1, True)]
+)
+def test_exposed_time_is_no_bound_where_collectives_take_cores_from_operators(on_device, hidden, bounded):
+    values = {"message_size": 2e4, "collectives": 60.0, "hidden_collectives": hidden}
+    [cause] = judged("communication", values, on_device).causes
+    assert (cause.name, cause.bounded) == ("small_messages", bounded)
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_the_share_of_first_runs_is_no_bound_on_the_cpu(on_device):
+    [cause] = judged("interruption", {"first_runs": 5e6}, on_device).causes
+    assert (cause.name, cause.bounded) == ("first_runs", on_device)
+
+
+@pytest.mark.parametrize(("work", "cost"), [(0.0, 0.24), (0.1, 0.34)])
+def test_a_looping_optimizer_costs_its_share_of_the_overhead_and_on_the_cpu_its_work(work, cost):
+    values = {"optimizer_launches": 400.0, "optimizer_share": 0.4, "optimizer_work": work}
+    costs = {cause.name: cause.cost_share for cause in judged("launch", values, on_device=False).causes}
+    assert costs == pytest.approx({"optimizer_for_loop": cost, "small_operators": 0.36})
 
 
 @pytest.mark.parametrize(("regime", "values", "named", "on_device"), ALL)

@@ -420,7 +420,7 @@ export interface Finding {
 export interface Place {
   /** as the profiler names it; empty for a block */
   readonly file: string;
-  /** at which the function begins; for functions that began before the recording, the current one */
+  /** at which the function begins; 0 if it already ran when the recording began */
   readonly line: number;
   /** empty for a block */
   readonly function: string;

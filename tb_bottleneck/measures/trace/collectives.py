@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_collectives import host_collectives
+from tb_bottleneck.attribution.cpu_collectives import host_collectives, message_bytes
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
@@ -27,6 +27,7 @@ LARGE_MESSAGE_BYTES = 4 << 20
 # Devices take turns if one of them does less than a quarter of its work while the other works.
 TURN_SHARE = 0.75
 _POINT_TO_POINT = ("nccl:send", "nccl:recv", "nccl:coalesced")
+_DATA_PARALLEL_FORWARD = "DistributedDataParallel.forward"
 _BACKWARD = "autograd::engine::evaluate_function"
 
 
@@ -51,7 +52,7 @@ def collectives_of(recording: Recording) -> CollectiveRows:
     start, end = trace.events.start[rows], trace.events.end[rows]
     rows = rows[(end > recording.steps.begin) & (start < recording.steps.end)]
     start = trace.events.start[rows]
-    return CollectiveRows(start, trace.events.end[rows], trace.events.name[rows], np.zeros(len(rows), np.int64), start)
+    return CollectiveRows(start, trace.events.end[rows], trace.events.name[rows], message_bytes(trace, rows), start)
 
 
 def collectives(recording: Recording) -> Measure | Missing:
@@ -147,6 +148,17 @@ def collectives_after_backward(recording: Recording) -> Measure | Missing:
     if not length.sum():
         return NO_COLLECTIVE
     return Measure(float(length[late].sum() / length.sum()), "share", "collectives", int(late.sum()))
+
+
+def buckets(recording: Recording) -> Measure | Missing:
+    """Collectives per forward pass of DistributedDataParallel: the buckets in which it sends the gradients."""
+    rows = collectives_of(recording)
+    forwards = host_rows(recording, lambda name: name == _DATA_PARALLEL_FORWARD, Kind.ANNOTATION, Kind.CPU_OP)
+    if not len(rows):
+        return NO_COLLECTIVE
+    if not len(forwards):
+        return Missing("the model is not a DistributedDataParallel, or its forward pass was not recorded")
+    return with_example(len(rows) / len(forwards), "count", "forward pass", rows.start, rows.end)
 
 
 def bus_bandwidth(recording: Recording) -> Measure | Missing:

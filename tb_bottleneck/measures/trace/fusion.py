@@ -3,10 +3,11 @@
 import re
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import union
+from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -66,11 +67,21 @@ def optimizer_launches(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_share(recording: Recording) -> Measure | Missing:
-    """Share of the launches, or of the operators of a CPU run, that are inside Optimizer.step."""
-    inside = _inside_optimizer(recording)
-    if inside is None:
+    """Share of the launch overhead that is inside Optimizer.step."""
+    if not len(recording.optimizer_steps):
         return Missing("no optimizer step was recorded")
-    return Measure(float(inside.mean()) if len(inside) else 0.0, "share", "launches", int(inside.sum()))
+    overhead = recording.owned_spans.of(Regime.LAUNCH)
+    inside = intersect(overhead, recording.optimizer_steps)
+    share = inside.total() / max(overhead.total(), 1)
+    return with_example(share, "share", "launch overhead", inside.starts, inside.ends)
+
+
+def optimizer_work(recording: Recording) -> Measure | Missing:
+    """Share of the window in operators of Optimizer.step that memory limits, on a CPU run."""
+    if recording.on_device:
+        return Missing("the device runs the optimizer's kernels while the host goes on")
+    inside = intersect(recording.owned_spans.of(Regime.MEMORY), recording.optimizer_steps)
+    return with_example(inside.total() / recording.account.window, "share", "window", inside.starts, inside.ends)
 
 
 def _inside_optimizer(recording: Recording) -> Bools | None:

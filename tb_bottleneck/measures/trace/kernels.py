@@ -6,12 +6,14 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator, workers_used
 from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
 
+_NO_CONTEXT = Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 
 
@@ -79,8 +81,27 @@ def threads_per_core(recording: Recording) -> Measure | Missing:
     processes = context.get("local_world_size", 1)
     usable = all(isinstance(value, int | float) and value > 0 for value in (threads, cores, processes))
     if not usable or threads is None or cores is None:
-        return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
+        return _NO_CONTEXT
     return Measure(threads * processes / cores, "count", "core", int(threads), source="context")
+
+
+def unused_cores(recording: Recording) -> Measure | Missing:
+    """Share of the available physical cores without an intra-op thread, or a worker of the loader, of a local process.
+
+    Where their number was not recorded, hyper-threads count as cores.
+    """
+    cores, threads = _context_number(recording, "cores"), _context_number(recording, "torch_threads")
+    physical, processes = _context_number(recording, "physical_cores"), _context_number(recording, "local_world_size")
+    if isinstance(cores, Missing) or isinstance(threads, Missing):
+        return _NO_CONTEXT
+    usable = min(cores.value, physical.value) if isinstance(physical, Measure) else cores.value
+    ranks = recording.trace.header.world_size or 1  # all of them may be on this machine
+    workers, iterator = workers_used(recording), loader_iterator(recording)
+    if isinstance(workers, Missing) and isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR:
+        return workers
+    busy = threads.value + (workers.value if isinstance(workers, Measure) else 0.0)
+    busy *= processes.value if isinstance(processes, Measure) else ranks
+    return Measure(max(1 - busy / usable, 0.0), "share", "cores", int(threads.value), source="context")
 
 
 def torch_threads(recording: Recording) -> Measure | Missing:
@@ -97,4 +118,4 @@ def _context_number(recording: Recording, key: str) -> Measure | Missing:
     value = recording.trace.header.context.get(key)
     if isinstance(value, int | float) and value > 0:
         return Measure(float(value), "count", "process", source="context")
-    return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
+    return _NO_CONTEXT

@@ -1,6 +1,7 @@
 """Measures of the data loader as the training thread sees it. Worker processes never appear in a trace."""
 
 import math
+import re
 
 import numpy as np
 
@@ -28,6 +29,9 @@ MIN_SLOW, MIN_FETCHES = 2, 6
 # distances that vary by more than this, relative to their mean, have another reason.
 IRREGULAR = 0.5
 MAX_FRAMES_LISTED = 3
+# A loader has one queue of indices per worker, and a queue one thread that sends (torch/utils/data/dataloader.py;
+# CPython multiprocessing/queues.py, Queue._feed). It runs for as long as the worker.
+_INDEX_SENDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed")
 # No loader has more; the context of a trace is untrusted.
 MAX_WORKERS = 1_000_000
 
@@ -98,10 +102,13 @@ def workers_advised(recording: Recording) -> Measure | Missing:
 
 
 def workers_used(recording: Recording) -> Measure | Missing:
-    """The loader's num_workers, from the run's context."""
+    """The loader's num_workers, from the run's context; otherwise the threads that send indices to workers."""
     now = recording.trace.header.context.get("workers")
     if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
         return Measure(float(now), "count", "process", source="context")
+    sending = host_rows(recording, lambda name: bool(_INDEX_SENDER.fullmatch(name)), Kind.PYTHON)
+    if len(sending):
+        return Measure(float(len(sending)), "count", "process", len(sending))
     return Missing("the loader's num_workers was not recorded")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.trace.frame_owner import is_user_frame
+from tb_bottleneck.trace.frame_owner import frame_without_line, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import Nesting, nest
@@ -31,6 +31,11 @@ _TORCH_BLOCKS = (
     "nccl:",
     "gloo:",
 )
+
+
+# The profiler records the functions that already run in one go, 1 to 6 us after one another, before other events of the
+# host (one public recording has a launch 13 us before them).
+_ONE_GO_NS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +85,32 @@ def frames_by_thread(recording: Recording) -> EnclosingByThread:
     """Return the Python frames by thread. `found` has the user's frames, and modules."""
     trace = recording.trace
     return EnclosingByThread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
+
+
+@memoized
+def already_running(recording: Recording) -> Bools:
+    """Return the mask of the events that are Python functions which already ran when the recording began.
+
+    The line of these is the one that ran then, in most programs the call of `prof.step()` (pytorch
+    torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current line of each frame of the stack).
+    """
+    events, mask = recording.trace.events, np.zeros(len(recording.trace.events), np.bool_)
+    others = recording.trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
+    if not len(others):
+        return mask
+    latest = int(events.start[others[0]]) + _ONE_GO_NS
+    for rows in by_thread(recording.trace.rows(Kind.PYTHON), events.thread).values():
+        start, end = events.start[rows], events.end[rows]
+        nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])
+        depth = 1 + int(np.argmin(np.append(nested, False)))
+        mask[rows[:depth]] = start[0] <= latest
+    return mask
+
+
+def frame_text(recording: Recording, row: int) -> str:
+    """Return the name of a Python frame, without the line if it is not that of the function."""
+    name = recording.trace.names[recording.trace.events.name[row]]
+    return frame_without_line(name) if already_running(recording)[row] else name
 
 
 @memoized

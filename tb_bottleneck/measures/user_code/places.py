@@ -15,7 +15,9 @@ from tb_bottleneck.measures.user_code.forward_operators import forward_of
 from tb_bottleneck.measures.user_code.frames import (
     MODULE,
     Enclosing,
+    already_running,
     blocks_by_thread,
+    frame_text,
     frames_by_thread,
     is_user_function,
 )
@@ -45,6 +47,7 @@ class HostTimes(Table):
 class Place:
     """A line of the user's program, or a record_function block; all texts are untrusted.
 
+    `line` is 0 if it is not known, as for a function that already ran when the recording began.
     `share` is of the cost of all moments. `chain` is the call chain of a typical moment, outermost first.
     """
 
@@ -101,6 +104,8 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
             places.append(Place(share, block=cut(name)))
             continue
         file, line, function = frame_parts(name)
+        if already_running(recording)[found.user[own]].all():
+            line = 0
         module = _module(recording, found.module[own], moments.cost[own])
         chain = _chain(recording, found.innermost[own], found.user[own])
         places.append(Place(share, cut(file), line, cut(function), module, chain=chain))
@@ -155,10 +160,11 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     if int(user[typical]) not in chain:
         return ()
     line = chain.index(int(user[typical]))
-    names = [trace.names[name] for name in trace.events.name[chain].tolist()]
-    callers = [name for name in names[line::-1] if is_user_function(name)][:MAX_CALLERS]
-    called = [name for name in names[line + 1 :] if not name.startswith(MODULE)]
-    return tuple(cut(short_frame(name)) for name in (*callers[::-1], *called[:1], *called[1:][-1:]))
+    name_of = trace.events.name
+    callers = [row for row in chain[line::-1] if is_user_function(trace.names[name_of[row]])][:MAX_CALLERS]
+    called = [row for row in chain[line + 1 :] if not trace.names[name_of[row]].startswith(MODULE)]
+    rows = (*callers[::-1], *called[:1], *called[1:][-1:])
+    return tuple(cut(short_frame(frame_text(recording, row))) for row in rows)
 
 
 def _ancestors(frames: Enclosing, row: int) -> list[int]:

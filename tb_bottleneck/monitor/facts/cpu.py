@@ -18,6 +18,21 @@ def usable_cores(root: Path = Path("/")) -> float:
     return int(cores) if cores.is_integer() else round(cores, 2)
 
 
+def physical_cores(root: Path = Path("/")) -> int | None:
+    """Returns the number of physical cores that this process may use by its affinity; None if the system does not say.
+
+    Torch starts one thread for each of them by default, not for each hyper-thread.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    folder = root / "sys/devices/system/cpu"
+    files = [folder / f"cpu{cpu}" / "topology/thread_siblings_list" for cpu in os.sched_getaffinity(0)]
+    try:
+        return len({file.read_text().strip() for file in files})
+    except OSError:
+        return None
+
+
 def cgroup_quotas(root: Path = Path("/")) -> Iterator[float]:
     """Yields the CPU quotas of this process in cores: of its own cgroup and every parent, versions 2 and 1."""
     for folder in cpu_groups(root):

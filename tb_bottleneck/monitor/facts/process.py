@@ -16,7 +16,7 @@ from types import ModuleType
 from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.facts import device_key
 from tb_bottleneck.monitor.facts.collector import collect_facts
-from tb_bottleneck.monitor.facts.cpu import cpu_name, usable_cores
+from tb_bottleneck.monitor.facts.cpu import cpu_name, physical_cores, usable_cores
 
 METADATA_SCHEMA = 1
 
@@ -77,6 +77,7 @@ _FACTS: dict[str, Callable[[], object]] = {
     "torch_threads": lambda: int(_torch().get_num_threads()),
     "torch_interop_threads": lambda: int(_torch().get_num_interop_threads()),
     "cores": usable_cores,
+    "physical_cores": physical_cores,
     "machine_cores": os.cpu_count,
     "device_kind": _device_kind,
     "device_name": _device_name,

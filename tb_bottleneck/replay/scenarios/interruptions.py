@@ -4,7 +4,7 @@ Changes: host and device time inside interruptions of one kind is divided by RAR
 Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
 Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions also
 slow the work between them (a writer's own thread, cold caches): in the high estimate, each operator takes as long as
-the quickest recorded one with its shapes.
+the quickest recorded one with its shapes, and Python, for which a writer's thread holds the lock, shrinks as much.
 """
 
 from functools import partial
@@ -31,7 +31,8 @@ def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = graph.issued_in(spans)
     if estimate is Estimate.HIGH and not graph.base.recording.on_device and (inside.any() or issued.any()):
-        graph = graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, graph.base.quickest_share))
+        for slowed in (Activity.DISPATCH, Activity.OTHER):
+            graph = graph.with_items(gap=graph.gap_scaled(slowed, graph.base.quickest_share))
     return graph.with_items(
         gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - remaining)),
         cost=np.where(issued, scale_column(items.cost, remaining), items.cost),

@@ -9,6 +9,7 @@ from tb_bottleneck.replay.scenarios import (
     batched_calls,
     collectives,
     copies,
+    double_precision,
     first_runs,
     fusion,
     host_operators,
@@ -30,6 +31,7 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 SCENARIO_OF: Mapping[str, Scenario] = {
     "loader_in_main_process": loader.SCENARIO,
     "too_few_workers": loader.SCENARIO,
+    "cores_limit_workers": loader.CHEAPER,
     "slow_storage": storage.SCENARIO,
     "slow_loader": pipeline.LOADER,
     "batches_in_the_loop": pipeline.LOOP,
@@ -52,6 +54,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "pointwise_outside_graphs": fusion.SCENARIO,
     "fp32_matmul": precision.SCENARIO,
     "fp32_without_tf32": precision.SCENARIO,
+    "double_precision": double_precision.SCENARIO,
     "misaligned_shapes": alignment.SCENARIO,
     "small_batch": batch.SCENARIO,
     "checkpointing": interruptions.CHECKPOINTS,
@@ -72,4 +75,5 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "slow_interconnect": collectives.SCENARIO,
     "small_messages": collectives.SCENARIO,
     "no_overlap": overlap.SCENARIO,
+    "one_bucket": overlap.SCENARIO,
 }

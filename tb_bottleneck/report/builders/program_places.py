@@ -24,4 +24,5 @@ def most_of_it(places: Places, regime: Regime, cause: str) -> str:
     costliest = next(iter(places.get((regime, cause), ())), None)
     if costliest is None or not costliest.file or costliest.share < MIN_HEADLINE_SHARE:
         return ""
-    return f" Most of it is in {costliest.function} ({costliest.file}:{costliest.line})."
+    line = f"{costliest.file}:{costliest.line}" if costliest.line else costliest.file
+    return f" Most of it is in {costliest.function} ({line})."

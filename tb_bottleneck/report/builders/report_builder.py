@@ -270,7 +270,8 @@ class _DiagnosisWriter:
 
     def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
         """Returns the simulated gain of the cause; without one, a bound with the reason."""
-        bound = _bound(min(verdict.judgement.recoverable, cause.cost_share), cause.bounded)
+        most = verdict.judgement.recoverable if cause.certain else 1.0
+        bound = _bound(min(most, cause.cost_share), cause.bounded)
         if not isinstance(self.prediction, Prediction):
             return bound
         if cause.name in self.prediction.gains:

@@ -35,7 +35,10 @@ def occurrence_text(row: pb.Evidence, window_begin: float) -> str:
 
 def place_text(place: pb.Place) -> str:
     """Returns a place in the program as `file:line function`, or the record_function block."""
-    return f"{place.file}:{place.line} {place.function}" if place.file else f"block {place.block or place.function}"
+    if not place.file:
+        return f"block {place.block or place.function}"
+    line = f":{place.line}" if place.line else ""
+    return f"{place.file}{line} {place.function}"
 
 
 def count_text(count: float) -> str:

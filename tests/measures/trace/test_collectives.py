@@ -15,6 +15,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.collectives import (
     all_to_all_collectives,
     backend,
+    buckets,
     bus_bandwidth,
     collective_bytes,
     collectives,
@@ -95,6 +96,49 @@ def test_collectives_of_the_host_belong_to_communication_and_not_to_python(tmp_p
     assert (collectives(recording).value, costliest_collective(recording).text) == (1, "gloo:all_reduce")
     assert hidden_collectives(recording).value == pytest.approx(0.4)
     assert "slow_backend" not in [finding.cause for finding in report.findings]  # on the CPU it is the right one
+
+
+IN_ONE_EXCHANGE = """
+    step     aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    dispatch abcdef....abcdef....abcdef....abcdef....
+"""
+
+
+def exchanges(starts_ms, length_ms, elements, wrapped=True):
+    """Returns steps with a backward pass of 6 ms, and collectives of Gloo with so many elements."""
+    whole = with_gloo(IN_ONE_EXCHANGE, starts_ms, length_ms) | {"deviceProperties": []}
+    for event in whole["traceEvents"]:
+        if event["name"] == "gloo:all_reduce":
+            event["args"] = {"Input Dims": [[elements]], "Input type": ["float"], "Concrete Inputs": [""]}
+    row = {"ph": "X", "cat": "user_annotation", "name": "DistributedDataParallel.forward", "pid": 100, "tid": 100}
+    if wrapped:
+        whole["traceEvents"] += [row | {"ts": step * 10_000, "dur": 5} for step in range(4)]
+    return whole
+
+
+def test_the_size_of_a_message_of_the_host_is_that_of_its_inputs(tmp_path):
+    recording, _ = read(tmp_path, exchanges((6, 16, 26, 36), 3, 250_000))
+    assert message_size(recording).value == 1_000_000
+    assert collective_bytes(recording).value == 1_000_000
+
+
+def test_many_small_messages_on_the_host_are_named(tmp_path):
+    starts = [step * 10 + 6 + number / 10 for step in range(4) for number in range(30)]
+    _, report = read(tmp_path, exchanges(starts, 0.09, 1000, wrapped=False))
+    assert "small_messages" in [finding.cause for finding in report.findings]
+
+
+def test_data_parallel_training_with_one_bucket_is_advised_several_and_never_to_replace_all_reduce(tmp_path):
+    recording, report = read(tmp_path, exchanges((6, 16, 26, 36), 3, 250_000))
+    assert buckets(recording).value == 1
+    assert (report.findings[0].cause, report.verdict.severity) == ("one_bucket", "warning")
+    assert "all_reduce" not in report.findings[0].fix.code
+
+
+def test_collectives_after_the_backward_pass_without_data_parallel_are_not_overlapped(tmp_path):
+    recording, report = read(tmp_path, exchanges((6, 16, 26, 36), 3, 250_000, wrapped=False))
+    assert isinstance(buckets(recording), Missing)
+    assert (report.findings[0].cause, report.verdict.severity) == ("no_overlap", "critical")
 
 
 def test_a_thread_of_gloo_with_more_rows_than_the_training_is_not_the_main_thread(tmp_path):

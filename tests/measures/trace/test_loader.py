@@ -121,6 +121,19 @@ def test_a_worker_for_each_core_is_advised_to_use_the_gpu_instead(tmp_path):
     assert "__main__" in said["Operating system"][1]
 
 
+def test_the_workers_are_counted_by_the_threads_that_send_them_indices(tmp_path):
+    """One thread per worker. Without the context, min(2 * previous, 2) workers were advised although there were two."""
+    path = tmp_path / "full.pt.trace.json"
+    whole = drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": {"cores": 2}}, with_stack=1)
+    row = {"ph": "X", "cat": "python_function", "name": "multiprocessing/queues.py(231): _feed", "pid": 100}
+    whole["traceEvents"] += [row | {"tid": tid, "ts": 0, "dur": 60_000} for tid in (300, 301)]
+    path.write_text(json.dumps(whole))
+    finding = diagnose(str(path)).findings[0]
+    assert finding.cause == "cores_limit_workers"
+    assert "num_workers" not in finding.fix.code
+    assert finding.speedup.basis == "replay"
+
+
 OWN_LOADER = """
     step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
     op      .....###.......###.......###.......###..

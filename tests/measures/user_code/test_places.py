@@ -14,6 +14,7 @@ from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.measures.user_code.cause_times import ROWS_OF_CAUSE, WAITS_OF_CAUSE, cause_places, wait_times
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_of
 from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -84,6 +85,41 @@ def test_the_users_line_stands_above_the_package_that_runs(tmp_path):
         "pandas/core/reshape/concat.py(162): concat",
         "pandas/core/internals/concat.py(59): concatenate_managers",
     ]
+
+
+ALREADY_RUNNING = (
+    _frame("train.py(90): main", 0, 39_000),
+    _frame("torch/profiler/profiler.py(1227): step", 2, 60),
+    _frame("torch/autograd/profiler.py(414): _start_trace", 3, 40),
+)
+
+
+def test_a_function_that_ran_when_the_recording_began_has_no_line(tmp_path):
+    """The profiler gives it the line that started the profiler."""
+    whole, path = drawn(PAUSED, 1000, with_stack=1), tmp_path / "t.pt.trace.json"
+    whole["traceEvents"] += ALREADY_RUNNING
+    path.write_text(json.dumps(whole))
+    report = diagnose(str(path))
+    place = next(finding for finding in report.findings if finding.cause == "host_python").where[0]
+    assert (place.file, place.line, place.function) == ("train.py", 0, "main")
+    assert report.verdict.headline.endswith("Most of it is in main (train.py).")
+    text = render(report)
+    assert "in train.py main: " in text
+    assert "(90)" not in text
+    assert ":90" not in text
+
+
+def test_its_line_is_kept_if_it_began_in_the_recording(tmp_path):
+    """The first frame of a thread that starts later, and calls nothing else at once."""
+    rows = (*ALREADY_RUNNING, _frame("data.py(7): load", 4_000, 900, tid=300))
+    recording = _recorded(tmp_path, *rows)
+    assert [place.line for place in _at(recording, 4_500, tid=300)] == [7]
+
+
+def test_functions_that_are_called_later_have_their_lines(tmp_path):
+    recording = _recorded(tmp_path, *ALREADY_RUNNING, _frame("train.py(41): add", 100, 800))
+    [place] = _at(recording, 500)
+    assert (place.line, list(place.chain)) == (41, ["train.py: main", "train.py(41): add"])
 
 
 def test_a_comprehension_belongs_to_its_function(tmp_path):

@@ -90,3 +90,13 @@ def test_the_cpu_name_is_the_first_one(tmp_path: Path) -> None:
     assert cpu.cpu_name(tmp_path) == "Quick 9000 @ 3 GHz"
     (tmp_path / "proc/cpuinfo").write_text("processor\t: 0\nCPU part\t: 0xd0c\n")
     assert cpu.cpu_name(tmp_path) is None
+
+
+def test_hyper_threads_of_one_core_are_one_physical_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 4}, raising=False)
+    assert cpu.physical_cores(tmp_path) is None
+    for number, siblings in {0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}.items():
+        file = tmp_path / f"sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list"
+        file.parent.mkdir(parents=True)
+        file.write_text(siblings + "\n")
+    assert cpu.physical_cores(tmp_path) == 2

@@ -107,7 +107,8 @@ export function shownPlaces(where: readonly Place[]): readonly Place[] {
   return where.slice(0, MAX_PLACES).filter((place) => place.share >= MIN_PLACE_SHARE);
 }
 
-/** "train.py:41 collate", or the name of the record_function block. */
+/** "train.py:41 collate", without an unknown line, or the name of the record_function block. */
 export function placeName({ file, line, function: name, block }: Place): string {
-  return file ? `${file}:${line} ${name}` : `block ${block || name}`;
+  if (!file) return `block ${block || name}`;
+  return line ? `${file}:${line} ${name}` : `${file} ${name}`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonFolders, distinctNames, shortened } from "../../../src/shared/text/names";
+import { commonFolders, distinctNames, placeName, shortened } from "../../../src/shared/text/names";
 
 test("the folders that all names share are found, but never a whole name", () => {
   assert.equal(commonFolders(["a/b/one", "a/b/two", "a/b/c/three"]), "a/b/");
@@ -23,4 +23,11 @@ test("kernels that begin alike are cut where they begin to differ", () => {
   assert.equal(names.get(mul), "vectorized_elementwise_kernel…MulFunctor<float>, std::array<char*, 3> >(int)");
   assert.equal(names.get("volta_sgemm_64x64_nt"), "volta_sgemm_64x64_nt");
   assert.equal(distinctNames([]).size, 0);
+});
+
+test("a place has its line, unless it is not known", () => {
+  const place = { file: "train.py", line: 41, function: "collate", module: "", share: 1, block: "", chain: [] };
+  assert.equal(placeName(place), "train.py:41 collate");
+  assert.equal(placeName({ ...place, line: 0 }), "train.py collate");
+  assert.equal(placeName({ ...place, file: "", block: "metrics" }), "block metrics");
 });
