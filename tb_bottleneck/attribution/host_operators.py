@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -65,7 +66,7 @@ def _calls_inside(trace: Trace, rows: Rows) -> Bools:
     """Returns a mask of the operators in which their thread makes a runtime call."""
     events, calls = trace.events, trace.calls
     inside = np.zeros(len(rows), np.bool_)
-    for thread in np.unique(events.thread[rows]).tolist():
+    for thread in distinct_values(events.thread[rows]).tolist():
         own = events.thread[rows] == thread
         begins = np.sort(calls.start[calls.thread == thread])
         first = np.searchsorted(begins, events.start[rows[own]], side="left")

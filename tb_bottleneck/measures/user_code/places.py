@@ -19,6 +19,7 @@ from tb_bottleneck.measures.user_code.frames import (
     frames_by_thread,
     is_user_function,
 )
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.frame_owner import frame_parts, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
@@ -110,7 +111,7 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
 def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
     frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
     columns = np.full((4, len(times)), -1, np.int64)
-    for thread in np.unique(threads).tolist():
+    for thread in distinct_values(threads).tolist():
         own = np.flatnonzero(threads == thread)
         of_frames, of_blocks = frames.of(thread), blocks.of(thread)
         if of_frames is not None:

@@ -9,6 +9,7 @@ from tb_bottleneck.memory.forecast.shapes import Calls, chains_of
 from tb_bottleneck.memory.forecast.timeline import lives_of, peak_of
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.table import Bools
 
 # Operators whose results stay in 32 bits under autocast, or are added to a 32-bit residual (pytorch docs, torch.amp, op
@@ -47,5 +48,5 @@ def mixed_precision_peaks(memory: TraceMemory) -> tuple[float, float, float] | N
 def _stays(memory: TraceMemory) -> Bools:
     """Returns a mask of the blocks of operators whose results stay in 32 bits."""
     chain, calls = chains_of(memory.trace, memory.blocks), Calls(memory.trace)
-    stays = {row: bool(_HIGH.match(calls.of(row).name)) for row in np.unique(chain[chain >= 0]).tolist()}
+    stays = {row: bool(_HIGH.match(calls.of(row).name)) for row in distinct_values(chain[chain >= 0]).tolist()}
     return np.array([any(stays.get(row, False) for row in rows) for rows in chain.tolist()], np.bool_)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
+from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.name_filter import name_matches
@@ -155,4 +156,4 @@ def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
 
 def _smallest_usual(values: Ints, rows: Bools) -> int:
     """Returns the smallest value usually seen; 0 if there is none."""
-    return int(np.percentile(values[rows], FLOOR_PERCENTILE)) if rows.any() else 0
+    return int(percentile(values[rows], FLOOR_PERCENTILE)) if rows.any() else 0

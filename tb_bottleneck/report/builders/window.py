@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.order_statistics import percentile
 
 MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""
@@ -46,8 +47,7 @@ def trace_window(recording: Recording) -> Window:
 
 def spread_of(times: Floats) -> tuple[float, float, float]:
     """Returns the 10th percentile, the median and the 90th percentile."""
-    p10, median, p90 = (float(value) for value in np.percentile(times, (10, 50, 90)))
-    return p10, median, p90
+    return percentile(times, 10), percentile(times, 50), percentile(times, 90)
 
 
 def longest_of_neighbours(times: Floats) -> tuple[float, ...]:
