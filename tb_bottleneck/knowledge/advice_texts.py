@@ -1,16 +1,15 @@
 """Texts of regimes, causes and defects: one TOML file per regime in advice/, and one for the health of recordings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 from typing import Any
 
 from tb_bottleneck.knowledge.catalogue import Unsourced, load
+from tb_bottleneck.record import Record
 
 
-@dataclass(frozen=True)
-class EvidenceLine:
+class EvidenceLine(Record, frozen=True):
     """A line of evidence: the measure, its label, and the reference that it is compared with.
 
     An optional line is left out if its measure is missing.
@@ -22,8 +21,7 @@ class EvidenceLine:
     optional: bool
 
 
-@dataclass(frozen=True)
-class CauseAdvice:
+class CauseAdvice(Record, frozen=True):
     """The texts of a cause."""
 
     title: str
@@ -34,8 +32,7 @@ class CauseAdvice:
     headline: Template | None  # replaces the headline of the regime; may use the evidence, as $measure
 
 
-@dataclass(frozen=True)
-class RegimeAdvice:
+class RegimeAdvice(Record, frozen=True):
     """The texts of a regime. All but `meaning` are templates: $share and the like are filled in."""
 
     meaning: str
@@ -44,8 +41,7 @@ class RegimeAdvice:
     causes: Mapping[str, CauseAdvice]
 
 
-@dataclass(frozen=True)
-class HealthAdvice:
+class HealthAdvice(Record, frozen=True):
     """The texts of a defect; `detail` is a template. `fix_if` has the fixes for the kinds of the defect that differ."""
 
     detail: Template

@@ -1,7 +1,5 @@
 """Measures of interruptions of the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
@@ -13,6 +11,7 @@ from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.first_runs import first_runs_of
 from tb_bottleneck.measures.trace.window import host_rows, host_step_of, with_example
 from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
@@ -31,8 +30,7 @@ _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records t
 _NOTHING = Missing("no interruption was recorded")
 
 
-@dataclass(frozen=True, eq=False)
-class Interruptions:
+class Interruptions(Record, frozen=True, eq=False):
     """The outermost rows that interrupt, in order of time.
 
     `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds.

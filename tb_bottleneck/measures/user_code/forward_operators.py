@@ -6,7 +6,6 @@ torch/csrc/profiler/util.cpp; kineto generateForwardBackwardLinks: of several op
 """
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.optimizer_steps import BACKWARD
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
@@ -22,8 +22,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 _BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
 
 
-@dataclass(frozen=True, eq=False)
-class _Links:
+class _Links(Record, frozen=True, eq=False):
     backward: dict[int, Rows]  # operators of the backward pass, by thread
     threads: Ints  # the keys of `backward`
     forward: Rows  # operators of the forward pass, by sequence number, then by start

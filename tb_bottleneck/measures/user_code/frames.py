@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from msgspec import Struct
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frame_owner import is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches, passing_names
@@ -33,7 +33,7 @@ _TORCH_BLOCKS = (
 )
 
 
-class Enclosing(Struct, frozen=True, eq=False):
+class Enclosing(Record, frozen=True, eq=False):
     """Rows of one thread, at least one, that enclose others."""
 
     nesting: Nesting

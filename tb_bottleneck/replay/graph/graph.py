@@ -18,6 +18,7 @@ from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows
 from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items
@@ -105,8 +106,7 @@ def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
     return bool(len(before)) and int(before.max()) > int(steps.edges[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Host:
+class _Host(Record, frozen=True, eq=False):
     """Per host row: its launch time and the host activity before it, shape (rows, Activity); and device idle time."""
 
     issue: Ints

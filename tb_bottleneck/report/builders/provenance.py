@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.trace import Trace
@@ -11,8 +12,7 @@ from tb_bottleneck.trace.trace import Trace
 MAX_DEVICE_NAME = 200
 
 
-@dataclass(frozen=True)
-class ReportedDevice:
+class ReportedDevice(Record, frozen=True):
     """The device that the account is about; `count` is the number of devices that did work."""
 
     name: str = ""

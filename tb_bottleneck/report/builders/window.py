@@ -1,12 +1,11 @@
 """The judged part of a recording as the report shows it: its steps and their times."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.order_statistics import percentile
+from tb_bottleneck.record import Record
 
 MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""
@@ -14,8 +13,7 @@ MAX_STEP_TIMES = 60
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Record, frozen=True):
     """[begin, end) in ns on the recording's own clock; for telemetry since 1970.
 
     `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
