@@ -3,16 +3,15 @@
 A `Spans` is canonical: sorted and disjoint, without empty or touching spans. All times are int64 nanoseconds.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from tb_bottleneck.record import Record
 
 Times = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Spans:
+class Spans(Record, frozen=True, eq=False):
     """A canonical set of intervals [starts[i], ends[i]), in nanoseconds."""
 
     starts: Times

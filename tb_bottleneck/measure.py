@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tb_bottleneck.record import Record
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -23,8 +25,7 @@ class Measure:
     end: int | None = None
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Record, frozen=True):
     """A measure without a value: `because` names the signal that is missing in the recording."""
 
     because: str

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tb_bottleneck"
-BASE = {"errors", "units", "intervals", "regime", "measure", "persistence", "version"}
+BASE = {"errors", "units", "intervals", "order_statistics", "record", "regime", "measure", "persistence", "version"}
 """Modules that every layer may import, and that import only each other."""
 
 ALLOWED = {
@@ -106,7 +106,7 @@ THIRD_PARTY = {
     "transformers": {"monitor"},
     "werkzeug": {"plugin"},
     "tensorboard": {"plugin", "monitor", "sources"},
-    "msgspec": {"sources"},
+    "msgspec": {"sources", "record"},
     "zlib_ng": {"sources"},
     "fsspec": {"sources"},
     "distributed": {"jobs"},

@@ -1,12 +1,10 @@
 """The account: the time of the window by regime."""
 
-from dataclasses import dataclass
-
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import REGIMES, Regime
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Record, frozen=True):
     """Nanoseconds of the window by regime; they sum to `window`."""
 
     ns: dict[Regime, int]

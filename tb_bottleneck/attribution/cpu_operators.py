@@ -3,11 +3,10 @@
 The type of an operator decides its regime, unless its shapes show too little arithmetic for `compute`.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
 from tb_bottleneck.roofline.flops import flops
@@ -33,8 +32,7 @@ FREES_GRADIENTS = "Optimizer.zero_grad"
 _REGIME_OF_KIND = {"contraction": Regime.COMPUTE, "collective": Regime.COMMUNICATION}
 
 
-@dataclass(frozen=True, eq=False)
-class ThreadOperators:
+class ThreadOperators(Record, frozen=True, eq=False):
     """The operators of one thread, and the annotations that free gradients.
 
     `own` is the time of each in ns without the operators it calls. `work_start`, `work_end` and `work_of` (rows of this

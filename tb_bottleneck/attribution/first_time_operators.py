@@ -7,6 +7,7 @@ row of its own shows that; only the time that no inner operator and no runtime c
 import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -33,7 +34,7 @@ def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
     rows = rows[~is_mark[events.name[rows]]]
     long = rows[events.duration[rows] >= FIRST_TIME_NS]
     spans = EMPTY
-    for thread in np.intersect1d(threads, events.thread[long]).tolist():
+    for thread in np.intersect1d(threads, distinct_values(events.thread[long]), assume_unique=True).tolist():
         spans = merge(spans, _of_thread(trace, rows[events.thread[rows] == thread], thread))
     return spans
 
@@ -53,7 +54,7 @@ def _of_thread(trace: Trace, rows: Rows, thread: int) -> Spans:
             continue
         others = inner[(events.start[inner] >= begin) & (events.end[inner] <= end) & (inner != rows[at])]
         around = others[(events.start[others] == begin) & (events.end[others] == end) & (others < rows[at])]
-        others = np.setdiff1d(others, around)
+        others = np.setdiff1d(others, around, assume_unique=True)
         alone = subtract(union(np.array([begin]), np.array([end])), union(events.start[others], events.end[others]))
         is_pause = alone.ends - alone.starts >= FIRST_TIME_NS
         spans = merge(spans, Spans(alone.starts[is_pause], alone.ends[is_pause]))

@@ -18,6 +18,7 @@ from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, optimizer_time_
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
@@ -93,7 +94,7 @@ class HostTimeline:
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
             yield launching, self.activities(int(self.launching_threads[0]))
-        for other in np.unique(threads[~launching]).tolist():
+        for other in distinct_values(threads[~launching]).tolist():
             if other >= 0:
                 yield threads == other, self.activities(other)
 

@@ -5,12 +5,12 @@ runtime call launches nothing: its tensors are in host memory, and the time is w
 the device next, it makes a batch.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
+from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -24,8 +24,7 @@ from tb_bottleneck.trace.trace import Trace
 SHORTEST_HOST_WORK_NS = 100_000
 
 
-@dataclass(frozen=True, eq=False)
-class HostOperators:
+class HostOperators(Record, frozen=True, eq=False):
     """Operators that compute on the host; `makes_batch` marks those whose result is uploaded next."""
 
     rows: Rows
@@ -65,7 +64,7 @@ def _calls_inside(trace: Trace, rows: Rows) -> Bools:
     """Returns a mask of the operators in which their thread makes a runtime call."""
     events, calls = trace.events, trace.calls
     inside = np.zeros(len(rows), np.bool_)
-    for thread in np.unique(events.thread[rows]).tolist():
+    for thread in distinct_values(events.thread[rows]).tolist():
         own = events.thread[rows] == thread
         begins = np.sort(calls.start[calls.thread == thread])
         first = np.searchsorted(begins, events.start[rows[own]], side="left")

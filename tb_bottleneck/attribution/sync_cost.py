@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.intervals import Spans
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.table import Ints, Table, column
 
 # Largest distance between the end of a wait and the end of the awaited work (the return of the call takes a few us).
@@ -33,8 +34,7 @@ class SyncCosts(Table):
     charged: Ints = column("ns", "idle launch time after the call that the wait caused")
 
 
-@dataclass(frozen=True, eq=False)
-class ChargeableGaps:
+class ChargeableGaps(Record, frozen=True, eq=False):
     """The gaps of a window, with the time in each that can be charged to waits; in ns, all but `frees` by gap."""
 
     idle: Spans

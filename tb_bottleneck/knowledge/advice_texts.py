@@ -1,16 +1,15 @@
 """Texts of regimes, causes and defects: one TOML file per regime in advice/, and one for the health of recordings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 from typing import Any
 
 from tb_bottleneck.knowledge.catalogue import Unsourced, load
+from tb_bottleneck.record import Record
 
 
-@dataclass(frozen=True)
-class EvidenceLine:
+class EvidenceLine(Record, frozen=True):
     """A line of evidence: the measure, its label, and the reference that it is compared with.
 
     An optional line is left out if its measure is missing.
@@ -22,8 +21,7 @@ class EvidenceLine:
     optional: bool
 
 
-@dataclass(frozen=True)
-class CauseAdvice:
+class CauseAdvice(Record, frozen=True):
     """The texts of a cause."""
 
     title: str
@@ -35,8 +33,7 @@ class CauseAdvice:
     action: str = ""  # the change in a few words; empty if the title of its scenario says it, or if there is none
 
 
-@dataclass(frozen=True)
-class RegimeAdvice:
+class RegimeAdvice(Record, frozen=True):
     """The texts of a regime. All but `meaning` are templates: $share and the like are filled in."""
 
     meaning: str
@@ -45,8 +42,7 @@ class RegimeAdvice:
     causes: Mapping[str, CauseAdvice]
 
 
-@dataclass(frozen=True)
-class HealthAdvice:
+class HealthAdvice(Record, frozen=True):
     """The texts of a defect; `detail` is a template. `fix_if` has the fixes for the kinds of the defect that differ."""
 
     detail: Template

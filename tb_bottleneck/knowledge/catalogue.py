@@ -3,10 +3,11 @@
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tb_bottleneck.record import Record
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,8 +21,7 @@ class Unsourced(ValueError):
     """An entry of the knowledge base has no source."""
 
 
-@dataclass(frozen=True)
-class NamePattern:
+class NamePattern(Record, frozen=True):
     """A pattern for names, the label of the names that match, and a real name that must match."""
 
     label: str

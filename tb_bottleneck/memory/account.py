@@ -1,13 +1,12 @@
 """The memory account: the bytes at the peak by category. They sum to the memory in use."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tb_bottleneck.memory.categories import CATEGORIES, Category
+from tb_bottleneck.record import Record
 
 
-@dataclass(frozen=True)
-class MemoryAccount:
+class MemoryAccount(Record, frozen=True):
     """The state of one device's memory at its peak.
 
     `bytes_of` has the bytes by category. `recorded` is the sum of the blocks and totals that the source shows;

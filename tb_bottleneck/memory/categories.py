@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.phases import Phase, Phases
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
@@ -101,7 +102,7 @@ def _constructed(blocks: Blocks, phases: Phases, interval: Ints, category: Ints)
     backward = phases.starts[phases.phase == Phase.BACKWARD]
     if not len(backward):
         return np.zeros(len(blocks), np.bool_)
-    gradients = np.unique(blocks.size[category == INDEX[Category.GRADIENTS]])
+    gradients = distinct_values(blocks.size[category == INDEX[Category.GRADIENTS]])
     early = blocks.known_begin & (blocks.begin < backward[0]) & (phases.phase[interval] == Phase.PREPARATION)
     return np.asarray(early & ~blocks.freed & np.isin(blocks.size, gradients), np.bool_)
 

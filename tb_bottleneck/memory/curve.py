@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Ints, Rows
 
@@ -67,4 +68,5 @@ def _by_category(memory: TraceMemory, first: int, last: int) -> Ints:
 def _highest(total: Ints, peak: int) -> Rows:
     """Returns at most POINTS rows: the highest of each group of neighbours, and the peak."""
     groups = np.array_split(np.arange(len(total)), min(POINTS, len(total)))
-    return np.unique([*(int(group[np.argmax(total[group])]) for group in groups), peak]).astype(np.intp)
+    highest = [int(group[np.argmax(total[group])]) for group in groups]
+    return distinct_values(np.array([*highest, peak], np.intp))

@@ -7,6 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
@@ -71,7 +72,7 @@ def find_phases(trace: Trace) -> Phases:
         Phase.ZERO_GRAD: _spans_named(trace, _ZERO_GRAD),
         Phase.OPTIMIZER: _spans_named(trace, _STEP),
     }
-    edges = np.unique(np.concatenate([part for span in spans.values() for part in (span.starts, span.ends)]))
+    edges = distinct_values(np.concatenate([part for span in spans.values() for part in (span.starts, span.ends)]))
     starts = np.concatenate(([np.iinfo(np.int64).min], edges)).astype(np.int64)
     phase = np.full(len(starts), Phase.FORWARD, np.int64)
     for kind, span in spans.items():  # the later ones take precedence

@@ -1,12 +1,12 @@
 """Where the memory of a moment was allocated: operator, module and line of the program."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frame_owner import frame_parts, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -17,8 +17,7 @@ from tb_bottleneck.trace.trace import Trace
 MODULE = "nn.Module: "
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Record, frozen=True):
     """Blocks of one category from one place. Names are untrusted text, and empty if they were not recorded.
 
     `line` is the one at which the function begins in a trace, and the one of the call in a snapshot.

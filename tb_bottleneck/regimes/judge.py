@@ -1,13 +1,13 @@
 """The rules for traces in the order of the account. Each rule judges alone; a broken one does not affect the others."""
 
 import logging
-from dataclasses import dataclass
 from importlib import import_module
 
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures, Source
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.rule import BROKEN, Judgement, Rule, Verdict
 
@@ -29,8 +29,7 @@ CRITICAL, WARNING = 0.20, 0.10
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Conclusion:
+class Conclusion(Record, frozen=True):
     """The conclusion about a run: the regime that names it, the share of time it owns, and the severity."""
 
     regime: Regime

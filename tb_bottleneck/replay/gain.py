@@ -12,9 +12,9 @@ The deviations of the gain are logarithms. Deviations of independent sources add
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import exp, hypot, log
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
@@ -27,8 +27,7 @@ PARTIAL_EFFECT = 1 - QUANTILE * 0.25
 SMALLEST_GAIN = 1e-9  # has a logarithm
 
 
-@dataclass(frozen=True)
-class Gain:
+class Gain(Record, frozen=True):
     """Step time before / step time after: the expected value, and the bounds of its 90 % interval."""
 
     expected: float
@@ -36,8 +35,7 @@ class Gain:
     high: float
 
 
-@dataclass(frozen=True, eq=False)
-class Variants:
+class Variants(Record, frozen=True, eq=False):
     """One recording with the same fixes: the expected graph, and by source of error the graphs at both quantiles."""
 
     expected: ModifiedGraph

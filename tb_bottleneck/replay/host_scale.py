@@ -6,13 +6,12 @@ Otherwise it is estimated from the recorded events, with a cost per event; then 
 the host range from the fastest plausible host to the host as recorded.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
 from tb_bottleneck.trace.kinds import Kind
 
@@ -27,8 +26,7 @@ BISECTION_ROUNDS = 8
 _COST_PER_EVENT = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind.CALL: NS_PER_CALL}
 
 
-@dataclass(frozen=True)
-class HostScale:
+class HostScale(Record, frozen=True):
     """Dispatch time without the profiler / recorded dispatch time: the expected value and its bounds.
 
     `solved` is True if it comes from a measured step time without the profiler.

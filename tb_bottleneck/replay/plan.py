@@ -6,11 +6,11 @@ WORTH_DOING.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.check import Check
 from tb_bottleneck.replay.gain import Gain, Variants, gain_of, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of
@@ -23,8 +23,7 @@ from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 WORTH_DOING = 0.02
 
 
-@dataclass(frozen=True)
-class PlanStep:
+class PlanStep(Record, frozen=True):
     """A fix, with the cumulative gain after it and all earlier steps, and the resulting step time in ns."""
 
     cause: str
@@ -33,8 +32,7 @@ class PlanStep:
     total: Gain
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(Record, frozen=True):
     """The replay's result for one recording: the check, the gains of single fixes by cause, and the plan.
 
     Gains and plan are empty if the replay is not trusted or no cause has a scenario. `host_scale` is None if nothing

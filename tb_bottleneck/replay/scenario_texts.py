@@ -1,15 +1,14 @@
 """Texts of scenarios, from knowledge/scenarios.toml."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 
 from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.record import Record
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(Record, frozen=True):
     """A fix in a few words, and what must be true for it to have the predicted effect.
 
     `needs` is what a recording lacks if the fix cannot be simulated; empty if it always can.

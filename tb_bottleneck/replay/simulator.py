@@ -1,9 +1,8 @@
 """Simulates a graph: one pass over its blocks gives the times of the steps."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.blocks import Layout, maps_of
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
@@ -11,8 +10,7 @@ from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.table import Ints
 
 
-@dataclass(frozen=True, eq=False)
-class ReplayResult:
+class ReplayResult(Record, frozen=True, eq=False):
     """The edges of the steps in ns, and when each block ended on the host and on its stream."""
 
     edges: Ints

@@ -1,17 +1,16 @@
 """Fused attention operators and their sizes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.roofline.operator_args import flags_at, numbers_at, shape_at
 
 # sdp_utils.h, CustomMaskType of the memory-efficient kernels.
 _NO_MASK, _CAUSAL_MASKS = 0, (1, 2)
 
 
-@dataclass(frozen=True)
-class Attention:
+class Attention(Record, frozen=True):
     """Sizes of one attention. Queries and keys have `width`, values `value_width`; `query` is the queries' argument."""
 
     batch: int
@@ -45,8 +44,7 @@ class Attention:
         return 2 * (q + kv + out) if self.backward else q + kv + out
 
 
-@dataclass(frozen=True)
-class _AttentionArgs:
+class _AttentionArgs(Record, frozen=True):
     """Positions of the arguments (native_functions.yaml). Shapes are batch, heads, length, width by default."""
 
     query: int

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, shape_at
 
 
-@dataclass(frozen=True)
-class Convolution:
+class Convolution(Record, frozen=True):
     """One convolution, or its gradients: `passes` is the number of gradients, or 1 for the forward pass.
 
     `source`, `kernel` and `result` are the shapes of input, weight and output. The channels of the weight account for
@@ -34,8 +33,7 @@ class Convolution:
         return self.passes * (math.prod(self.source) + math.prod(self.kernel) + math.prod(self.result))
 
 
-@dataclass(frozen=True)
-class _ConvolutionArgs:
+class _ConvolutionArgs(Record, frozen=True):
     """Positions of the non-tensor arguments of a forward operator (native_functions.yaml)."""
 
     stride: int

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.roofline.operator_args import shape_at
 
 # Positions of the two factors (aten/src/ATen/native/native_functions.yaml). Wrappers such as matmul and einsum are
@@ -23,8 +23,7 @@ _FACTORS = {
 }
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(Record, frozen=True):
     """`batch` products of an m x k by a k x n matrix; `left` and `right` are the factors' positions."""
 
     batch: int

@@ -3,8 +3,9 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from tb_bottleneck.record import Record
 
 Shape = tuple[int, ...]
 
@@ -94,8 +95,7 @@ def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | N
     return tuple(word == "True" for word in words) if all(word in ("True", "False") for word in words) else None
 
 
-@dataclass(frozen=True)
-class OperatorArguments:
+class OperatorArguments(Record, frozen=True):
     """One operator's arguments. `list_itemsize` is the element size in lists of tensors; traces do not contain it."""
 
     dims: Sequence[Any]

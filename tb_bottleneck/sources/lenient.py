@@ -6,11 +6,11 @@ An event that cannot be repaired costs only itself: reading continues after the 
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.trace_event import RAW_ARGUMENTS, Event
 
@@ -34,8 +34,7 @@ _LONGEST_TOKEN = 16
 _LOOKBACK = 256
 
 
-@dataclass(frozen=True)
-class LenientResult:
+class LenientResult(Record, frozen=True):
     """The events of a text, the start of its unread rest, and True if the list of events ended there."""
 
     events: list[Event]

@@ -10,6 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.runtime_calls import Calls
@@ -87,10 +88,10 @@ def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
 def _work(rows: Events, names: tuple[str, ...]) -> Ints:
     kernels = np.zeros(len(names), np.int64)
     copies = np.zeros(len(names), np.int64)
-    for name in np.unique(rows.name[rows.kind == Kind.KERNEL]):
+    for name in distinct_values(rows.name[rows.kind == Kind.KERNEL]):
         word = first_match(kernel_patterns(), names[name])
         kernels[name] = Work[word.upper()] if word else Work.UNKNOWN
-    for name in np.unique(rows.name[rows.kind == Kind.MEMCPY]):
+    for name in distinct_values(rows.name[rows.kind == Kind.MEMCPY]):
         copies[name] = _copy_direction(names[name])
     fills = np.full(len(rows), int(Work.DEVICE_COPY))
     return np.where(

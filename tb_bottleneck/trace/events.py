@@ -74,7 +74,7 @@ class EventsBuilder:
         """Adds the complete events, memory events and thread names of a batch. Flows and counters are ignored."""
         whole = [event for event in batch if event.ph == "X"]
         if len(whole) < len(batch):
-            self._add_others(batch)
+            self._add_others([event for event in batch if event.ph != "X"])
         if whole:
             for name, values in self._columns(whole).items():
                 self._fresh[name].append(values)

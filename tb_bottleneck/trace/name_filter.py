@@ -7,10 +7,15 @@ import numpy as np
 from tb_bottleneck.trace.table import Bools, Ints
 
 
-def name_matches(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
-    """Returns a mask of the rows with a name that passes the test. The values of `column` are rows of `names`."""
+def passing_names(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
+    """Returns a mask of the names that occur in `column`, as rows of `names`, and pass the test."""
     occurs, passes = np.zeros(len(names), np.bool_), np.zeros(len(names), np.bool_)
     occurs[column] = True
     for name in np.flatnonzero(occurs).tolist():
         passes[name] = test(names[name])
-    return np.asarray(passes[column], np.bool_)
+    return passes
+
+
+def name_matches(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
+    """Returns a mask of the rows with a name that passes the test. The values of `column` are rows of `names`."""
+    return np.asarray(passing_names(names, column, test)[column], np.bool_)

@@ -1,9 +1,8 @@
 """Call nesting on one thread: the parent of each row, and the innermost row at a time."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.table import Bools, Ints
 
 # In recordings with ns resolution a child may end a few ns after its parent (pytorch/pytorch#122425).
@@ -11,8 +10,7 @@ OVERHANG_NS = 10
 _PAST = np.iinfo(np.int64).min
 
 
-@dataclass(frozen=True, eq=False)
-class Nesting:
+class Nesting(Record, frozen=True, eq=False):
     """Rows of one thread, sorted by start, then longest first. `parent` is the enclosing row, or the row itself."""
 
     start: Ints

@@ -1,14 +1,14 @@
 """Decodes the recorded inputs of operators on request."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
+
+from tb_bottleneck.record import Record
 
 Shape = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Operands:
+class Operands(Record, frozen=True):
     """Inputs of one operator call, as the profiler recorded them with record_shapes=True.
 
     `dims` has one shape per input: () for scalars, a tuple of shapes for lists of tensors. `types` are torch's names

@@ -6,11 +6,11 @@ work is never clipped at the end of a host step.
 """
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.period import find_period
@@ -30,8 +30,7 @@ MIN_STEPS_TO_LOSE_ONE = 3
 STUB_SHARE = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(Record, frozen=True, eq=False):
     """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns.
 
     `basis` is profiler_step, inferred or whole (one step, the whole window). `host` has the host's own step boundaries,

@@ -12,6 +12,7 @@ from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import short
@@ -199,7 +200,7 @@ def data_parallel_devices(recording: Recording) -> Measure | Missing:
     scatters = host_rows(
         recording, lambda name: name in ("Broadcast", "Scatter", "Gather", "ReduceAddCoalesced"), Kind.CPU_OP
     )
-    used = len(np.unique(recording.trace.all_device_ops.device))
+    used = len(distinct_values(recording.trace.all_device_ops.device))
     if used < 2 or not (len(rows) or len(scatters)):
         return Measure(0.0, "count", "process", 0)
     examples = rows if len(rows) else scatters
@@ -225,7 +226,7 @@ def idle_during_other_devices(recording: Recording) -> Measure | Missing:
 
 def devices_used(recording: Recording) -> Measure | Missing:
     """Devices that this process uses."""
-    used = len(np.unique(recording.trace.all_device_ops.device))
+    used = len(distinct_values(recording.trace.all_device_ops.device))
     return Measure(float(used), "count", "process") if used else Missing("the work ran on the CPU")
 
 

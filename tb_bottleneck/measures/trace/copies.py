@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import intersect, union
 from tb_bottleneck.knowledge.gpus import GIGA, gpu_named
 from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates, link_text
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.window import device_work, with_example
+from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.device_peaks import calibration
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
@@ -130,7 +129,7 @@ def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
     if len(ops) < MIN_COPIES:
         return Missing(f"fewer than {MIN_COPIES} copies of 1 MB or more from {memory.lower()} memory were recorded")
     rates = ops.bytes / (ops.end - ops.start) * NS_PER_S
-    best = float(np.percentile(rates, BEST_PERCENTILE))
+    best = percentile(rates, BEST_PERCENTILE)
     return with_example(best, "bytes_per_s", "copy", ops.start, ops.end)
 
 

@@ -8,12 +8,11 @@ A synchronisation has one kind:
 - other: any other operator.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints
@@ -40,8 +39,7 @@ READS_SHAPE = (
 MIN_COST_NS = 2_000
 
 
-@dataclass(frozen=True)
-class CostlyWait:
+class CostlyWait(Record, frozen=True):
     """A wait that left the device idle, during the wait or after it for the time that sync_cost charges to it.
 
     Times are in ns.

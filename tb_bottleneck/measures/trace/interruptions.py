@@ -1,7 +1,5 @@
 """Measures of interruptions of the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
@@ -12,6 +10,8 @@ from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.first_runs import first_runs_of
 from tb_bottleneck.measures.trace.window import host_rows, host_step_of, with_example
+from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
@@ -30,8 +30,7 @@ _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True records t
 _NOTHING = Missing("no interruption was recorded")
 
 
-@dataclass(frozen=True, eq=False)
-class Interruptions:
+class Interruptions(Record, frozen=True, eq=False):
     """The outermost rows that interrupt, in order of time.
 
     `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds.
@@ -79,7 +78,7 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
     """
     begin, end, time = first_runs_of(recording)
     steps = np.searchsorted(recording.steps.edges, begin, side="right")
-    once = len(np.unique(steps)) < MIN_RECURRING_STEPS
+    once = len(distinct_values(steps)) < MIN_RECURRING_STEPS
     share = float(time.sum()) / recording.account.window if once else 0.0
     return with_example(share, "share", "window", begin, end)
 
@@ -170,7 +169,7 @@ def _costliest(recording: Recording) -> Rows:
 def _steps_with(recording: Recording, rows: Rows) -> Ints:
     """Return the steps in which these rows begin."""
     steps = host_step_of(recording, recording.trace.events.start[rows])
-    return np.asarray(np.unique(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
+    return np.asarray(distinct_values(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
 
 
 def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:

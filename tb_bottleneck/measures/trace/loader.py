@@ -12,6 +12,7 @@ from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, fr
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.host_operators import operator_names
 from tb_bottleneck.measures.trace.window import host_rows, in_host_steps, with_example
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -126,7 +127,7 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
     `_SingleProcessDataLoaderIter` loads in the training process, `_MultiProcessingDataLoaderIter` in workers.
     """
     rows = fetches(recording)
-    for name in np.unique(recording.trace.events.name[rows]).tolist():
+    for name in distinct_values(recording.trace.events.name[rows]).tolist():
         text = recording.trace.names[name]
         for kind in (SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR):
             if kind in text:

@@ -7,7 +7,6 @@ it (select, then unsqueeze). Recurrent operators are left out, because each call
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import host_step_of, in_host_steps, with_example
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints
@@ -28,8 +28,7 @@ _SELECTS, _BATCH_OF_ONE = "aten::select", "aten::unsqueeze"
 _RECURRENT = re.compile(r"lstm|gru|rnn", re.IGNORECASE)
 
 
-@dataclass(frozen=True, eq=False)
-class RepeatedCalls:
+class RepeatedCalls(Record, frozen=True, eq=False):
     """The calls of all loops on the host's clock: [begin, end) in ns, and whether a call is its loop's first."""
 
     begin: Ints

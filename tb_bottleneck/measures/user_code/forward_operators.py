@@ -6,13 +6,14 @@ torch/csrc/profiler/util.cpp; kineto generateForwardBackwardLinks: of several op
 """
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.optimizer_steps import BACKWARD
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
@@ -21,8 +22,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 _BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
 
 
-@dataclass(frozen=True, eq=False)
-class _Links:
+class _Links(Record, frozen=True, eq=False):
     backward: dict[int, Rows]  # operators of the backward pass, by thread
     threads: Ints  # the keys of `backward`
     forward: Rows  # operators of the forward pass, by sequence number, then by start
@@ -50,7 +50,7 @@ def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, 
     """
     events, links = recording.trace.events, _links(recording)
     backward, forward = np.full(len(times), -1, np.int64), np.full(len(times), -1, np.int64)
-    for thread in np.intersect1d(threads, links.threads).tolist():
+    for thread in np.intersect1d(distinct_values(threads), links.threads, assume_unique=True).tolist():
         own, rows = np.flatnonzero(threads == thread), links.backward[thread]
         running, row = innermost(events.start[rows], events.end[rows], times[own])
         backward[own[running]] = rows[row[running]]

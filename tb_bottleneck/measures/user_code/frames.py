@@ -1,15 +1,15 @@
 """The Python frames of each thread, with the user's innermost frame and the innermost module around each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frame_owner import frame_without_line, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.name_filter import name_matches, passing_names
 from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
@@ -38,8 +38,7 @@ _TORCH_BLOCKS = (
 _ONE_GO_NS = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Enclosing:
+class Enclosing(Record, frozen=True, eq=False):
     """Rows of one thread, at least one, that enclose others."""
 
     nesting: Nesting
@@ -53,31 +52,36 @@ class Enclosing:
 
 
 class EnclosingByThread:
-    """Rows of a trace with their nesting by thread. A thread is nested when it is asked for: a file may have many."""
+    """Rows of a trace by thread. Only the rows that run at the times that are asked for are nested: a file has many."""
 
     def __init__(self, trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> None:
         events = trace.events
-        self._trace = trace
-        self._rows = by_thread(rows, events.thread)
-        self._chosen = [np.zeros(len(trace.names), np.bool_) for _ in tests]
-        for chosen, test in zip(self._chosen, tests, strict=True):
-            chosen[events.name[rows]] = name_matches(trace.names, events.name[rows], test)
-        self._found: dict[int, Enclosing] = {}
+        self._name = events.name
+        self._rows = {
+            thread: (own, events.start[own], events.end[own]) for thread, own in by_thread(rows, events.thread).items()
+        }
+        self._chosen = [passing_names(trace.names, events.name[rows], test) for test in tests]
 
-    def of(self, thread: int) -> Enclosing | None:
-        """Return the rows of a thread (a row of the trace's threads), or None if it has none."""
+    def of(self, thread: int, times: Ints) -> Enclosing | None:
+        """Returns the rows of a thread (a row of the trace's threads) that run at one of the times, or None."""
         if thread not in self._rows:
             return None
-        if thread not in self._found:
-            self._found[thread] = self._nested(self._rows[thread])
-        return self._found[thread]
-
-    def _nested(self, rows: Rows) -> Enclosing:
-        events = self._trace.events
-        nesting = nest(events.start[rows], events.end[rows])
-        columns = [_nearest(nesting.parent, chosen[events.name[rows]]) for chosen in self._chosen]
+        rows, start, end = self._rows[thread]
+        running = _running(start, end, times)
+        if not len(running):
+            return None
+        rows, nesting = rows[running], nest(start[running], end[running])
+        columns = [_nearest(nesting.parent, chosen[self._name[rows]]) for chosen in self._chosen]
         found = (np.where(column >= 0, rows[np.maximum(column, 0)], -1) for column in columns)
         return Enclosing(nesting, rows, tuple(found))
+
+
+def _running(start: Ints, end: Ints, times: Ints) -> Rows:
+    """Returns the rows, sorted by start, that run at one of the times."""
+    times = np.sort(times)
+    before = np.searchsorted(start, times, side="right")  # per time: the rows that have started
+    following = np.append(times, np.iinfo(np.int64).max)  # per group of rows: the first time that is not before them
+    return np.flatnonzero(np.repeat(following, np.diff(before, prepend=0, append=len(start))) < end)
 
 
 @memoized

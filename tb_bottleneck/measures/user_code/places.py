@@ -21,6 +21,7 @@ from tb_bottleneck.measures.user_code.frames import (
     frames_by_thread,
     is_user_function,
 )
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.frame_owner import frame_parts, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
@@ -115,9 +116,9 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
 def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
     frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
     columns = np.full((4, len(times)), -1, np.int64)
-    for thread in np.unique(threads).tolist():
+    for thread in distinct_values(threads).tolist():
         own = np.flatnonzero(threads == thread)
-        of_frames, of_blocks = frames.of(thread), blocks.of(thread)
+        of_frames, of_blocks = frames.of(thread, times[own]), blocks.of(thread, times[own])
         if of_frames is not None:
             columns[:3, own] = of_frames.at(times[own])
         if of_blocks is not None:
@@ -153,10 +154,11 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
     typical = frames.index(Counter(frames).most_common(1)[0][0])
-    frames_of = frames_by_thread(recording).of(int(trace.events.thread[innermost[typical]]))
+    row = int(innermost[typical])
+    frames_of = frames_by_thread(recording).of(int(trace.events.thread[row]), trace.events.start[[row]])
     if frames_of is None:
         return ()
-    chain = _ancestors(frames_of, int(innermost[typical]))
+    chain = _ancestors(frames_of, row)
     if int(user[typical]) not in chain:
         return ()
     line = chain.index(int(user[typical]))

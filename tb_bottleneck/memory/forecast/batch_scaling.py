@@ -11,6 +11,7 @@ from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints
@@ -130,7 +131,7 @@ class ScalingRules:
     def _parameter_bytes(self) -> set[int]:
         memory = self._memory
         chosen = memory.category == INDEX[Category.GRADIENTS]
-        return set(np.unique(memory.blocks.size[chosen]).tolist())
+        return set(distinct_values(memory.blocks.size[chosen]).tolist())
 
 
 def _longest(calls: tuple[Call, ...]) -> int:

@@ -10,10 +10,9 @@ for any h and f (a linear map in the max-plus algebra). `advance`, `busy` and `r
 np.maximum.reduceat over all blocks at once. A block ends where another item depends on its end, or where it waits.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
@@ -25,8 +24,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 LONGEST_BLOCK = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(Record, frozen=True, eq=False):
     """The blocks: `first` and `last` item of each, and its dependencies as rows of blocks; -1 for none."""
 
     first: Ints
@@ -41,8 +39,7 @@ class Layout:
     streams: int
 
 
-@dataclass(frozen=True, eq=False)
-class Maps:
+class Maps(Record, frozen=True, eq=False):
     """The effect of each block, in ns: the terms of the formulas above, and the lags of its dependencies."""
 
     advance: list[int]

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
+from tb_bottleneck.order_statistics import percentile
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.name_filter import name_matches
@@ -82,8 +84,7 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Reasons:
+class _Reasons(Record, frozen=True, eq=False):
     """The cause of each late start: its launch, its stream, another stream (`after`), or nothing recorded.
 
     `late` operations began long after their launch had returned, on a stream that was free.
@@ -155,4 +156,4 @@ def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
 
 def _smallest_usual(values: Ints, rows: Bools) -> int:
     """Returns the smallest value usually seen; 0 if there is none."""
-    return int(np.percentile(values[rows], FLOOR_PERCENTILE)) if rows.any() else 0
+    return int(percentile(values[rows], FLOOR_PERCENTILE)) if rows.any() else 0

@@ -17,6 +17,8 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
+from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows
 from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items
@@ -91,7 +93,7 @@ def graph_of(recording: Recording) -> Graph:
             stream,
         ),
         begin=begin,
-        judged=tuple(np.unique(stream[ops.device == trace.device_index]).tolist()),
+        judged=tuple(distinct_values(stream[ops.device == trace.device_index]).tolist()),
         edges=steps.edges,
         host_only=_first_edge_is_the_hosts(trace, steps),
     )
@@ -104,8 +106,7 @@ def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
     return bool(len(before)) and int(before.max()) > int(steps.edges[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Host:
+class _Host(Record, frozen=True, eq=False):
     """Per host row: its launch time and the host activity before it, shape (rows, Activity); and device idle time."""
 
     issue: Ints

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
@@ -93,7 +94,7 @@ def _gets_row(trace: Trace) -> Bools:
     launching[ops.call[ops.launched]] = True
     waiting = calls.role == Role.WAIT
     blocking = waiting & ended_inside(trace)[0] & (calls.end - calls.start > SHORTEST_WAIT_NS)
-    active = np.isin(calls.thread, np.unique(calls.thread[launching | blocking]))
+    active = np.isin(calls.thread, distinct_values(calls.thread[launching | blocking]))
     return np.asarray((launching | waiting | drains(trace)) & active, np.bool_)
 
 

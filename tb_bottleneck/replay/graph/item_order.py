@@ -5,10 +5,9 @@ was launched later: a stream keeps its order, so the operation comes with that o
 matters.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import stream_free
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows
@@ -18,8 +17,7 @@ from tb_bottleneck.trace.trace import Trace
 _BARE, _LINKED, _HOSTLESS = range(3)
 
 
-@dataclass(frozen=True, eq=False)
-class ItemOrder:
+class ItemOrder(Record, frozen=True, eq=False):
     """The places of operations and rows among the items.
 
     Per operation: its launching row (-1 for none), whether it comes with that row, its item, when its stream was free.

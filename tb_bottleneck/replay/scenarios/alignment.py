@@ -9,6 +9,7 @@ share of the peak that the best tenth of the aligned products (by time) reaches.
 import numpy as np
 
 from tb_bottleneck.knowledge.precisions import misaligned, precision_of
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
@@ -28,7 +29,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     compute_bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)
     odd = name_matches(names, ops.name, misaligned)
     factors = np.ones(len(ops))
-    for dtype in {_dtype(names[name]) for name in np.unique(ops.name[compute_bound & odd]).tolist()}:
+    for dtype in {_dtype(names[name]) for name in distinct_values(ops.name[compute_bound & odd]).tolist()}:
         same_type = compute_bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
         rate = _rate(bounds.reached, ops.end - ops.start, same_type & ~odd, best=estimate is Estimate.HIGH)
         if rate is not None:

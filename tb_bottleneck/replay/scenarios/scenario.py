@@ -1,13 +1,12 @@
 """The type of a scenario: a simulated fix."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(Record, frozen=True):
     """A named fix that can be applied to a graph.
 
     `apply` returns the modified graph, or None if the recording lacks what the simulation needs. The texts of the

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from string import Template
 from typing import Protocol
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
@@ -15,8 +15,7 @@ from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.units import share_text
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(Record, frozen=True):
     """Facts of the recording that every template may use."""
 
     device_kind: str

@@ -1,8 +1,8 @@
 """The predictions of the replay in the report: gains of findings, the plan, and the reason if there is none."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING
 from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.replay.host_scale import HostScale
@@ -16,8 +16,7 @@ from tb_bottleneck.units import share_text
 _LEVELS = ("critical", "warning", "info")
 
 
-@dataclass(frozen=True)
-class ReplayFailed:
+class ReplayFailed(Record, frozen=True):
     """Takes the place of a prediction if the replay raised an error."""
 
 

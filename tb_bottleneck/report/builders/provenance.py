@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.trace import Trace
@@ -12,8 +12,7 @@ from tb_bottleneck.trace.trace import Trace
 MAX_DEVICE_NAME = 200
 
 
-@dataclass(frozen=True)
-class ReportedDevice:
+class ReportedDevice(Record, frozen=True):
     """The device that the account is about; `count` is the number of devices that did work."""
 
     name: str = ""
@@ -49,7 +48,7 @@ def unused_device(trace: Trace) -> ReportedDevice:
 
 def _device(trace: Trace, fatal: Defect | None) -> ReportedDevice:
     header = trace.header
-    used = np.unique(trace.all_device_ops.device)
+    used = distinct_values(trace.all_device_ops.device)
     if len(used):
         facts = header.device(trace.device_index)
         return ReportedDevice(facts.name if facts else "", _gpu_kind(trace), trace.device_index, len(used))
@@ -63,7 +62,7 @@ def _device(trace: Trace, fatal: Defect | None) -> ReportedDevice:
 
 
 def _gpu_kind(trace: Trace) -> str:
-    calls = (trace.names[name] for name in np.unique(trace.calls.name).tolist())
+    calls = (trace.names[name] for name in distinct_values(trace.calls.name).tolist())
     return "rocm" if trace.header.rocm or any(name.startswith("hip") for name in calls) else "cuda"
 
 

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from string import Template
 
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.record import Record
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
@@ -31,8 +31,7 @@ from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.units import bytes_text, duration_text, share_text
 
 
-@dataclass(frozen=True)
-class ReportIdentity:
+class ReportIdentity(Record, frozen=True):
     """The recording that a report is about."""
 
     run: str
@@ -40,8 +39,7 @@ class ReportIdentity:
     evidence_source: str  # trace | telemetry
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Record, frozen=True):
     """The verdicts of all regimes, the conclusion from them, and the confidence in it.
 
     `situation` is the kind of the task, as sentences, if nothing was found.
@@ -53,8 +51,7 @@ class Diagnosis:
     situation: str = ""
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(Record, frozen=True):
     """A part of a run with one dominant regime: [begin, end) in ns since 1970, `share` of the phase."""
 
     begin: int
@@ -204,8 +201,7 @@ def _phase(phase: Phase, texts: SourceTexts) -> pb.Phase:
     )
 
 
-@dataclass(frozen=True)
-class _DiagnosisWriter:
+class _DiagnosisWriter(Record, frozen=True):
     """Writes the parts of the report that depend on the verdicts."""
 
     diagnosis: Diagnosis

@@ -1,11 +1,11 @@
 """The judged part of a recording as the report shows it: its steps and their times."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.order_statistics import percentile
+from tb_bottleneck.record import Record
 
 MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""
@@ -13,8 +13,7 @@ MAX_STEP_TIMES = 60
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Record, frozen=True):
     """[begin, end) in ns on the recording's own clock; for telemetry since 1970.
 
     `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
@@ -46,8 +45,7 @@ def trace_window(recording: Recording) -> Window:
 
 def spread_of(times: Floats) -> tuple[float, float, float]:
     """Returns the 10th percentile, the median and the 90th percentile."""
-    p10, median, p90 = (float(value) for value in np.percentile(times, (10, 50, 90)))
-    return p10, median, p90
+    return percentile(times, 10), percentile(times, 50), percentile(times, 90)
 
 
 def longest_of_neighbours(times: Floats) -> tuple[float, ...]:

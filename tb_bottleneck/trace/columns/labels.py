@@ -5,12 +5,12 @@ A recording has about a hundred events per combination; three separate lookups t
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind, kind_of
 from tb_bottleneck.trace.table import Bools, Ints
 
@@ -23,8 +23,7 @@ MESSAGE_OPERATOR = "record_param_comms"
 _KIND_BITS = (len(Kind) - 1).bit_length()
 
 
-@dataclass(frozen=True)
-class Thread:
+class Thread(Record, frozen=True):
     """A host thread, or a stream of a device."""
 
     process: str

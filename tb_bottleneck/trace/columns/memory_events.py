@@ -89,9 +89,11 @@ def _columns(events: Sequence[Any], thread: Callable[[object, object], int]) -> 
     """Returns the columns of a batch, and a mask of the events with a usable time and size."""
     time, good = times([event.ts for event in events])
     all_args = [event.args for event in events]
+    callers = [(event.pid, event.tid) for event in events]
+    thread_of = {caller: thread(*caller) for caller in dict.fromkeys(callers)}  # a batch has few threads
     columns = {
         "time": time,
-        "thread": np.array([thread(event.pid, event.tid) for event in events], np.int64),
+        "thread": np.array([thread_of[caller] for caller in callers], np.int64),
         "address": whole_numbers([args.address or 0 for args in all_args]),
         "size": whole_numbers([args.allocated_bytes or 0 for args in all_args]),
         "allocated": whole_numbers([args.total_allocated or 0 for args in all_args]),

@@ -29,7 +29,10 @@ def test_the_recorded_time_comes_back():
 
 
 def test_a_loader_in_workers_leaves_taking_a_batch():
-    """Four columns become one, twice; one worker would do: it makes two batches in eight columns. The rest takes 1.175 times as long beside it."""
+    """Four columns become one, twice; one worker would do: it makes two batches in eight columns.
+
+    The rest takes 1.175 times as long beside it.
+    """
     assert after_fix(drawn_graph(ON_CPU), loader.SCENARIO) == pytest.approx(14 * 1.175)
 
 

@@ -1,0 +1,29 @@
+"""Distinct values and percentiles, as numpy's functions compute them.
+
+np.percentile, and np.unique without counts or indices, import numpy.ma when they are first called. That takes 12 ms, a
+tenth of the diagnosis of a small trace.
+"""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integer = TypeVar("Integer", bound=np.integer[Any])
+
+
+def distinct_values(values: NDArray[Integer]) -> NDArray[Integer]:
+    """Returns the sorted distinct values."""
+    distinct: NDArray[Integer] = np.unique(values, return_counts=True)[0]
+    return distinct
+
+
+def percentile(values: NDArray[Any], percent: float) -> float:
+    """Returns the percentile of at least one value, linear between the two nearest ranks (numpy's default method)."""
+    ordered = np.sort(values)
+    rank = (len(ordered) - 1) * (percent / 100)
+    below = int(rank)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    part = rank - below
+    # As numpy rounds: from the nearer of the two.
+    return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))

@@ -1,0 +1,9 @@
+"""The base class of plain records: `class Name(Record, frozen=True)` defines one like a frozen dataclass.
+
+Python 3.11 takes 0.3 ms to define a frozen dataclass, and 0.01 ms for a struct of msgspec. A diagnosis needs a
+hundred of them.
+"""
+
+from msgspec import Struct as Record
+
+__all__ = ["Record"]

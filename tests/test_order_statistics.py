@@ -1,0 +1,43 @@
+"""Distinct values and percentiles equal those of numpy, and need no masked arrays."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tb_bottleneck.order_statistics import distinct_values, percentile
+
+_WITHOUT_MASKED_ARRAYS = """
+import sys
+import numpy as np
+from tb_bottleneck.order_statistics import distinct_values, percentile
+
+distinct_values(np.array([1, 1]))
+percentile(np.array([1, 2]), 10)
+assert "numpy.ma" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_statistics_equal_those_of_numpy(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    integers = generator.integers(-(10**15), 10**15, seed + 1)
+    for values in (integers, integers / 7, integers % 5):
+        assert percentile(values, 5 * seed) == np.percentile(values, 5 * seed)
+    assert distinct_values(integers % 5).tolist() == np.unique(integers % 5).tolist()
+
+
+def test_no_value_has_no_distinct_values() -> None:
+    assert distinct_values(np.empty(0, np.int64)).tolist() == []
+
+
+def test_masked_arrays_are_not_imported() -> None:
+    if (
+        "numpy.ma"
+        in subprocess.run(
+            [sys.executable, "-c", "import sys, numpy; print(*sys.modules)"], capture_output=True, text=True, check=True
+        ).stdout.split()
+    ):
+        pytest.skip("this numpy imports numpy.ma itself")
+    subprocess.run([sys.executable, "-c", _WITHOUT_MASKED_ARRAYS], check=True)
