@@ -44,14 +44,14 @@ class Measures(Generic[Source]):
         self._taken: dict[str, Measure | Missing] = {}
 
     def __call__(self, measure: MeasureFunction[Source]) -> Measure | Missing:
-        """Return the measure that this function takes."""
+        """Returns the measure that this function takes."""
         key = measure.__name__
         if key not in self._taken:
             self._taken[key] = measure(self._source)
         return self._taken[key]
 
     def value(self, measure: MeasureFunction[Source], otherwise: float) -> float:
-        """Return the number of a measure, or `otherwise` if the measure is missing."""
+        """Returns the number of a measure, or `otherwise` if the measure is missing."""
         result = self(measure)
         return otherwise if isinstance(result, Missing) else result.value
 

@@ -32,7 +32,7 @@ OVERLAP_NS = 100_000
 
 
 def degradations_of(recording: Recording) -> Iterator[Defect]:
-    """Yield the defects of the file, and those that only the account shows.
+    """Yields the defects of the file, and those that only the account shows.
 
     The estimated overhead of the profiler is left out if the overhead was measured, or if the host's share of the
     window is too small for it to matter.
@@ -60,7 +60,7 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
 
 
 def _late_start(recording: Recording) -> Iterator[Defect]:
-    """Yield the defect of a recording without steps in which the host worked for long before the window."""
+    """Yields the defect of a recording without steps in which the host worked for long before the window."""
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
     if steps.basis != "whole" or not len(rows):
@@ -71,7 +71,7 @@ def _late_start(recording: Recording) -> Iterator[Defect]:
 
 
 def _unlinked(recording: Recording) -> Iterator[Defect]:
-    """Yield the defects of device work without a recorded launching call: the reason for its delay is not known."""
+    """Yields the defects of device work without a recorded launching call: the reason for its delay is not known."""
     idle = recording.idle.total() / recording.account.window
     if not len(recording.trace.calls):
         if idle >= MIN_HOST_SHARE:
@@ -85,14 +85,14 @@ def _unlinked(recording: Recording) -> Iterator[Defect]:
 
 
 def stacks_defects(recording: Recording) -> Iterator[Defect]:
-    """Yield the defect of a recording without Python frames, in which no line of the program can be named."""
+    """Yields the defect of a recording without Python frames, in which no line of the program can be named."""
     trace = recording.trace
     if not trace.header.stacks_recorded and not len(trace.rows(Kind.PYTHON)):
         yield Defect("stacks_not_recorded", False)
 
 
 def _overlapping_steps(recording: Recording) -> int:
-    """Return the number of step marks that begin before the previous one has ended."""
+    """Returns the number of step marks that begin before the previous one has ended."""
     rows = host_rows(recording, lambda name: name.startswith("ProfilerStep"), Kind.ANNOTATION, Kind.CPU_OP)
     events = recording.trace.events
     reach = np.maximum.accumulate(events.end[rows])
@@ -100,7 +100,7 @@ def _overlapping_steps(recording: Recording) -> int:
 
 
 def overhead_defect(recording: Recording) -> Defect | None:
-    """Return the defect `profiler_overhead`, or None if the overhead is not known or does not matter."""
+    """Returns the defect `profiler_overhead`, or None if the overhead is not known or does not matter."""
     overhead, without = profiler_overhead(recording), unprofiled_step(recording)
     if isinstance(overhead, Missing) or isinstance(without, Missing) or overhead.value <= OVERHEAD_SHARE:
         return None

@@ -12,7 +12,7 @@ _HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
 
 
 def host_not_recorded_defect(recording: Recording) -> Defect | None:
-    """Return the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time."""
+    """Returns the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time."""
     if not recording.on_device or len(recording.trace.rows(*_HOST)):
         return None
     gaps = recording.gaps

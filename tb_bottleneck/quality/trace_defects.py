@@ -54,7 +54,7 @@ class Defect:
 
 
 def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
-    """Return the reason why this recording cannot be judged, or None if it can."""
+    """Returns the reason why this recording cannot be judged, or None if it can."""
     foreign = int((trace.events.kind == Kind.FOREIGN_DEVICE).sum())
     ops, launches = len(trace.device_ops), len(trace.calls.of(Role.LAUNCH))
     operators = len(trace.rows(Kind.CPU_OP))
@@ -73,7 +73,7 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
 
 
 def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
-    """Return True if kernels that take milliseconds and fill the device keep it busy all the time."""
+    """Returns True if kernels that take milliseconds and fill the device keep it busy all the time."""
     if steps is None:
         return False
     ops = trace.device_ops
@@ -87,7 +87,7 @@ def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
 
 
 def damage_of(trace: Trace) -> Iterator[Defect]:
-    """Yield the defects of a damaged file."""
+    """Yields the defects of a damaged file."""
     if trace.truncated:
         yield Defect("truncated", False, {"how": trace.truncated})
     lost = sum(trace.lost.values())
@@ -97,7 +97,7 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
 
 
 def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
-    """Yield the defects of the file of a recording that can be judged."""
+    """Yields the defects of the file of a recording that can be judged."""
     yield from damage_of(trace)
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
@@ -110,7 +110,7 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
 
 
 def profiler_setup(trace: Trace) -> str:
-    """Return who recorded the trace, or what the profiler recorded beyond its minimum: what could be turned off.
+    """Returns who recorded the trace, or what the profiler recorded beyond its minimum: what could be turned off.
 
     This is `monitor`, `stacks`, `no_stacks` (memory or shapes only) or `cheapest`.
     """
@@ -121,7 +121,7 @@ def profiler_setup(trace: Trace) -> str:
 
 
 def work_ran_on_cpu(trace: Trace) -> bool:
-    """Return True if a device is present, the recording would show its work, and all work ran on the CPU."""
+    """Returns True if a device is present, the recording would show its work, and all work ran on the CPU."""
     device_recorded = bool(trace.header.devices) and len(trace.calls) > 0
     return device_recorded and not len(trace.all_device_ops) and not len(trace.calls.of(Role.LAUNCH))
 
@@ -131,7 +131,7 @@ def _device_only_operators(trace: Trace) -> bool:
 
 
 def _device_not_recorded(trace: Trace, operators: int) -> bool:
-    """Return True if a device is present but was not recorded, and nothing proves that the work ran on the CPU.
+    """Returns True if a device is present but was not recorded, and nothing proves that the work ran on the CPU.
 
     With activities=[ProfilerActivity.CPU] a training on the device records only operators, as short as their calls.
     """
@@ -142,13 +142,13 @@ def _device_not_recorded(trace: Trace, operators: int) -> bool:
 
 
 def _any_starts_with(trace: Trace, prefixes: tuple[str, ...]) -> bool:
-    """Return True if the name of an operator or annotation starts with one of these prefixes."""
+    """Returns True if the name of an operator or annotation starts with one of these prefixes."""
     column = trace.events.name[trace.rows(Kind.CPU_OP, Kind.ANNOTATION)]
     return bool(name_matches(trace.names, column, lambda name: name.startswith(prefixes)).any())
 
 
 def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
-    """Return the share of the window's launching calls without recorded device work.
+    """Returns the share of the window's launching calls without recorded device work.
 
     A window without steps ends with the last operation. There, later calls count too, since a profiler that runs out of
     buffers loses the end of the recording.
@@ -163,7 +163,7 @@ def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
 
 
 def _estimated_overhead(trace: Trace, steps: Steps) -> float:
-    """Return the estimated time of the profiler in the window on the busiest thread, in ns."""
+    """Returns the estimated time of the profiler in the window on the busiest thread, in ns."""
     events = trace.events
     inside = (events.start >= steps.begin) & (events.start < steps.end)
     cost = np.zeros(len(trace.threads) or 1)

@@ -14,7 +14,7 @@ LONE_PAUSE_SHARE = 0.50
 
 
 def warmup_defect(recording: Recording) -> Defect | None:
-    """Return the defect `warmup`, or None if the recording shows steady behaviour."""
+    """Returns the defect `warmup`, or None if the recording shows steady behaviour."""
     window = recording.account.window
     start = int(first_runs_of(recording)[2].sum())
     if start / window > WARMUP_SHARE and not first_runs_recur(recording, WARMUP_SHARE):

@@ -28,7 +28,7 @@ RETURNED_SHARE = 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. Causes: an emptied cache, full memory, pinned memory that is not reused, growing sizes."""
+    """Returns the judgement. Causes: an emptied cache, full memory, pinned memory that is not reused, growing sizes."""
     return idle_judgement(
         measures, Regime.ALLOCATOR, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )

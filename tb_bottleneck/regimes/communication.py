@@ -47,7 +47,7 @@ HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
+    """Returns the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
     recoverable = RECOVERABLE_OF_ONE_BUCKET if _after_backward(measures) and _in_one_bucket(measures) else 1.0
     return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes, recoverable)
 
@@ -79,7 +79,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _by_kind(measures: Measures[Recording]) -> str:
-    """Return the cause. The fix for exposed collectives depends on their use: shards, tables, experts, gradients."""
+    """Returns the cause. The fix for exposed collectives depends on their use: shards, tables, experts, gradients."""
     if measures.value(all_to_all_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_all_to_all"
     if measures.value(shard_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:

@@ -43,7 +43,7 @@ RECOVERABLE_OF_PRODUCTS = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. On the CPU, more threads than cores slow every operator: all operator time is at stake."""
+    """Returns the judgement. On the CPU, more threads than cores slow every operator: all operator time is at stake."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:
@@ -65,7 +65,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
-    """Return a CPU run that leaves half of its cores unused; at best, the work takes as much less time."""
+    """Returns a CPU run that leaves half of its cores unused; at best, the work takes as much less time."""
     unused = measures.value(unused_cores, otherwise=0.0)
     at_stake = unused * (measures.account.share(Regime.COMPUTE) + measures.account.share(Regime.MEMORY))
     if measures.on_device or unused < UNUSED_CORES or at_stake < MIN_PRODUCT_SHARE:

@@ -18,12 +18,12 @@ FIRES_AT = 0.10
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. Operators show by name what they compute; only recorded stacks show the Python code."""
+    """Returns the judgement. Operators show by name what they compute; only recorded stacks show the Python code."""
     return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes)
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Return the operators and Python as causes, the costlier one first; a small one only if it is alone."""
+    """Returns the operators and Python as causes, the costlier one first; a small one only if it is alone."""
     share = measures.account.share(Regime.HOST)
     computing = min(measures.value(host_operator_share, otherwise=0.0), share)
     operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))

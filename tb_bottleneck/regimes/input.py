@@ -51,7 +51,7 @@ STARTED = (worker_start_method, workers_persist, on_windows)
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. Fetches determine the cause first, then the kind of iterator."""
+    """Returns the judgement. Fetches determine the cause first, then the kind of iterator."""
     return idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, seen_by=loader_fetch)
 
 
@@ -78,7 +78,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:
-    """Return why the workers are late. Few fetches do not show whether they keep up."""
+    """Returns why the workers are late. Few fetches do not show whether they keep up."""
     fetches = measures(fetches_recorded)
     if isinstance(fetches, Measure) and fetches.value < MIN_FETCHES:
         first = isinstance(measures(first_batch_wait), Measure)

@@ -42,12 +42,12 @@ SUSPECTS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. The costliest suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
+    """Returns the judgement. The costliest suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
     return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """Return the part of the regime's share that can recur. A start-up does not."""
+    """Returns the part of the regime's share that can recur. A start-up does not."""
     share = measures.account.share(Regime.INTERRUPTION)
     return 1 - min(measures.value(first_runs_once, otherwise=0.0) / share, 1.0) if share else 1.0
 

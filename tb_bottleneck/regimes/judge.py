@@ -13,7 +13,7 @@ from tb_bottleneck.regimes.rule import BROKEN, Judgement, Rule, Verdict
 
 
 def _rule_of(regime: Regime) -> Rule[Recording]:
-    """Return the rule of a regime: `RULE` of the module with the regime's id. Raises ImportError without one."""
+    """Returns the rule of a regime: `RULE` of the module with the regime's id. Raises ImportError without one."""
     rule: Rule[Recording] = import_module(f"tb_bottleneck.regimes.{regime}").RULE
     return rule
 
@@ -38,12 +38,12 @@ class Conclusion(Record, frozen=True):
 
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
-    """Return one verdict per rule."""
+    """Returns one verdict per rule."""
     return tuple(apply_rule(rule, measures) for rule in RULES)
 
 
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
-    """Return the regime with the most recoverable time or, if none is worth it, the device regime that limits the run.
+    """Returns the regime with the most recoverable time or, if none is worth it, the device regime that limits the run.
 
     If unknown kernels run for longer than all device regimes own, or steps are much longer than others for no recorded
     reason, the regime that shows it is returned: calling the device's work the limit would be a guess.
@@ -66,7 +66,7 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
 
 
 def apply_rule(rule: Rule[Source], measures: Measures[Source]) -> Verdict[Source]:
-    """Return the verdict of the rule with the measures it rests on. Never raises: a rule that fails is `broken`."""
+    """Returns the verdict of the rule with the measures it rests on. Never raises: a rule that fails is `broken`."""
     try:
         judgement = rule.judge(measures)
         evidence = [*judgement.evidence, *(measure for cause in judgement.causes for measure in cause.evidence)]

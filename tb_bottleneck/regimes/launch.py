@@ -40,7 +40,7 @@ OTHER_DEVICES_SHARE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. With small kernels, the device finishes each one before the host has launched the next."""
+    """Returns the judgement. With small kernels, the device finishes each one before the host has launched the next."""
     share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
         return Judgement(CLEAR, share, share * recoverable)
@@ -48,7 +48,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """Return the part of the regime's share that is not profiler overhead."""
+    """Returns the part of the regime's share that is not profiler overhead."""
     share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
         return RECOVERABLE_OF_LAUNCHES
@@ -82,7 +82,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Return a loop over the items of a batch as a cause if it leaves the device idle for long."""
+    """Returns a loop over the items of a batch as a cause if it leaves the device idle for long."""
     idle = measures.value(idle_in_unbatched_calls, otherwise=0.0)
     if idle < MIN_UNBATCHED_SHARE:
         return ()
@@ -91,7 +91,7 @@ def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Return the optimizer as a cause if it updates one parameter after the other."""
+    """Returns the optimizer as a cause if it updates one parameter after the other."""
     if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
         return ()
     part = measures.account.share(Regime.LAUNCH) * measures.value(optimizer_share, otherwise=0.0)

@@ -37,7 +37,7 @@ RECOVERABLE_OF_POINTWISE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. Pointwise kernels of one operator each can be fused: a chain then reads and writes once."""
+    """Returns judgement. Pointwise kernels of one operator each can be fused: a chain then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
@@ -53,7 +53,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Return the causes. Compiling fuses the model's pointwise work; a fused optimizer fuses the optimizer's."""
+    """Returns the causes. Compiling fuses the model's pointwise work; a fused optimizer fuses the optimizer's."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
@@ -67,7 +67,7 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
 
 
 def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Return attention as a cause if it is written as single operators."""
+    """Returns attention as a cause if it is written as single operators."""
     attention = min(measures.value(unfused_attention_share, otherwise=0.0), share)
     if attention < MIN_ATTENTION_SHARE:
         return ()

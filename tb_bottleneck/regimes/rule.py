@@ -74,7 +74,7 @@ def idle_judgement(
     recoverable: float = 1.0,
     seen_by: MeasureFunction[Source] | None = None,
 ) -> Judgement[Source]:
-    """Return the judgement of a regime in which the device does not compute. It fires by its share of the account.
+    """Returns the judgement of a regime in which the device does not compute. It fires by its share of the account.
 
     Args:
         measures: the measures of the recording.

@@ -35,7 +35,7 @@ MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Return the judgement. Pageable memory is the first suspect: the host stages its copies. ROCm does not show it."""
+    """Returns judgement. Pageable memory is the first suspect: the host stages its copies. ROCm does not show it."""
     return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 

@@ -57,7 +57,7 @@ def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _built_for(recording: TelemetryRecording) -> list[str]:
-    """Return the compute capabilities of torch's build, such as `9.0`."""
+    """Returns the compute capabilities of torch's build, such as `9.0`."""
     names = recording.facts.get("torch_architectures")
     matches = [_ARCHITECTURE.match(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [f"{match[1][:-1]}.{match[1][-1]}" for match in matches if match]

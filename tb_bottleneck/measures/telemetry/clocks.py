@@ -90,7 +90,7 @@ def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def throttling_loss_by_window(recording: TelemetryRecording) -> Floats:
-    """Return the share of each window lost to heat or a power brake. A power cap counts over the whole run only."""
+    """Returns the share of each window lost to heat or a power brake. A power cap counts over the whole run only."""
     clocks = _clocks(recording)
     return np.nan_to_num(_work(recording, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
 
@@ -127,7 +127,7 @@ def _clocks(recording: TelemetryRecording) -> _Clocks:
 
 
 def _part_with(recording: TelemetryRecording, mask: int) -> Floats:
-    """Return the part of each window's readings with one of these reasons set, without readings of an idle device."""
+    """Returns the part of each window's readings with one of these reasons set, without readings of an idle device."""
     when, values = recording.windows.readings("clock_event_reasons", of_device=True)
     reasons = values.astype(np.int64)
     busy = (reasons & IDLE) == 0

@@ -47,14 +47,14 @@ def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def core_wait_by_window(recording: TelemetryRecording) -> Floats:
-    """Return the same for each window; NaN if it is not known."""
+    """Returns the same for each window; NaN if it is not known."""
     windows = recording.windows
     counted = windows.growth("core_wait_total") / windows.grid.width
     return np.asarray(np.clip(np.where(np.isnan(counted), _estimated(recording), counted), 0.0, 1.0))
 
 
 def _estimated(recording: TelemetryRecording) -> Floats:
-    """Return c (q - 1) for c cores in use and q threads per core, at most the cores that it could use but does not.
+    """Returns c (q - 1) for c cores in use and q threads per core, at most the cores that it could use but does not.
 
     It is 0 if the process also sleeps, and NaN if it is not known.
     """

@@ -65,7 +65,7 @@ def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _epochs_begun(recording: TelemetryRecording) -> tuple[Times, float] | None:
-    """Return the steps that begin an epoch, and their waits in ns; None if that was not recorded."""
+    """Returns the steps that begin an epoch, and their waits in ns; None if that was not recorded."""
     number, longest, _ = recording.windows.highest("epoch_start")
     if np.isnan(longest).all():
         return None
@@ -74,7 +74,7 @@ def _epochs_begun(recording: TelemetryRecording) -> tuple[Times, float] | None:
 
 
 def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
-    """Return the numbers of the steps that wait much longer than usual for a batch, and by how many ns."""
+    """Returns the numbers of the steps that wait much longer than usual for a batch, and by how many ns."""
     number, longest, mean = recording.windows.highest("loader_wait")
     is_known = ~np.isnan(longest)
     if not is_known.any():

@@ -131,7 +131,7 @@ def workers_restart(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def configured_workers(recording: TelemetryRecording) -> int:
-    """Return the loader's num_workers; if it was not recorded, the workers that are alive."""
+    """Returns the loader's num_workers; if it was not recorded, the workers that are alive."""
     configured, alive = recording.fact("workers"), live_workers(recording)
     if configured is not None and configured >= 0:
         return int(configured)
@@ -139,5 +139,5 @@ def configured_workers(recording: TelemetryRecording) -> int:
 
 
 def while_starved(recording: TelemetryRecording, name: str, unit: str) -> Measure | Missing:
-    """Return the mean of a series over the time in which the device waits for data."""
+    """Returns the mean of a series over the time in which the device waits for data."""
     return recording.while_starved(recording.windows.mean(name), unit, recording.why_missing(name))

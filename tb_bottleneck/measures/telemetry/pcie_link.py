@@ -58,13 +58,13 @@ def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _device_generation(recording: TelemetryRecording) -> int | None:
-    """Return the highest generation of the device in any slot, or None if it was not recorded."""
+    """Returns the highest generation of the device in any slot, or None if it was not recorded."""
     values = recording.windows.readings("pcie_generation_gpu_max", of_device=True)[1]
     return round(float(values.max())) if len(values) else None
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
-    """Return the highest relative speed under load, the number of windows, and the generations and widths.
+    """Returns the highest relative speed under load, the number of windows, and the generations and widths.
 
     The last item contains generation, width, highest generation and highest width.
     """

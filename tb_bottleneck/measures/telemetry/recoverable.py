@@ -12,7 +12,7 @@ from tb_bottleneck.telemetry.bounded_columns import Floats
 
 
 def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]:
-    """Return the recoverable share of each window's time by regime; NaN if nothing is known of the window."""
+    """Returns the recoverable share of each window's time by regime; NaN if nothing is known of the window."""
     accounts = recording.accounts
     is_known = accounts.weight > 0
     idle = np.nan_to_num(accounts.idle)
@@ -24,7 +24,7 @@ def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]
 
 
 def contention_by_window(recording: TelemetryRecording, waited: float, queued: float) -> Floats:
-    """Return the share of each window that a CPU run loses to other threads.
+    """Returns the share of each window that a CPU run loses to other threads.
 
     This is the time in which it waits for a core, in windows with a run queue of more than `queued` threads per usable
     core and a core pressure (PSI some) of at least `waited`; at most the part of its own work that does not run.
@@ -42,7 +42,7 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
 
 
 def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:
-    """Return the share of each window that filling the device could recover.
+    """Returns the share of each window that filling the device could recover.
 
     This is the part `recoverable` of its underfilled time, in windows with at least the share `at_least` of such time.
     """
@@ -51,7 +51,7 @@ def underfilled_by_window(recording: TelemetryRecording, at_least: float, recove
 
 
 def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
-    """Return 1 for each window in which the device's utilisation is below `below` while steps end, and 0 for others."""
+    """Returns 1 for each window in which the device's utilisation is below `below` while steps end, and 0 for others."""
     used = recording.signals.utilisation
     with np.errstate(invalid="ignore"):
         return np.asarray((used < below) & (recording.windows.steps > 0), float)

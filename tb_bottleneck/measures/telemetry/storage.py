@@ -77,7 +77,7 @@ def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _workers_queue(recording: TelemetryRecording) -> Measure | Missing:
-    """Return the time in which a worker waits for a core (share of the time). 0 if no core is missing."""
+    """Returns the time in which a worker waits for a core (share of the time). 0 if no core is missing."""
     waiting, count = while_starved(recording, "worker_core_wait", "count"), live_workers(recording)
     if isinstance(waiting, Measure) and isinstance(count, Measure) and count.value >= 0.5:
         return Measure(min(waiting.value / count.value, 1.0), "share", "", waiting.count, EVIDENCE_SOURCE)

@@ -50,7 +50,7 @@ def _per_step(recording: Recording, select: Selection) -> Measure | Missing:
 
 
 def _calls(recording: Recording) -> tuple[Calls, Bools]:
-    """Return the memory calls of the window on the launching threads, and a mask of those that an operator makes."""
+    """Returns the memory calls of the window on the launching threads, and a mask of those that an operator makes."""
     trace = recording.trace
     called, _ = trace.calling_operators
     mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)

@@ -53,7 +53,7 @@ def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
 
 @memoized
 def _attention(recording: Recording) -> Spans:
-    """Return the host's time from each first product to the end of the second one, where a softmax is between them."""
+    """Returns the host's time from each first product to the end of the second one, where a softmax is between them."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]

@@ -45,7 +45,7 @@ class CollectiveRows(Table):
 
 @memoized
 def collectives_of(recording: Recording) -> CollectiveRows:
-    """Return the collectives of the window."""
+    """Returns the collectives of the window."""
     ops, trace = device_work(recording, Work.COLLECTIVE), recording.trace
     if len(ops):
         return CollectiveRows(ops.start, ops.end, ops.name, ops.bytes, ops.issued(trace.calls))
@@ -231,7 +231,7 @@ def devices_used(recording: Recording) -> Measure | Missing:
 
 
 def _time_in(recording: Recording, *words: str) -> Measure | Missing:
-    """Return the share of the collectives' time in those with one of these words in their names."""
+    """Returns the share of the collectives' time in those with one of these words in their names."""
     rows = collectives_of(recording)
     length = rows.end - rows.start
     if not length.sum():

@@ -104,7 +104,7 @@ def recorded_link(recording: Recording) -> Measure | Missing:
 
 
 def _recorded_slot_rate(recording: Recording) -> float | None:
-    """Return the raw bytes per second of the device's slot, or None if the monitor did not record its maxima."""
+    """Returns the raw bytes per second of the device's slot, or None if the monitor did not record its maxima."""
     lane = lane_rates().get(_link_fact(recording, "link_generation_max") or 0)
     lanes = _link_fact(recording, "link_width_max")
     return None if lane is None or lanes is None else lane * lanes * GIGA
@@ -116,7 +116,7 @@ def _link_fact(recording: Recording, name: str) -> int | None:
 
 
 def slot_rate(recording: Recording) -> float | None:
-    """Return the raw bytes per second of the best slot for the device, or None if the device table has no link."""
+    """Returns the raw bytes per second of the best slot for the device, or None if the device table has no link."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None
@@ -134,6 +134,6 @@ def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
 
 
 def _uploads(recording: Recording, memory: str) -> DeviceOps:
-    """Return the copies to the device from host memory of this kind."""
+    """Returns the copies to the device from host memory of this kind."""
     ops = device_work(recording, Work.UPLOAD)
     return ops.take(name_matches(recording.trace.names, ops.name, lambda name: f"{memory} -> Device" in name))

@@ -55,7 +55,7 @@ class CostlyWait(Record, frozen=True):
 
 @memoized
 def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
-    """Return the waits of the window that cost time, in order of time. The calls of one operator are one wait."""
+    """Returns the waits of the window that cost time, in order of time. The calls of one operator are one wait."""
     trace, calls = recording.trace, recording.trace.calls
     waits = np.isin(calls.role, (Role.WAIT, Role.COPY)) & _waiting(recording)
     # After the last step the profiler itself waits for the device.
@@ -102,7 +102,7 @@ def _kind(operator: str, in_operator: bool, reads: bool, uploads: bool) -> str:
 
 
 def _waiting(recording: Recording) -> Bools:
-    """Return a mask of the calls that synchronise, read a value, or were observed to wait."""
+    """Returns a mask of the calls that synchronise, read a value, or were observed to wait."""
     calls = recording.trace.calls
     waiting = (calls.role == Role.WAIT) | recording.trace.reads
     waiting[recording.gaps.waits.call] = True
@@ -110,7 +110,7 @@ def _waiting(recording: Recording) -> Bools:
 
 
 def _charged(recording: Recording) -> Ints:
-    """Return the idle time (ns) after each call that is charged to it."""
+    """Returns the idle time (ns) after each call that is charged to it."""
     waits, charged = recording.gaps.waits, np.zeros(len(recording.trace.calls), np.int64)
     inside = recording.in_window(waits.over)
     charged[waits.call[inside]] = waits.charged[inside]
@@ -118,7 +118,7 @@ def _charged(recording: Recording) -> Ints:
 
 
 def _copies(recording: Recording) -> tuple[set[int], set[int]]:
-    """Return the operators (rows of the events) that copy to the host, and those that copy to a device."""
+    """Returns the operators (rows of the events) that copy to the host, and those that copy to a device."""
     trace = recording.trace
     called, operator = trace.calling_operators
     ops = trace.all_device_ops

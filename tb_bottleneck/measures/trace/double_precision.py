@@ -49,13 +49,13 @@ def costliest_in_double(recording: Recording) -> Measure | Missing:
 
 @memoized
 def double_operators(recording: Recording) -> Bools:
-    """Return the mask of the main thread's operators (rows of `main_operators`) with a float64 tensor."""
+    """Returns the mask of the main thread's operators (rows of `main_operators`) with a float64 tensor."""
     return _with_double_operand(recording.trace, recording.main_operators.rows)
 
 
 @memoized
 def double_time(recording: Recording) -> Spans:
-    """Return the time in which a CPU run works in float64."""
+    """Returns the time in which a CPU run works in float64."""
     operators, spans = recording.main_operators, recording.owned_spans
     rows = double_operators(recording)[operators.work_of]
     worked = union(operators.work_start[rows], operators.work_end[rows])
@@ -64,7 +64,7 @@ def double_time(recording: Recording) -> Spans:
 
 @memoized
 def double_kernels(recording: Recording) -> Bools:
-    """Return the mask of the device's operations that are kernels in float64, by their operators or their names."""
+    """Returns the mask of the device's operations that are kernels in float64, by their operators or their names."""
     trace, ops = recording.trace, recording.trace.device_ops
     mask = name_matches(trace.names, ops.name, _is_double)
     called, operator = trace.calling_operators
@@ -80,7 +80,7 @@ def _is_double(name: str) -> bool:
 
 
 def _with_double_operand(trace: Trace, rows: Ints) -> Bools:
-    """Return the mask of the events with a float64 tensor. Each recorded signature is decoded once."""
+    """Returns the mask of the events with a float64 tensor. Each recorded signature is decoded once."""
     signatures, which = np.unique(trace.events.signature[rows], return_inverse=True)
     operands = [operands_of(trace.signatures[number]) if number else None for number in signatures.tolist()]
     found = np.array([each is not None and has_double_operand(each) for each in operands], np.bool_)

@@ -12,7 +12,7 @@ MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
-    """Return the start, the end and the first-run time (ns) of each interval with first runs and no device work.
+    """Returns the start, the end and the first-run time (ns) of each interval with first runs and no device work.
 
     On a CPU run the main thread is the device.
     """
@@ -29,7 +29,7 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
 
 
 def first_runs_recur(recording: Recording, share: float) -> bool:
-    """Return True if first runs take this share of the window even without the half of the steps where they take most.
+    """Returns True if first runs take this share of the window even without the half of the steps where they take most.
 
     This happens if torch.compile meets a new shape in each step. A start-up is over after the first steps.
     """

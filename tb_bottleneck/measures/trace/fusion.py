@@ -85,7 +85,7 @@ def optimizer_work(recording: Recording) -> Measure | Missing:
 
 
 def _inside_optimizer(recording: Recording) -> Bools | None:
-    """Return a mask of the launches, or operators, that begin inside Optimizer.step; None if no step was recorded."""
+    """Returns a mask of the launches, or operators, that begin inside Optimizer.step; None if no step was recorded."""
     steps = recording.optimizer_steps
     if not len(steps):
         return None
@@ -96,7 +96,7 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
 
 
 def _pointwise_kernels(recording: Recording, in_optimizer: bool) -> DeviceOps:
-    """Return torch's pointwise kernels: those that the optimizer launches, or all others."""
+    """Returns torch's pointwise kernels: those that the optimizer launches, or all others."""
     ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start
     optimizers: Bools = ops.launched & recording.optimizer_steps.contains(launch_times)
@@ -104,7 +104,7 @@ def _pointwise_kernels(recording: Recording, in_optimizer: bool) -> DeviceOps:
 
 
 def _pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
-    """Return the pointwise operators of the main thread (the optimizer's, or all others) and their own time in ns."""
+    """Returns the pointwise operators of the main thread (the optimizer's, or all others) and their own time in ns."""
     trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
     rows, own = operators.rows, operators.own
     chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])
@@ -116,6 +116,6 @@ def _pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows
 
 
 def _kernels(recording: Recording, pattern: re.Pattern[str]) -> DeviceOps:
-    """Return the streaming kernels of the window with a name that the pattern matches."""
+    """Returns the streaming kernels of the window with a name that the pattern matches."""
     ops = device_work(recording, Work.STREAMING)
     return ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(pattern.search(name))))

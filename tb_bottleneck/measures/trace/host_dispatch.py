@@ -78,5 +78,5 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
 
 
 def _python_time(recording: Recording) -> Spans:
-    """Return the time in which Python outside torch runs and the device has no work."""
+    """Returns the time in which Python outside torch runs and the device has no work."""
     return recording.owned_spans.of(Regime.HOST)

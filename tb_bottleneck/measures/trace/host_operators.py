@@ -58,7 +58,7 @@ def batch_operator_share(recording: Recording) -> Measure | Missing:
 
 
 def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], int]:
-    """Return the names of the window's host operators, longest first and at most three, and their number.
+    """Returns the names of the window's host operators, longest first and at most three, and their number.
 
     An operator that calls another one of them is left out.
     """

@@ -122,7 +122,7 @@ def interrupted_step(recording: Recording) -> Measure | Missing:
 
 @memoized
 def interruptions_of(recording: Recording) -> Interruptions:
-    """Return the interruptions of the window."""
+    """Returns the interruptions of the window."""
     trace, events = recording.trace, recording.trace.events
     training = has_training(trace)
     patterns = {
@@ -156,7 +156,7 @@ def _time_in(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _costliest(recording: Recording) -> Rows:
-    """Return the interruptions of the kind that takes the most time."""
+    """Returns the interruptions of the kind that takes the most time."""
     interruptions, events = interruptions_of(recording), recording.trace.events
     rows, kind = interruptions.rows, interruptions.kind
     if not len(rows):
@@ -167,7 +167,7 @@ def _costliest(recording: Recording) -> Rows:
 
 
 def _steps_with(recording: Recording, rows: Rows) -> Ints:
-    """Return the steps in which these rows begin."""
+    """Returns the steps in which these rows begin."""
     steps = host_step_of(recording, recording.trace.events.start[rows])
     return np.asarray(distinct_values(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
 

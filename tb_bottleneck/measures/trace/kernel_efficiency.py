@@ -129,12 +129,12 @@ def _misaligned_products(recording: Recording) -> DeviceOps:
 
 
 def _products(recording: Recording) -> DeviceOps:
-    """Return the matrix products, convolutions and attention kernels of the window."""
+    """Returns the matrix products, convolutions and attention kernels of the window."""
     return device_work(recording, Work.CONTRACTION)
 
 
 def _sum_by_name(names: Ints, values: Floats) -> tuple[list[int], list[float]]:
-    """Return the distinct names and the sum of the values of each."""
+    """Returns the distinct names and the sum of the values of each."""
     distinct, which = np.unique(names, return_inverse=True)
     return distinct.tolist(), np.bincount(which, weights=values).tolist()
 
@@ -154,7 +154,7 @@ def _on_matrix_units(precision: Precision | None) -> bool:
 
 
 def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
-    """Return a mask of the device operations that are compute kernels of the window, and their lengths in ns."""
+    """Returns a mask of the device operations that are compute kernels of the window, and their lengths in ns."""
     ops, steps = recording.trace.device_ops, recording.steps
     kernels = np.isin(ops.work, COMPUTE_KERNELS)
     inside: Bools = kernels & (ops.end > steps.begin) & (ops.start < steps.end)

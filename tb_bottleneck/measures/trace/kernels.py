@@ -62,7 +62,7 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
 
 
 def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
-    """Return a kernel's name as a measure that points at the longest of these operations."""
+    """Returns a kernel's name as a measure that points at the longest of these operations."""
     longest = int(np.argmax(ops.end - ops.start))
     return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 

@@ -223,14 +223,14 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
 
 
 def fetches(recording: Recording) -> Rows:
-    """Return the fetches of the whole recording. A fetch may begin before the window and extend into it."""
+    """Returns the fetches of the whole recording. A fetch may begin before the window and extend into it."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
 
 
 def _whole_fetches(recording: Recording) -> Rows:
-    """Return the fetches that begin in the host's steps."""
+    """Returns the fetches that begin in the host's steps."""
     rows = fetches(recording)
     return rows[in_host_steps(recording, recording.trace.events.start[rows])]
 
@@ -241,7 +241,7 @@ def _loading_rows(recording: Recording, kind: Kind, on: str) -> Rows:
 
 
 def _irregular(slow: Ints) -> bool:
-    """Return True if slow fetches come at uneven distances; this needs three distances at least."""
+    """Returns True if slow fetches come at uneven distances; this needs three distances at least."""
     distance = np.diff(slow)
     return len(distance) > MIN_SLOW and bool(distance.std() > IRREGULAR * distance.mean())
 

@@ -35,7 +35,7 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
 
 
 def _max_overhead(recording: Recording) -> float:
-    """Return the highest overhead that recording a step can have caused, in ns."""
+    """Returns the highest overhead that recording a step can have caused, in ns."""
     kinds = recording.trace.events.kind[recording.in_window(recording.trace.events.start)]
     return sum(ns * int((kinds == kind).sum()) for kind, ns in MAX_OVERHEAD_NS.items()) / len(recording.steps)
 

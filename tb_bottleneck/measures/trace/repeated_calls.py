@@ -56,7 +56,7 @@ def idle_in_unbatched_calls(recording: Recording) -> Measure | Missing:
 
 @memoized
 def repeated_calls(recording: Recording) -> RepeatedCalls:
-    """Return the calls of all loops, in order of time."""
+    """Returns the calls of all loops, in order of time."""
     events, rows = recording.trace.events, _top_level(recording)
     name = events.name[rows]
     step = host_step_of(recording, events.start[rows])
@@ -82,7 +82,7 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
 
 
 def _top_level(recording: Recording) -> Ints:
-    """Return the main thread's operators of the host's steps that are in no other operator, in order of time."""
+    """Returns the main thread's operators of the host's steps that are in no other operator, in order of time."""
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[(events.thread[rows] == recording.host.main_thread) & in_host_steps(recording, events.start[rows])]
     rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
@@ -92,7 +92,7 @@ def _top_level(recording: Recording) -> Ints:
 
 
 def _repeats(keys: Ints) -> Iterator[tuple[int, int, int]]:
-    """Yield disjoint repeats as (position, period, number of calls), short periods first."""
+    """Yields disjoint repeats as (position, period, number of calls), short periods first."""
     taken = np.zeros(len(keys), np.bool_)
     for period in range(MIN_OPERATORS, min(MAX_OPERATORS, len(keys) // MIN_CALLS) + 1):
         equal = np.concatenate(([0], keys[period:] == keys[:-period], [0]))
@@ -106,5 +106,5 @@ def _repeats(keys: Ints) -> Iterator[tuple[int, int, int]]:
 
 
 def _is_shorter_repeat(keys: Ints) -> bool:
-    """Return True if the keys repeat with a period below MIN_OPERATORS."""
+    """Returns True if the keys repeat with a period below MIN_OPERATORS."""
     return any(np.array_equal(keys[period:], keys[:-period]) for period in range(1, MIN_OPERATORS))

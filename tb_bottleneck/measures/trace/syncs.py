@@ -117,7 +117,7 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _costliest_names(costs: Iterable[tuple[str, int]]) -> Measure:
-    """Return the names with the highest total cost, each with its count and its share of all costs."""
+    """Returns the names with the highest total cost, each with its count and its share of all costs."""
     total: Counter[str] = Counter()
     times: Counter[str] = Counter()
     for name, cost in costs:

@@ -18,25 +18,25 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
-    """Return the device operations of these works that run in the window."""
+    """Returns the device operations of these works that run in the window."""
     ops = recording.trace.device_ops
     rows: Bools = np.isin(ops.work, works) & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end)
     return ops.take(rows)
 
 
 def host_calls(recording: Recording, *roles: Role) -> Calls:
-    """Return the calls of these roles in the host's steps."""
+    """Returns the calls of these roles in the host's steps."""
     calls = recording.trace.calls.of(*roles)
     return calls.take(in_host_steps(recording, calls.start))
 
 
 def in_host_steps(recording: Recording, times: Ints) -> Bools:
-    """Return a mask: True for each time that is in the host's steps."""
+    """Returns a mask: True for each time that is in the host's steps."""
     return np.asarray((times >= recording.steps.host[0]) & (times < recording.steps.host[-1]), np.bool_)
 
 
 def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -> Rows:
-    """Return the host rows of these kinds that overlap the host's steps and have a name that passes the test."""
+    """Returns the host rows of these kinds that overlap the host's steps and have a name that passes the test."""
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
     rows = rows[(events.end[rows] > host[0]) & (events.start[rows] < host[-1])]
@@ -45,12 +45,12 @@ def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -
 
 
 def host_step_of(recording: Recording, times: Ints) -> Ints:
-    """Return the host's step at each time: -1 before the first step, the number of steps after the last."""
+    """Returns the host's step at each time: -1 before the first step, the number of steps after the last."""
     return np.asarray(np.searchsorted(recording.steps.host, times, side="right") - 1, np.int64)
 
 
 def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> Measure:
-    """Return a measure that points at the occurrence of median length; `count` is the number of occurrences."""
+    """Returns a measure that points at the occurrence of median length; `count` is the number of occurrences."""
     if not len(begin):
         return Measure(value, unit, per, 0)
     typical = int(np.argsort(end - begin, kind="stable")[len(begin) // 2])

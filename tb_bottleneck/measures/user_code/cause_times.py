@@ -63,12 +63,12 @@ WAITS_OF_CAUSE = {
 
 
 def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
-    """Return the places in the user's program that the cause of a regime comes from, costliest first."""
+    """Returns the places in the user's program that the cause of a regime comes from, costliest first."""
     return places_of(recording, cause_times(recording, regime, cause))
 
 
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
-    """Return the moments of host threads that the cause of a regime comes from."""
+    """Returns the moments of host threads that the cause of a regime comes from."""
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))
     if cause == "uneven_steps":
@@ -82,7 +82,7 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
 
 
 def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
-    """Return the beginnings of the waits of a kind that cost time, or of all."""
+    """Returns the beginnings of the waits of a kind that cost time, or of all."""
     waits = [wait for wait in costly_waits_of(recording) if kind in (None, wait.kind)] if recording.on_device else []
     return HostTimes(
         np.array([wait.thread for wait in waits], np.int64),
@@ -92,7 +92,7 @@ def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
 
 
 def _times_in(spans: Spans) -> Ints:
-    """Return SAMPLES times spread evenly over the spans."""
+    """Returns SAMPLES times spread evenly over the spans."""
     if not spans.total():
         return np.empty(0, np.int64)
     offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES * spans.total()
@@ -102,7 +102,7 @@ def _times_in(spans: Spans) -> Ints:
 
 
 def _on_host(recording: Recording, times: Ints) -> HostTimes:
-    """Return what the host does for the work, or the idle time, of the device at these times."""
+    """Returns what the host does for the work, or the idle time, of the device at these times."""
     cost = np.ones(len(times))
     if not recording.on_device:
         main = recording.host.main_thread

@@ -43,7 +43,7 @@ def _links(recording: Recording) -> _Links:
 
 
 def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
-    """Return the backward operator that runs on each thread at each time, and its forward operator.
+    """Returns the backward operator that runs on each thread at each time, and its forward operator.
 
     Both are rows of the events, or -1 if there is none. The forward operator is the last one with the same sequence
     number that began before the time.

@@ -46,7 +46,7 @@ class Enclosing(Record, frozen=True, eq=False):
     found: tuple[Ints, ...]  # per kind of enclosing row that was asked for: the row of the events, or -1
 
     def at(self, times: Ints) -> tuple[Ints, ...]:
-        """Return the innermost row at each time, and the innermost one of each kind around it; -1 if there is none."""
+        """Returns the innermost row at each time, and the innermost one of each kind around it; -1 if there is none."""
         inside, row = self.nesting.innermost(times)
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
@@ -86,14 +86,14 @@ def _running(start: Ints, end: Ints, times: Ints) -> Rows:
 
 @memoized
 def frames_by_thread(recording: Recording) -> EnclosingByThread:
-    """Return the Python frames by thread. `found` has the user's frames, and modules."""
+    """Returns the Python frames by thread. `found` has the user's frames, and modules."""
     trace = recording.trace
     return EnclosingByThread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
 
 
 @memoized
 def already_running(recording: Recording) -> Bools:
-    """Return the mask of the events that are Python functions which already ran when the recording began.
+    """Returns the mask of the events that are Python functions which already ran when the recording began.
 
     The line of these is the one that ran then, in most programs the call of `prof.step()` (pytorch
     torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current line of each frame of the stack).
@@ -112,20 +112,20 @@ def already_running(recording: Recording) -> Bools:
 
 
 def frame_text(recording: Recording, row: int) -> str:
-    """Return the name of a Python frame, without the line if it is not that of the function."""
+    """Returns the name of a Python frame, without the line if it is not that of the function."""
     name = recording.trace.names[recording.trace.events.name[row]]
     return frame_without_line(name) if already_running(recording)[row] else name
 
 
 @memoized
 def blocks_by_thread(recording: Recording) -> EnclosingByThread:
-    """Return the record_function blocks by thread, without those of torch."""
+    """Returns the record_function blocks by thread, without those of torch."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
     return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
 
 
 def is_user_function(frame: str) -> bool:
-    """Return True if a frame is a function of the user's program, and no comprehension in one."""
+    """Returns True if a frame is a function of the user's program, and no comprehension in one."""
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
 
 
@@ -134,7 +134,7 @@ def _is_torch_block(name: str) -> bool:
 
 
 def _nearest(parent: Ints, chosen: Bools) -> Ints:
-    """Return the nearest chosen row for each row: itself or one that encloses it; -1 if there is none."""
+    """Returns the nearest chosen row for each row: itself or one that encloses it; -1 if there is none."""
     nearest = np.where(chosen, np.arange(len(parent)), parent)
     while not np.array_equal(nearest[nearest], nearest):
         nearest = nearest[nearest]

@@ -72,7 +72,7 @@ class Located(Table):
 
 
 def located(recording: Recording, moments: HostTimes) -> Located:
-    """Return what encloses each of the moments."""
+    """Returns what encloses each of the moments."""
     events = recording.trace.events
     threads, times = moments.thread, moments.time
     own = _enclosing(recording, threads, times)
@@ -87,7 +87,7 @@ def located(recording: Recording, moments: HostTimes) -> Located:
 
 
 def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
-    """Return the places of the moments, costliest first, at most MAX_PLACES."""
+    """Returns the places of the moments, costliest first, at most MAX_PLACES."""
     names, name_of = recording.trace.names, recording.trace.events.name
     found, total = located(recording, moments), float(moments.cost.sum())
     # Frames and blocks never share a name: a frame has the form `file.py(line): function`.
@@ -127,7 +127,7 @@ def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
 
 
 def _chosen(mask: Bools, first: Located, second: Located) -> Located:
-    """Return the rows of `first` where the mask is True, otherwise those of `second`."""
+    """Returns the rows of `first` where the mask is True, otherwise those of `second`."""
     pairs = zip(
         (first.innermost, first.user, first.module, first.block),
         (second.innermost, second.user, second.module, second.block),
@@ -137,7 +137,7 @@ def _chosen(mask: Bools, first: Located, second: Located) -> Located:
 
 
 def _module(recording: Recording, rows: Ints, costs: Floats) -> str:
-    """Return the module with at least MIN_MODULE_SHARE of the costs, as the profiler names it; empty if none has."""
+    """Returns the module with at least MIN_MODULE_SHARE of the costs, as the profiler names it; empty if none has."""
     trace, inside = recording.trace, rows >= 0
     if not inside.any():
         return ""
@@ -150,7 +150,7 @@ def _module(recording: Recording, rows: Ints, costs: Floats) -> str:
 
 
 def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]:
-    """Return the call chain of the most frequent innermost frame, shortened."""
+    """Returns the call chain of the most frequent innermost frame, shortened."""
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
     typical = frames.index(Counter(frames).most_common(1)[0][0])
@@ -170,7 +170,7 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
 
 
 def _ancestors(frames: Enclosing, row: int) -> list[int]:
-    """Return a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
+    """Returns a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
     at = int(np.searchsorted(frames.rows, row))
     chain = [at]
     while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:

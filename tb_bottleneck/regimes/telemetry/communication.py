@@ -17,7 +17,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement: clear for one process; abstains for several."""
+    """Returns the judgement: clear for one process; abstains for several."""
     processes = measures(world_size)
     if isinstance(processes, Missing):
         return Judgement(ABSTAINS, 0.0, missing=processes.because)

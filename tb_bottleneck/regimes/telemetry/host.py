@@ -35,7 +35,7 @@ MIN_CORE_WAIT = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. Too few cores delay the host everywhere: then Python is a cause only of the rest."""
+    """Returns the judgement. Too few cores delay the host everywhere: then Python is a cause only of the rest."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
         signal = measures(needed)
@@ -79,7 +79,7 @@ def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause
 def contended_cores(
     measures: Measures[TelemetryRecording], most: float, bounded: bool = True
 ) -> Cause[TelemetryRecording] | None:
-    """Return the cause if other threads keep this process from running.
+    """Returns the cause if other threads keep this process from running.
 
     It costs the process's wait for a core, at most the share `most`.
     """

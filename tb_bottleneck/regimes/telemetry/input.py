@@ -52,7 +52,7 @@ MOST_OF_WAIT = 0.5
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. The wait shows the regime; workers, cores and storage show the cause."""
+    """Returns the judgement. The wait shows the regime; workers, cores and storage show the cause."""
     share = measures.account.share(Regime.INPUT)
     for needed in (loader_wait_time, device_idle):
         signal = measures(needed)

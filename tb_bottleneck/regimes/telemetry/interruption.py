@@ -47,7 +47,7 @@ _KINDS: dict[str, tuple[MeasureFunction[TelemetryRecording], ...]] = {
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. The kind of an interruption is known if the monitor timed it."""
+    """Returns the judgement. The kind of an interruption is known if the monitor timed it."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
         return Judgement(
@@ -63,7 +63,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
-    """Return the kinds of interruptions that were recorded, and a cause for the rest."""
+    """Returns the kinds of interruptions that were recorded, and a cause for the rest."""
     wall, named = measures.value(step_time, 1.0), measures.value(recorded_interruptions, 0.0)
     causes = []
     for name, (time, *more) in _KINDS.items():

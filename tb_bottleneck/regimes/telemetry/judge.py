@@ -30,7 +30,7 @@ _RULE_OF: dict[Regime, Rule[TelemetryRecording]] = {rule.regime: rule for rule i
 
 
 def abstaining_rule(regime: Regime, fires_at: float) -> Rule[TelemetryRecording]:
-    """Return the rule for a regime that no telemetry signal shows: it always abstains."""
+    """Returns the rule for a regime that no telemetry signal shows: it always abstains."""
 
     def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
         missing = f"{regime.label.lower()}: only a trace shows this"
@@ -45,12 +45,12 @@ RULES: tuple[Rule[TelemetryRecording], ...] = tuple(
 
 
 def judge_all(measures: Measures[TelemetryRecording]) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Return one verdict per rule."""
+    """Returns one verdict per rule."""
     return tuple(judge.apply_rule(rule, measures) for rule in RULES)
 
 
 def conclusion_of(verdicts: tuple[Verdict[TelemetryRecording], ...]) -> Conclusion:
-    """Return the conclusion as for traces, except where the limit of the device's own work is unknown.
+    """Returns the conclusion as for traces, except where the limit of the device's own work is unknown.
 
     In that case the conclusion is `unexplained`, not a guess. If the cost of what slows such work (heat, too few cores)
     is known although the work's regime is not, that cost is the share.

@@ -18,7 +18,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. Only the utilisation shows gaps between kernels: the device's span includes them."""
+    """Returns the judgement. Only the utilisation shows gaps between kernels: the device's span includes them."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         return Judgement(

@@ -25,7 +25,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 
 def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement of `memory`. Only a trace shows the kernels that could be fused."""
+    """Returns the judgement of `memory`. Only a trace shows the kernels that could be fused."""
     share = measures.account.share(Regime.MEMORY)
     bound = measures(bound_known)
     if isinstance(bound, Missing):
@@ -35,7 +35,7 @@ def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryR
 
 
 def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement of `underfilled`: the device is busy, but neither arithmetic nor bandwidth is in use."""
+    """Returns the judgement of `underfilled`: the device is busy, but neither arithmetic nor bandwidth is in use."""
     share = measures.account.share(Regime.UNDERFILLED)
     bound = measures(bound_known)
     if isinstance(bound, Missing):

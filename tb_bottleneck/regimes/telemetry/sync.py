@@ -18,7 +18,7 @@ from tb_bottleneck.regimes.sync import FIRES_AT
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. It never fires: see the formula."""
+    """Returns the judgement. It never fires: see the formula."""
     for needed in (device_idle, utilisation):
         signal = measures(needed)
         if measures.on_device and isinstance(signal, Missing):

@@ -29,7 +29,7 @@ DEGRADED = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine."""
+    """Returns the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine."""
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED

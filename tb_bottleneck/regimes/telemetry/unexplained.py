@@ -25,7 +25,7 @@ MIN_CAUSE_SHARE = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Return the judgement. Idle time and time of other processes are recoverable; work of unknown kind is not."""
+    """Returns the judgement. Idle time and time of other processes are recoverable; work of unknown kind is not."""
     share = measures.account.share(Regime.UNEXPLAINED)
     causes = []
     others = measures.value(other_processes_utilisation, 0.0)
@@ -47,7 +47,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _explained_idle(measures: Measures[TelemetryRecording]) -> float:
-    """Return the share of idle time that other regimes own."""
+    """Returns the share of idle time that other regimes own."""
     return sum(measures.account.share(regime) for regime in AVOIDABLE_REGIMES)
 
 
