@@ -1,7 +1,7 @@
 """Distinct values and percentiles, as numpy's functions compute them.
 
-np.percentile, and np.unique without counts or indices, import numpy.ma when they are first called. That takes 12 ms, a
-tenth of the diagnosis of a small trace.
+np.percentile, and np.unique without counts or indices, import numpy.ma when they are first called. That
+takes about 8 ms of the 170 ms of a small trace.
 """
 
 from typing import Any, TypeVar
