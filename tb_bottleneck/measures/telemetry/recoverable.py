@@ -51,7 +51,7 @@ def underfilled_by_window(recording: TelemetryRecording, at_least: float, recove
 
 
 def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
-    """Returns 1 for each window in which the device's utilisation is below `below` while steps end, and 0 for others."""
+    """Returns 1 for each window in which the device's utilisation is below `below` while steps end, 0 for others."""
     used = recording.signals.utilisation
     with np.errstate(invalid="ignore"):
         return np.asarray((used < below) & (recording.windows.steps > 0), float)
