@@ -3,11 +3,10 @@
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from tb_bottleneck.record import Record
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,7 +20,8 @@ class Unsourced(ValueError):
     """An entry of the knowledge base has no source."""
 
 
-class NamePattern(Record, frozen=True):
+@dataclass(frozen=True)
+class NamePattern:
     """A pattern for names, the label of the names that match, and a real name that must match."""
 
     label: str

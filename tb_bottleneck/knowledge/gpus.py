@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.knowledge.precisions import Precision
-from tb_bottleneck.record import Record
 
 TERA = 1e12
 GIGA = 1e9
 
 
-class Gpu(Record, frozen=True):
+@dataclass(frozen=True)
+class Gpu:
     """One kind of GPU. Peaks are dense rates in TFLOP/s by unit; units that the device does not have are absent.
 
     `bandwidth` is that of device memory, `nvlink` that of one direction, both in GB/s; `tdp` is in watts. `achievable`
@@ -45,7 +46,8 @@ class Gpu(Record, frozen=True):
         return self.tflops.get("fp32_matrix" if precision.dtype == "fp32" else precision.dtype)
 
 
-class Entry(Record, frozen=True):
+@dataclass(frozen=True)
+class Entry:
     """A pattern for complete names, real names that must match, and the GPU."""
 
     pattern: re.Pattern[str]

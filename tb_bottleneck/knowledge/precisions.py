@@ -1,10 +1,10 @@
 """The unit and the type of a contraction kernel, from its name."""
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns, precision_patterns
-from tb_bottleneck.record import Record
 
 # Names are untrusted text; in all real names that were seen, the type is within this length.
 MAX_NAME_READ = 2000
@@ -18,7 +18,8 @@ DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
 _NARROW_LOAD = re.compile(r"tensorop.*_align[12](?!\d)")
 
 
-class Precision(Record, frozen=True):
+@dataclass(frozen=True)
+class Precision:
     """The unit and the operand type of a contraction kernel.
 
     `unit` is tensor (tensor cores, AMD's matrix units), vector (ordinary units) or unknown. `dtype` is one of DTYPES,

@@ -1,14 +1,15 @@
 """Texts of scenarios, from knowledge/scenarios.toml."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from string import Template
 
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.record import Record
 
 
-class Assumption(Record, frozen=True):
+@dataclass(frozen=True)
+class Assumption:
     """A fix in a few words, and what must be true for it to have the predicted effect.
 
     `needs` is what a recording lacks if the fix cannot be simulated; empty if it always can.

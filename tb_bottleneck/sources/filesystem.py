@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from tb_bottleneck.record import Record
 
-
-class Status(Record, frozen=True):
+@dataclass(frozen=True)
+class Status:
     """The status of a path. `tag` is the storage's own version of the content (an ETag), or empty."""
 
     kind: str  # file | directory | other (a pipe is other: opening it would block)
