@@ -86,17 +86,18 @@ class ReplayPredictor:
             window = max(whole, graph.floor)
             surplus = self._surplus(busy, idle, whole < graph.floor, lengths)
             account = self._account(window, busy, idle, surplus)
-            return PredictedStep(self._undisturbed(account, self.recording.steps.durations), BY_ACCOUNT, least)
+            return PredictedStep(self._undisturbed(account, self.recording.steps.durations, least), BY_ACCOUNT, least)
         window, free = graph.window(), replace(graph, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
         surplus = self._surplus(busy, idle, free < window, lengths)
         account = self._account(max(window * of_window, computes), busy, idle, surplus)
-        return PredictedStep(self._undisturbed(account, graph.step_times()), BY_REPLAY, least)
+        return PredictedStep(self._undisturbed(account, graph.step_times(), least), BY_REPLAY, least)
 
-    def _undisturbed(self, account: dict[Regime, float], times: Times) -> dict[Regime, float]:
+    def _undisturbed(self, account: dict[Regime, float], times: Times, least: float) -> dict[Regime, float]:
         """Returns the time by regime of the undisturbed steps, from that of all steps and the predicted step times.
 
-        A regime has the same share of its time in these steps as in the recording.
+        A regime has the same share of its time in these steps as in the recording. `least` is the time per step in
+        which the device computes: a step that ends before its own work left that work to the next one.
         """
         rows, steps = undisturbed(times), self.recording.steps
         if rows.all() and self.bounds is None:
@@ -106,6 +107,8 @@ class ReplayPredictor:
         every = {regime: recorded[regime] / len(steps) for regime in REGIMES}
         share = {regime: kept[regime] / every[regime] if every[regime] else 1.0 for regime in REGIMES}
         step = sum(account.values()) * float(np.mean(times[rows]) / np.mean(times))
+        busy_now, busy_kept = (sum(ns[regime] for regime in BUSY_REGIMES) for ns in (every, kept))
+        step = max(step, least * busy_kept / max(busy_now, 1.0))
         scale = step / max(sum(account[regime] * share[regime] for regime in REGIMES), 1.0)
         share = {regime: cut[regime] / every[regime] if every[regime] else 1.0 for regime in REGIMES}
         return {regime: account[regime] * share[regime] * scale for regime in REGIMES}

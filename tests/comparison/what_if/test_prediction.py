@@ -194,6 +194,7 @@ ANYTHING = [
 
 @settings(max_examples=40, deadline=None)
 @example([".....#####", "##....####", ".........#"], {"workers": 1})  # a replay that is 2.5 % off beat the device
+@example(["......####", "#.######..", ".####...#."], {"workers": 1})  # work of left-out steps
 @given(st.lists(st.text("#.", min_size=10, max_size=10), min_size=3, max_size=3), st.sampled_from(ANYTHING))
 def test_whatever_is_asked_the_interval_holds_the_answer_and_no_host_beats_the_device(tmp_path_factory, rows, change):
     drawing = repeated(9, op="##........", loader=rows[0], gpu=rows[1], h2d=rows[2])
