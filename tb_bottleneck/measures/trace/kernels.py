@@ -12,6 +12,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
+from tb_bottleneck.trace.process_facts import positive
 
 _NO_CONTEXT = Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -115,7 +116,5 @@ def cores(recording: Recording) -> Measure | Missing:
 
 
 def _context_number(recording: Recording, key: str) -> Measure | Missing:
-    value = recording.trace.header.context.get(key)
-    if isinstance(value, int | float) and value > 0:
-        return Measure(float(value), "count", "process", source="context")
-    return _NO_CONTEXT
+    value = positive(recording.trace.header.context.get(key))
+    return _NO_CONTEXT if value is None else Measure(value, "count", "process", source="context")

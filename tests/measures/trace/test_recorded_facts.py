@@ -5,6 +5,7 @@ from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.trace.kernels import cores, torch_threads
 from tb_bottleneck.measures.trace.recorded_facts import (
     loader_pins,
     on_windows,
@@ -42,3 +43,10 @@ def test_other_values_are_not_shown(untrusted):
     recording = recorded(worker_start=untrusted, persistent_workers=untrusted)
     assert isinstance(worker_start_method(recording), Missing)
     assert isinstance(workers_persist(recording), Missing)
+
+
+@pytest.mark.parametrize("wrong", [10**400, -1, 0, True, "many", None, [2]], ids=repr)
+def test_numbers_of_cores_and_threads_are_positive_and_finite(wrong):
+    recording = recorded(cores=wrong, torch_threads=2)
+    assert isinstance(cores(recording), Missing)
+    assert torch_threads(recording).value == 2
