@@ -86,11 +86,17 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
-    """Puts the findings of the verdict's regime first in the other report, in place of its own about that regime."""
+    """Puts the findings of the verdict's regime first in the other report, in place of its own about that regime.
+
+    Their occurrences are left out: they are on the clock of the other recording.
+    """
     regime = trusted.verdict.regime
-    leading = [finding for finding in trusted.findings if finding.regime == regime]
+    leading = [_copy_of(finding) for finding in trusted.findings if finding.regime == regime]
     if not leading:
         return
+    for row in (row for finding in leading for row in finding.evidence):
+        row.ClearField("begin_ns")
+        row.ClearField("end_ns")
     rest = [finding for finding in other.findings if finding.regime != regime]
     del other.findings[:]
     other.findings.extend([*leading, *rest])
@@ -116,6 +122,12 @@ def _alone(other: pb.OtherVerdict) -> str:
     """Returns the sentence about a verdict that is not trusted, with the reason."""
     text = telemetry_advice().cross_check["alone"]
     return text.safe_substitute(source=other.witness, headline=other.verdict.headline, because=other.because)
+
+
+def _copy_of(finding: pb.Finding) -> pb.Finding:
+    copy = pb.Finding()
+    copy.CopyFrom(finding)
+    return copy
 
 
 def _copy(report: pb.Report) -> pb.Report:

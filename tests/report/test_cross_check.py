@@ -139,3 +139,13 @@ def test_a_trace_of_the_trainings_own_profiler_is_joined_with_the_only_monitor_o
     assert [report.evidence_source for report in several] == ["trace", "trace", "telemetry"]
     runs = [(MONITORED, telemetry), (MONITORED.replace("4711", "4712"), telemetry)]
     assert join([(LOGDIR, trace), *runs])[0].evidence_source == "trace"
+
+
+def test_a_finding_of_the_other_source_has_no_occurrence_on_its_clock():
+    seen, said = report_of("trace", 100, input=0.6), report_of("telemetry", 100, input=0.5)
+    finding = seen.findings.add(cause="loader_in_main_process", regime="input")
+    finding.evidence.add(label="Longest", begin_ns=5.0, end_ns=9.0)
+    trace, telemetry = join([("a", seen), ("a", said)])
+    assert trace.findings[0].evidence[0].HasField("begin_ns")
+    assert telemetry.findings[0].cause == "loader_in_main_process"
+    assert not telemetry.findings[0].evidence[0].HasField("begin_ns")
