@@ -82,8 +82,8 @@ def test_closer_looks_fetch_finer_tiles_and_none_twice(look):
     for its tiles, because tiles of a view that was left early may be requested again.
     """
     seen = look("diagnosis")
-    answers = []
-    seen.page.on("response", lambda answer: answers.append(answer) if "timeline?" in answer.url else None)
+    requests = []  # that were not cancelled: of those the answer may have been on its way
+    seen.page.on("requestfinished", lambda request: requests.append(request) if "timeline?" in request.url else None)
     seen.frame.get_by_role("tab", name="Timeline").click()
     canvas = seen.frame.locator(".strip .canvas")
     expect(canvas).to_have_attribute("aria-busy", "false", timeout=PATIENCE)
@@ -93,7 +93,7 @@ def test_closer_looks_fetch_finer_tiles_and_none_twice(look):
         seen.page.keyboard.press(key)
         expect(seen.frame.locator(".controls .extent")).not_to_have_text(before, use_inner_text=True)
         expect(canvas).to_have_attribute("aria-busy", "false", timeout=PATIENCE)
-    fetched = [answer.url for answer in answers if answer.status == 200]
+    fetched = [request.url for request in requests if request.response().status == 200]
     assert len(fetched) > 2
     assert len(fetched) == len(set(fetched))
 
