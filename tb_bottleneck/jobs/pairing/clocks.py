@@ -1,7 +1,8 @@
 """Aligns the clocks of the hosts: all ranks leave a synchronising collective at about the same time.
 
-The ranks of a host share its clock. A clock's offset is the median difference of its ends from the mean end of each
-pair, found by relaxation over all pairs: groups connect the hosts. Where a recording is long, a drift is fitted too.
+The ranks of a host share its clock. Groups connect the hosts: from one clock on, each clock is set by the pairs that it
+shares with clocks that are set already. A clock's offset is then the median difference of its ends from the mean end of
+each pair, found by relaxation. Where a recording is long, a drift is fitted too.
 Hosts that no pair connects, too few collectives, or ends that contradict each other give no alignment.
 """
 
@@ -26,8 +27,8 @@ MAX_DRIFT = 100e-6
 # A kernel's times are exact to some hundred ns. A row of Gloo begins after its rank has arrived, on a busy machine
 # milliseconds later.
 LATE_KERNEL_NS, LATE_ROW_NS = 1_000.0, 5_000_000.0
-_ROUNDS = 200
-_CONVERGED_NS = 10.0
+_ROUNDS, _DRIFT_ROUNDS = 200, 20
+_CONVERGED_NS, _CONVERGED_DRIFT = 10.0, 1e-8
 SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.synchronises)
 
 
@@ -122,14 +123,38 @@ def _residuals(end: Floats, pair: Ints) -> Floats:
 
 
 def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns the offset of each clock, by relaxation: the median residual of its rows becomes zero."""
-    offset = np.zeros(count)
+    """Returns the offset of each clock, by relaxation: the median residual of its rows becomes zero.
+
+    It begins with offsets that agree already. Otherwise clocks that most rows connect would agree with each other only:
+    the replicas of a pipeline exchange many messages within, and few collectives between them.
+    """
+    offset = _first_offsets(end, pair, clock, count)
     for _ in range(_ROUNDS if len(end) else 0):
         change = _medians(_residuals(end - offset[clock], pair), clock, count)
         offset += change
         if np.abs(change).max() < _CONVERGED_NS:
             break
     return offset - offset[0] if count else offset
+
+
+def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
+    """Returns offsets from one clock on: in each round, those of the clocks that share a pair with a clock that is set.
+
+    Clocks that are not connected keep 0.
+    """
+    offset, known = np.zeros(count), np.zeros(count, np.bool_)
+    known[:1] = True
+    while len(end):
+        told = known[clock]
+        rows = np.bincount(pair[told], minlength=int(pair.max()) + 1)
+        mean = np.bincount(pair[told], weights=(end - offset[clock])[told], minlength=len(rows)) / np.maximum(rows, 1)
+        new = ~told & (rows[pair] > 0)
+        if not new.any():
+            break
+        found = np.bincount(clock[new], minlength=count) > 0
+        offset = np.where(found, _medians((end - mean[pair])[new], clock[new], count), offset)
+        known |= found
+    return offset
 
 
 def _medians(values: Floats, classes: Ints, count: int) -> Floats:
@@ -145,15 +170,19 @@ def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
     drift = np.zeros(count)
     if not len(end) or end.max() - end.min() < MIN_DRIFT_SPAN_NS:
         return drift
-    residual = _residuals(end, pair)
-    for number in range(count):
-        mine = np.flatnonzero(clock == number)
-        if len(mine) >= MIN_DRIFT_COLLECTIVES:
-            half = len(mine) // 2
-            mine = mine[np.argsort(end[mine], kind="stable")]
-            early, late = mine[:half], mine[-half:]
-            slopes = (residual[late] - residual[early]) / (end[late] - end[early])
-            drift[number] = float(np.median(slopes))
+    order = np.lexsort((end, clock))
+    bounds = np.searchsorted(clock[order], np.arange(count + 1))
+    for _ in range(_DRIFT_ROUNDS):
+        residual, change = _residuals(end - drift[clock] * end, pair), np.zeros(count)
+        for number in range(count):
+            mine = order[bounds[number] : bounds[number + 1]]
+            if len(mine) >= MIN_DRIFT_COLLECTIVES:
+                half = len(mine) // 2
+                early, late = mine[:half], mine[-half:]
+                change[number] = np.median((residual[late] - residual[early]) / (end[late] - end[early]))
+        drift += change
+        if np.abs(change).max() < _CONVERGED_DRIFT:
+            break
     return drift
 
 
