@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.replay.sweep import sweep
+from tb_bottleneck.jobs.replay.sweep import Result, sweep
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -25,7 +25,11 @@ class Changed:
 
     def length(self, context: JobContext) -> float:
         """Returns the simulated length of the job in ns."""
-        return sweep(context.graph, self.own, self.wire, self.tail).length
+        return self.result(context).length
+
+    def result(self, context: JobContext) -> Result:
+        """Returns the simulated job."""
+        return sweep(context.graph, self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidate import Candidate
-from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, last_share
+from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import at_common_steps, kinds_mask, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
@@ -66,7 +66,7 @@ def _of_kind(context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bo
     facts = {
         "pauses": float(paused[ranks].sum()),
         "pause_ns": float(excess[paused[ranks]].mean()),
-        "last_share": last_share(context, ranks),
+        "origin_share": origin_share(context, ranks),
     }
     kinds = kinds_mask((Own.HOST, Own.OTHER) if kind is Own.HOST else (kind,))
     yield Candidate(cause, ranks, lambda changed, of: like_peers(changed, of, ranks, kinds), facts)

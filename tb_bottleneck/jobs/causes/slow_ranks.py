@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.origins import origins
 from tb_bottleneck.jobs.causes.work_amounts import expert_skew, kernel_ratio, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
@@ -68,15 +69,15 @@ def _longer_kinds(context: JobContext, least: float) -> Bools:
     excess = table.excess.copy()
     excess[:, :, Own.DEVICE] = table.own[:, :, Own.DEVICE] - context.expected_device
     excess[:, :, (Own.HOST, Own.OTHER)] = excess[:, :, (Own.HOST, Own.OTHER)].sum(axis=2)[:, :, None]
-    over: Bools = excess > least * _usual_total(context)[:, :, None]
-    return np.stack([_in_most_steps(over[:, :, kind], table.total) for kind in Own], axis=1)
+    limit = least * _usual_total(context)
+    return np.stack([_in_most_steps(excess[:, :, kind] > limit, table.total) for kind in Own], axis=1)
 
 
 def fixed_kinds(context: JobContext) -> Bools:
     """Returns per rank and kind: True if the fix of a slow rank makes this kind like that of its peers."""
     slow, longer = persistent_ranks(context), _longer_kinds(context, MIN_PART)
     fixed = np.zeros_like(longer)
-    fixed[slow] = np.where(longer[slow].any(axis=1)[:, None], longer[slow], True)
+    fixed[slow] = np.where(longer[slow].any(axis=1, keepdims=True), longer[slow], True)
     return fixed
 
 
@@ -138,7 +139,7 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
         "excess_ns": float(np.nanmean((context.own.total - _usual_total(context))[members]))
     }
     facts |= {f"excess_{kind.name.lower()}_ns": float(excess[kind]) for kind in Own if excess[kind] > 0}
-    facts["last_share"] = last_share(context, members)
+    facts["origin_share"] = origin_share(context, members)
     if cause in ("data_imbalance", "expert_imbalance"):
         facts["work_ratio"] = max(work_ratio(context, rank) for rank in ranks)
         facts["skew"] = expert_skew(context)
@@ -176,10 +177,9 @@ def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
     return slowest, fastest
 
 
-def last_share(context: JobContext, ranks: Ints) -> float:
-    """Returns the share of the waiting time of the other ranks in pairs at which one of these ranks arrives last."""
-    wires, rows = context.wires, context.job.rows
-    paired = context.pairs.pair >= 0
-    waits = np.bincount(context.pairs.pair[paired], weights=wires.wait[paired], minlength=context.pairs.count)
-    last = np.isin(rows.rank[wires.last], ranks) if len(wires.last) else np.zeros(0, np.bool_)
-    return float(waits[last].sum() / waits.sum()) if waits.sum() > 0 else 0.0
+def origin_share(context: JobContext, ranks: Ints) -> float:
+    """Returns the share of the waiting time in all pairs that goes back to one of these ranks."""
+    wires, pairs = context.wires, context.pairs
+    paired = pairs.pair >= 0
+    waits = np.bincount(pairs.pair[paired], weights=wires.wait[paired], minlength=pairs.count)
+    return float(waits[np.isin(origins(context), ranks)].sum() / waits.sum()) if waits.sum() > 0 else 0.0
