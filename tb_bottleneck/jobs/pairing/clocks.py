@@ -27,6 +27,9 @@ MAX_DRIFT = 100e-6
 # A kernel's times are exact to some hundred ns. A row of Gloo begins after its rank has arrived, on a busy machine
 # milliseconds later.
 LATE_KERNEL_NS, LATE_ROW_NS = 1_000.0, 5_000_000.0
+# All ranks leave a collective within 0.6 ms (above), with Gloo within some. Ends that are this many times further apart
+# than those of the best quarter are of different collectives.
+MAX_APART = 10.0
 _ROUNDS, _DRIFT_ROUNDS = 200, 20
 _CONVERGED_NS, _CONVERGED_DRIFT = 10.0, 1e-8
 SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.synchronises)
@@ -78,22 +81,33 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
 
 
 def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
-    """Returns per pair: True if a rank leaves a synchronising collective before another one arrives.
+    """Returns per pair: True if a rank leaves a synchronising collective before another one arrives, or, if collectives
+    were paired by their order only, if the ranks do not leave it together, unlike others.
 
     Pairs over several clocks are judged only if these are aligned.
     """
     rows, hosts = job.rows, hosts_of(job)
     used = (pairs.pair >= 0) & np.isin(rows.operation, SYNCHRONISING)
     pair, host = pairs.pair[used], hosts[rows.rank[used]]
-    earliest, latest = np.full(pairs.count, np.inf), np.full(pairs.count, -np.inf)
-    np.minimum.at(earliest, pair, clocks.aligned(rows.rank, rows.end)[used])
-    np.maximum.at(latest, pair, clocks.aligned(rows.rank, rows.start)[used])
-    low, high = np.full(pairs.count, len(hosts)), np.full(pairs.count, -1)
-    np.minimum.at(low, pair, host)
-    np.maximum.at(high, pair, host)
+    arrival, end = (clocks.aligned(rows.rank, times)[used] for times in (rows.start, rows.end))
+    (earliest, left), (_, latest) = (_extremes(values, pair, pairs.count) for values in (end, arrival))
+    low, high = _extremes(host.astype(np.float64), pair, pairs.count)
     late = LATE_ROW_NS if any(summary.facts.backend == "gloo" for summary in job.summaries) else LATE_KERNEL_NS
     across = np.inf if clocks.error is None else late + 4 * clocks.error
-    return np.asarray(latest - earliest > np.where((low == high) & (low >= 0), late, across), np.bool_)
+    wrong = latest - earliest > np.where((low == high) & (low >= 0), late, across)
+    if pairs.level in ("order", "size") and len(pair) and not clocks.because:
+        apart = np.where(np.isfinite(left), left - earliest, 0.0)
+        usual = float(np.quantile(apart[np.isfinite(left)], 0.25))  # up to three quarters may be wrong
+        wrong |= apart > max(LATE_ROW_NS, MAX_APART * usual)
+    return np.asarray(wrong, np.bool_)
+
+
+def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats]:
+    """Returns the least and the largest value per class; inf and -inf for a class without values."""
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, classes, values)
+    np.maximum.at(high, classes, values)
+    return low, high
 
 
 def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
