@@ -73,18 +73,12 @@ def read_own(path: Path, most: int) -> bytes:
     Raises:
         OSError: the file cannot be read, or others may have written it.
     """
-    with contextlib.closing(_own_file(path)) as file:
+    with open(os.open(path, _READ | _NO_LINK), "rb") as file:
+        status = os.fstat(file.fileno())
+        own = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+        if not stat.S_ISREG(status.st_mode) or not own:
+            raise OSError(errno.EPERM, "another user may have written this file", os.fspath(path))
         return file.read(most)
-
-
-def _own_file(path: Path) -> BinaryIO:
-    file = open(os.open(path, _READ | _NO_LINK), "rb")
-    status = os.fstat(file.fileno())
-    own = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
-    if stat.S_ISREG(status.st_mode) and own:
-        return file
-    file.close()
-    raise OSError(errno.EPERM, "another user may have written this file", os.fspath(path))
 
 
 @contextlib.contextmanager

@@ -29,8 +29,10 @@ class Piece:
 
 
 class SeriesFile:
-    """Incrementally reads one event file of the monitor, if it is a regular file; without `follow_links`, only if no part
-    of its absolute path is a link. Not thread-safe."""
+    """Incrementally reads one event file of the monitor. Not thread-safe.
+
+    It must be a regular file; without `follow_links`, no part of its absolute path may be a link.
+    """
 
     def __init__(self, path: str, follow_links: bool = True) -> None:
         self.path = path

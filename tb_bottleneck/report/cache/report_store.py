@@ -1,7 +1,8 @@
 """Stores reports and summaries of ranks in the user's cache directory: an unchanged trace is not read twice.
 
 There is one file per entry. Its name is a hash of the file's identity; it contains the entry and a hash of both. Others
-may be able to write to the directory, so only files of this user that nobody else may change are used. Files are replaced atomically, so any number of processes may use one directory. An error only costs the time to read a trace
+may be able to write to the directory, so only files of this user that nobody else may change are used. Files are
+replaced atomically, so any number of processes may use one directory. An error only costs the time to read a trace
 again: no exception is raised.
 """
 
