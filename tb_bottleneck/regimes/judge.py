@@ -5,8 +5,9 @@ from dataclasses import replace
 from importlib import import_module
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures, Source
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.fast_step_limits import host_limit, input_limit, interruption_limit
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
@@ -27,6 +28,13 @@ RULES: tuple[Rule[Recording], ...] = tuple(_rule_of(regime) for regime in REGIME
 WORTH_RECOVERING = 0.10
 CRITICAL, WARNING = 0.20, 0.10
 
+LIMITS: dict[Regime, MeasureFunction[Recording]] = {
+    Regime.INTERRUPTION: interruption_limit,
+    Regime.INPUT: input_limit,
+    Regime.HOST: host_limit,
+}
+"""The share that fast steps allow to recover, for regimes that may be in some steps only."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -39,8 +47,16 @@ class Conclusion(Record, frozen=True):
 
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
-    """Returns one verdict per rule."""
-    return tuple(apply_rule(rule, measures) for rule in RULES)
+    """Returns one verdict per rule. What is in some steps only recovers at most what the fast steps allow."""
+    return tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
+
+
+def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verdict[Recording]:
+    judgement, measure = verdict.judgement, LIMITS.get(verdict.regime)
+    if measure is None:
+        return verdict
+    most = min(judgement.recoverable, measures.value(measure, otherwise=judgement.recoverable))
+    return replace(verdict, judgement=replace(judgement, recoverable=most))
 
 
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
