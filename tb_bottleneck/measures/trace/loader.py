@@ -64,7 +64,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     if not idle.any():
         return Measure(0.0, "ns", "step", 0)
     longest = int(np.argmax(idle))
-    begin, end = int(gaps.begin[longest]), int(gaps.end[longest])
+    begin, end = _loading_in(recording, int(gaps.begin[longest]), int(gaps.end[longest]))
     return Measure(float(idle.sum()) / len(recording.steps), "ns", "step", int((idle > 0).sum()), begin=begin, end=end)
 
 
@@ -261,6 +261,16 @@ def _irregular(slow: Ints) -> bool:
     """Returns True if slow fetches come at uneven distances; this needs three distances at least."""
     distance = np.diff(slow)
     return len(distance) > MIN_SLOW and bool(distance.std() > IRREGULAR * distance.mean())
+
+
+def _loading_in(recording: Recording, begin: int, end: int) -> tuple[int, int]:
+    """Returns the part of an idle gap with the longest fetch; the whole gap if no fetch was recorded there."""
+    events, rows = recording.trace.events, fetches(recording)
+    starts, ends = np.maximum(events.start[rows], begin), np.minimum(events.end[rows], end)
+    if not len(rows) or (ends - starts).max() <= 0:
+        return begin, end
+    longest = int(np.argmax(ends - starts))
+    return int(starts[longest]), int(ends[longest])
 
 
 def _step_without(recording: Recording, idle: float) -> float:
