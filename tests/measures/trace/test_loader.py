@@ -88,7 +88,7 @@ def test_batches_without_a_loader_are_told_apart_from_no_batches(tmp_path):
     """0.6 % "waiting for data" stood beside "no DataLoader iteration was recorded"."""
     none = Recording(trace := drawn_trace("step aaaabbbb\ngpu  .##..##."), find_steps(trace))
     assert "only" not in batches_seen(none).because
-    trace = drawn_trace("step aaaaabbbbb\nop   ##...##...\nh2d  ..#....#..\ngpu  ...#a...#a", 1000)
+    trace = drawn_trace("step aaaaabbbbb\nop   ##...##...\nh2d  ...#....#.\ngpu  ....a....a", 1000)
     made = Recording(trace, find_steps(trace))
     assert made.account.share(Regime.INPUT) > 0
     assert "only some code" in batches_seen(made).because
