@@ -62,7 +62,9 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   memory: {
     title: "Memory",
     missing: ({ memory }) => (memory ? undefined : "Memory was not recorded. A trace with profile_memory=True contains it."),
-    render: ({ report }) => <Memory report={report} />,
+    render: ({ report, entry, session, state: { list, baseline } }) => (
+      <Memory report={report} entry={entry} runs={list?.runs ?? []} session={session} baseline={baseline} />
+    ),
   },
   ranks: {
     title: "Ranks",
