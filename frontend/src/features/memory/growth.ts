@@ -8,7 +8,7 @@ export function growthText({ end_bytes: ends, steps }: MemoryHistory): string {
   const rises = judged.slice(1).map((value, index) => value - judged[index]!);
   if (rises.length < 2) return "";
   if (rises.every((rise) => rise === 0)) return "Each step ends with the same memory.";
-  const mean = rises.reduce((sum, rise) => sum + rise, 0) / rises.length / (steps || 1);
-  if (rises.every((rise) => rise > 0)) return `Each step ends with more memory than the one before: ${bytes(mean)} per step.`;
+  const typical = [...rises].sort((a, b) => a - b)[rises.length >> 1]! / (steps || 1);
+  if (rises.every((rise) => rise > 0)) return `Each step ends with more memory than the one before: ${bytes(typical)} per step.`;
   return `At the end of steps: ${bytes(Math.min(...judged))} to ${bytes(Math.max(...judged))}.`;
 }

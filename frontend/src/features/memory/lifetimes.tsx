@@ -26,7 +26,7 @@ export function Lifetimes({ lifetimes, curve, titles }: Props) {
       initial={{ by: "bytes", descending: true }}
       searchText={(row) => `${name(row)} ${kind(row)}`}
       columns={[
-        { key: "name", title: "Place", figure: false, value: name, cell: (row) => <code>{name(row)}</code> },
+        { key: "name", title: "Place", figure: false, value: name, cell: (row) => <code class="long-name" title={name(row)}>{name(row)}</code> },
         { key: "bytes", title: "Bytes", figure: true, value: ({ site }) => site?.bytes, cell: ({ site }) => bytes(site?.bytes ?? 0) },
         { key: "begin", title: "Allocated", hint: "Since the beginning of the step", figure: true, value: (row) => row.begin_ns ?? -1, cell: (row) => (row.begin_ns === undefined ? "before" : duration(row.begin_ns)) },
         { key: "end", title: "Freed", hint: "Since the beginning of the step", figure: true, value: (row) => row.end_ns ?? step, cell: (row) => (row.end_ns === undefined ? "later" : duration(row.end_ns)) },

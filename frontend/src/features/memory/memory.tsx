@@ -33,7 +33,7 @@ export function MemoryView({ report, ...others }: Props) {
   const { memory } = report;
   if (!memory) return <p class="muted">No memory was recorded: use profile(..., profile_memory=True).</p>;
   const { parts, curve, history, lifetimes, forecasts, findings } = memory;
-  const titles = new Map(parts.map(({ kind, title }) => [kind, title]));
+  const titles = new Map([...parts, ...(curve?.series ?? [])].map(({ kind, title }) => [kind, title]));
   const download = () => save(`${runName(report.run)}_${fileStem(report.source)}_memory.json`, new Blob([JSON.stringify(memory, null, 1)], { type: "application/json" }));
   return (
     <div class="memory">

@@ -43,7 +43,7 @@ function GroupTable({ by, rows, titles }: { by: Grouping; rows: readonly Group[]
       initial={{ by: "bytes", descending: true }}
       searchText={name}
       columns={[
-        { key: "name", title: TITLES[by], figure: false, value: name, cell: (row) => <code>{name(row)}</code> },
+        { key: "name", title: TITLES[by], figure: false, value: name, cell: (row) => <code class="long-name" title={name(row)}>{name(row)}</code> },
         { key: "bytes", title: "Bytes", figure: true, value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
         { key: "share", title: "Share", hint: "Share of the memory in tensors", figure: true, value: (row) => row.bytes / total, cell: (row) => share(row.bytes / total) },
         { key: "blocks", title: "Blocks", figure: true, value: (row) => row.blocks || undefined, cell: (row) => (row.blocks ? count(row.blocks) : "–") },
@@ -53,7 +53,7 @@ function GroupTable({ by, rows, titles }: { by: Grouping; rows: readonly Group[]
   );
 }
 
-const OPEN_LEVELS = 3;
+const OPEN_LEVELS = 2;
 const MIN_SHARE = 0.005; // smaller children are summed in one row
 const MAX_LEVELS = 60;
 
