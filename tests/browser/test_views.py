@@ -151,7 +151,8 @@ def test_the_memory_is_shown_with_its_peak_and_its_leak(look, width):
 def test_places_are_a_table_or_a_tree_and_blocks_have_lifetimes(look):
     seen = look("memory", run="leak")
     panel = seen.frame.locator("#panel .memory")
-    expect(panel.locator("table[aria-label='Where it was allocated']")).to_contain_text("aten::linear", timeout=PATIENCE)
+    table = panel.locator("table[aria-label='Where it was allocated']")
+    expect(table).to_contain_text("aten::linear", timeout=PATIENCE)
     panel.get_by_role("button", name="Tree", exact=True).click()
     expect(panel.locator(".memory-tree .branch .name").first).to_be_visible()
     expect(panel.locator("table[aria-label='Lifetimes of blocks in this step'] .lifetime").first).to_be_visible()

@@ -59,7 +59,7 @@ def test_each_answer_has_the_current_state() -> None:
 def test_each_recording_has_its_evidence_source() -> None:
     events = RecordingFile("/logs/events.out.tfevents.1", ".", "events.out.tfevents.1", 7, 1)
     snapshot = RecordingFile("/logs/a.pickle", ".", "a.pickle", 7, 1, is_snapshot=True)
-    progress = Progress({each: (WAITING, None) for each in (A, events, snapshot)})
+    progress = Progress(dict.fromkeys((A, events, snapshot), (WAITING, None)))
     lists = RunListBuilder("/logs", progress)  # type: ignore[arg-type]
     runs = run_list(lists, scan(A, events, snapshot)).runs
     assert [run.evidence_source for run in runs] == ["trace", "telemetry", "snapshot"]
