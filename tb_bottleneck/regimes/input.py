@@ -22,7 +22,6 @@ from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
     WORKER_ITERATOR,
     batches_seen,
-    cores_available,
     fetches_recorded,
     first_batch_wait,
     loader_fetch,
@@ -34,6 +33,9 @@ from tb_bottleneck.measures.trace.loader import (
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+)
+from tb_bottleneck.measures.trace.loader_workers import (
+    cores_available,
     workers_advised,
     workers_factor,
     workers_needed,

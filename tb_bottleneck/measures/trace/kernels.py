@@ -6,7 +6,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator, workers_used
+from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
+from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled

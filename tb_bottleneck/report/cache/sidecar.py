@@ -87,7 +87,7 @@ def _bytes_of(path: str) -> bytes:
         return file.read(MAX_REPORT_BYTES)
 
 
-# A number with its unit, or the expression of measures/trace/loader.py: workers_advised.
+# A number with its unit, or the expression of measures/trace/loader_workers.py: workers_advised.
 _FIGURE = r"(?:[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\))"
 # Arguments that are only advised for a device (Context.code_values).
 _ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
