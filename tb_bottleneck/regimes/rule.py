@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measure import Measure, Missing, share_between
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.regime import Regime
 
@@ -28,6 +28,10 @@ class Cause(Generic[Source]):
     certain: bool = True
     recurs: bool = True
 
+    def __post_init__(self) -> None:
+        """Limits the cost to a share of the window."""
+        object.__setattr__(self, "cost_share", share_between(self.cost_share))
+
 
 @dataclass(frozen=True)
 class Judgement(Generic[Source]):
@@ -45,6 +49,11 @@ class Judgement(Generic[Source]):
     evidence: tuple[MeasureFunction[Source], ...] = ()
     missing: str = ""
     sets_pace: bool = False
+
+    def __post_init__(self) -> None:
+        """Limits both numbers to shares of the window."""
+        object.__setattr__(self, "share", share_between(self.share))
+        object.__setattr__(self, "recoverable", share_between(self.recoverable))
 
 
 @dataclass(frozen=True)
