@@ -46,7 +46,19 @@ const PLANS: readonly Plan[] = [
   { id: "power", title: "Power", unit: "W", signals: [["power", "drawn"], ["power_limit", "limit"]] },
   { id: "clocks", title: "Clocks", unit: "Hz", signals: [["sm_clock", "multiprocessors"], ["memory_clock", "memory"]] },
   { id: "heat", title: "Temperature", unit: "celsius", signals: [["temperature", "GPU"], ["memory_temperature", "memory"]] },
-  { id: "memory", title: "Device memory", unit: "bytes", signals: [["memory_used", "used"], ["memory_total", "total"]] },
+  {
+    id: "memory",
+    title: "Device memory",
+    unit: "bytes",
+    signals: [["memory_used", "used"], ["memory_total", "total"]],
+    columns: [["memory_allocated", "in tensors"], ["memory_reserved", "reserved by torch"]],
+  },
+  {
+    id: "host_memory",
+    title: "Host memory",
+    unit: "bytes",
+    signals: [["process_memory", "training"], ["worker_pss", "loader workers"], ["shared_memory_used", "shared"], ["pinned_memory", "pinned"], ["host_memory_available", "available"]],
+  },
   { id: "pcie", title: "PCIe", unit: "bytes_per_s", signals: [["pcie_received", "to the GPU"], ["pcie_sent", "from the GPU"]] },
   {
     id: "cpu",
