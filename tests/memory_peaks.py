@@ -162,7 +162,7 @@ def page() -> Iterator[str]:
     for name, problem, causes in planted():
         yield f"| {name} | {problem} | {causes} |"
     yield ""
-    yield "The outputs that the resnet keeps are 320 bytes per step, less than a thousandth of its peak, and are not named."
+    yield "The resnet keeps outputs of 320 bytes per step, less than a thousandth of its peak; they are not named."
     yield ""
     yield "## Healthy trainings"
     yield ""

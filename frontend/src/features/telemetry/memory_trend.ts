@@ -9,10 +9,10 @@ const MIN_READINGS = 24;
 const MIN_GROWTH = 0.02; // of the first part
 
 /** Growth and headroom as a sentence each, or nothing if the panel is not about memory. */
-export function memoryTrend({ id, lines }: Panel, from: number, to: number): readonly string[] {
+export function memoryTrend({ id, lines, beside }: Panel, from: number, to: number): readonly string[] {
   const names = GROWING[id];
   if (!names) return [];
-  const left = headroom(lines, from, to);
+  const left = headroom([...lines, ...beside], from, to);
   const growing = names.map((name) => lines.find((line) => line.name === name)).find((line) => line !== undefined);
   const rate = growing && growth(growing, from, to);
   const sentences = left === undefined ? [] : [`Headroom: ${bytes(left)}.`];

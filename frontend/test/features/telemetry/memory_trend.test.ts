@@ -11,7 +11,7 @@ const line = (name: string, value: (second: number) => number): Line => ({
   times: Array.from({ length: SECONDS }, (_, second) => second),
   values: Array.from({ length: SECONDS }, (_, second) => value(second)),
 });
-const panel = (id: string, ...lines: readonly Line[]): Panel => ({ id, title: "", unit: "bytes", lines, shades: [] });
+const panel = (id: string, ...lines: readonly Line[]): Panel => ({ id, title: "", unit: "bytes", lines, beside: [], shades: [] });
 const trend = (shown: Panel): string => memoryTrend(shown, 0, SECONDS).join(" ").replace(/\u00a0/g, " ");
 
 test("a device has headroom, and growth says when it is full", () => {
@@ -26,7 +26,7 @@ test("a steady run and one that rises once do not grow", () => {
 });
 
 test("the host's headroom is what was available at least", () => {
-  assert.equal(trend(panel("host_memory", line("process_memory", () => 1e9), line("host_memory_available", (second) => 5e9 - second * 1e6))), "Headroom: 4.88 GB.");
+  assert.equal(trend({ ...panel("host_memory", line("process_memory", () => 1e9)), beside: [line("host_memory_available", (second) => 5e9 - second * 1e6)] }), "Headroom: 4.88 GB.");
 });
 
 test("other panels have none, nor a few readings", () => {
