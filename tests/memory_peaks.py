@@ -155,6 +155,11 @@ def page() -> Iterator[str]:
     others = list(other_changes())
     yield from table(others)
     yield ""
+    outside = ", ".join(f"{it.name} ({it.change}): {it.error:+.1%}" for it in others if not it.inside)
+    yield f"Outside the interval: {outside or 'none'}."
+    yield "On a CPU without bf16 instructions, torch runs bf16 convolutions as aten::_slow_conv2d, whose workspace is not in"
+    yield "a recording of 32-bit ones."
+    yield ""
     yield "## Planted problems"
     yield ""
     yield "| training | planted | findings |"
