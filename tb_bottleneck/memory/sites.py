@@ -10,6 +10,7 @@ from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.frames.already_running import already_running_frames
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest
@@ -24,8 +25,9 @@ MAX_DEPTH = 64
 class Place(Record, frozen=True):
     """Where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
 
-    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot. `path` has the
-    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
+    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot; 0 if it is not
+    known, as for a function that already ran when the recording began. `path` has the modules around `module` in a
+    trace, and the callers of `function` in a snapshot, outermost first.
     """
 
     operator: str = ""
@@ -96,6 +98,7 @@ class TracePlaces:
         names = self._trace.names
         operator, module, frame = key
         file, line, function = frame_parts(names[frame]) if frame >= 0 else ("", 0, "")
+        line = 0 if frame in self._running else line
         return Place(
             operator=names[operator] if operator >= 0 else "",
             module=_module_name(names[module]) if module >= 0 else "",
@@ -127,6 +130,12 @@ class TracePlaces:
             path.append(_module_name(self._trace.names[at]))
             at = self._parents.get(at, -1)
         return tuple(reversed(path))
+
+    @cached_property
+    def _running(self) -> set[int]:
+        """Names of the frames whose line is not known."""
+        rows = np.flatnonzero(already_running_frames(self._trace))
+        return set(self._trace.events.name[rows].tolist())
 
     @cached_property
     def _parents(self) -> dict[int, int]:

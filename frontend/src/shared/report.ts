@@ -268,7 +268,7 @@ export interface MemorySite {
   /** module of the model, as the profiler names it */
   readonly module: string;
   readonly file: string;
-  /** of a trace: where the function begins; of a snapshot: of the call */
+  /** of a trace: where the function begins; of a snapshot: of the call; 0 if not known */
   readonly line: number;
   readonly function: string;
   /** modules around `module`, or of a snapshot the callers of `function`; outermost first */

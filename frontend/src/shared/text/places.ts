@@ -1,8 +1,8 @@
 // Places that allocated memory, as text.
 import type { MemorySite } from "../report";
 
-/** "train.py:41 step", or nothing if no frame was recorded. */
-export const lineOf = ({ file, line, function: name }: MemorySite): string => (file ? `${file}:${line} ${name}` : "");
+/** "train.py:41 step", without an unknown line, or nothing if no frame was recorded. */
+export const lineOf = ({ file, line, function: name }: MemorySite): string => (file ? `${file}${line ? `:${line}` : ""} ${name}` : "");
 
 /** Line, module and operator, as far as they were recorded. */
 export function placeOf(site: MemorySite): string {
