@@ -19,6 +19,7 @@ from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
 from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, is_url
+from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS
 
 SNIFFED_BYTES = 64 * 1024
 """Bytes of an unknown JSON file that are read to recognise a trace. Headers of Kineto traces with a long
@@ -54,6 +55,13 @@ class RecordingFile:
     def is_telemetry(self) -> bool:
         """True for an event file of the monitor, which may grow; False for a trace."""
         return is_event_file(self.path)
+
+    @property
+    def kind(self) -> str:
+        """The evidence source: telemetry, snapshot or trace."""
+        if self.is_telemetry:
+            return "telemetry"
+        return "snapshot" if self.path.endswith(SNAPSHOT_ENDINGS) else "trace"
 
 
 @dataclass(frozen=True)
