@@ -640,7 +640,7 @@ class TrainingJob(_message.Message):
     def __init__(self, verdict: _Optional[_Union[Verdict, _Mapping]] = ..., world_size: _Optional[int] = ..., ranks: _Optional[int] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
 
 class RunEntry(_message.Message):
-    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain", "review", "open_findings", "rank", "world_size", "lost_share", "efficiency", "peak_bytes", "headroom_bytes", "revision")
+    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain", "review", "open_findings", "rank", "world_size", "lost_share", "efficiency", "peak_bytes", "headroom_bytes", "revision", "modified_unix_ns")
     ID_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -667,6 +667,7 @@ class RunEntry(_message.Message):
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_BYTES_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    MODIFIED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     id: str
     run: str
     source: str
@@ -693,7 +694,8 @@ class RunEntry(_message.Message):
     peak_bytes: float
     headroom_bytes: float
     revision: str
-    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., review: _Optional[_Union[_review_pb2.Review, _Mapping]] = ..., open_findings: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., lost_share: _Optional[float] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., peak_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., revision: _Optional[str] = ...) -> None: ...
+    modified_unix_ns: float
+    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., review: _Optional[_Union[_review_pb2.Review, _Mapping]] = ..., open_findings: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., lost_share: _Optional[float] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., peak_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., revision: _Optional[str] = ..., modified_unix_ns: _Optional[float] = ...) -> None: ...
 
 class ReportAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "report", "review")

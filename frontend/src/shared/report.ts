@@ -599,6 +599,8 @@ export interface RunEntry {
   readonly headroom_bytes?: number;
   /** as in Report */
   readonly revision?: string;
+  /** of the file */
+  readonly modified_unix_ns: number;
 }
 
 /** GET report?id=... */

@@ -96,6 +96,7 @@ def _entry(
         run=recording.run,
         source=recording.source,
         size_bytes=recording.size,
+        modified_unix_ns=recording.mtime_ns,
         state=state.name,
         progress=state.progress,
         witness=source,

@@ -1,0 +1,51 @@
+// What the overview's table and its groups show of a training. A figure that is not known comes with the reason.
+import type { RunEntry } from "../../shared/report";
+import type { TrainingEntry } from "../../shared/run/trainings";
+import { epochMs } from "../../shared/text/format";
+import { runName, sourceParts, withoutMonitor } from "../../shared/text/names";
+
+/** A value, or why it is not known. */
+export type Known = { readonly value: number } | { readonly missing: string };
+
+const known = (value: number | undefined, missing: string): Known => (value === undefined ? { missing } : { value });
+
+const NOT_DONE = "The analysis has not ended.";
+
+export function samplesPerSecond({ job, efficiency, state, step_ns }: TrainingEntry): Known {
+  if (job) return { missing: "The ranks of a job may share samples, and the recordings do not say which do." };
+  return known(efficiency?.samples_per_second, whyNoSamples({ efficiency, state, step_ns }));
+}
+
+export const samplesPerStep = ({ efficiency, state, step_ns }: TrainingEntry): Known => known(efficiency?.samples_per_step, whyNoSamples({ efficiency, state, step_ns }));
+
+function whyNoSamples({ efficiency, state, step_ns }: Pick<TrainingEntry, "state"> & { efficiency: RunEntry["efficiency"] | undefined; step_ns: number | undefined }): string {
+  if (state !== "done") return NOT_DONE;
+  return efficiency?.samples_basis || (step_ns === undefined ? "No step was timed." : "The number of samples was not recorded.");
+}
+
+export const peakBytes = ({ peak_bytes, state }: TrainingEntry): Known => known(peak_bytes, state === "done" ? "No memory was recorded: profile_memory=True records it, and the monitor counts it on a GPU." : NOT_DONE);
+
+export const headroomBytes = (entry: TrainingEntry): Known => ("missing" in peakBytes(entry) ? peakBytes(entry) : known(entry.headroom_bytes, "The size of the memory was not recorded."));
+
+/** When the recording that names the training was written (ms since 1970): a copied file keeps the time in its name. */
+export const recordedAt = ({ named }: TrainingEntry): number => sourceParts(named.source).at ?? epochMs(named.modified_unix_ns);
+
+/** The facts by which trainings can be grouped: what one of them has, "" if that is not known. */
+export const GROUPINGS = {
+  folder: { title: "folder", of: ({ named }: TrainingEntry, shared: string) => folderOf(named.run, shared) },
+  run: { title: "run", of: ({ named }: TrainingEntry, shared: string) => withoutMonitor(runName(named.run)).slice(shared.length) },
+  verdict: { title: "verdict", of: ({ verdict }: TrainingEntry) => verdict?.title ?? "" },
+  device: { title: "device", of: ({ device }: TrainingEntry) => device },
+  ranks: { title: "number of ranks", of: ({ world_size }: TrainingEntry) => String(world_size ?? 1) },
+  batch: { title: "samples per step", of: ({ efficiency }: TrainingEntry) => (efficiency?.samples_per_step === undefined ? "" : String(efficiency.samples_per_step)) },
+  revision: { title: "git revision", of: ({ revision }: TrainingEntry) => revision ?? "" },
+} as const;
+export type Grouping = keyof typeof GROUPINGS;
+
+export const isGrouping = (text: string): text is Grouping => Object.hasOwn(GROUPINGS, text);
+
+/** The first folder of a run below the folders that all runs share; the run itself if it is in none. */
+function folderOf(run: string, shared: string): string {
+  const rest = withoutMonitor(runName(run)).slice(shared.length);
+  return rest.includes("/") ? rest.slice(0, rest.indexOf("/")) : rest;
+}
