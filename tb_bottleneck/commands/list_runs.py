@@ -36,9 +36,9 @@ def add(commands: "Subparsers") -> None:
         commands,
         "list",
         "list trainings with verdict, gain left and what to change first",
-        "Analyses recordings as `diagnose` does, and prints one row for each training, with one verdict from its traces, "
-        "its telemetry and its ranks: severity, verdict and its share of the time, predicted gain of the whole plan, mean "
-        "step time, samples per second, and what to change first.",
+        "Analyses recordings as `diagnose` does, and prints one row for each training, with one verdict from its "
+        "traces, its telemetry and its ranks: severity, verdict and its share of the time, predicted gain of the whole "
+        "plan, mean step time, samples per second, and what to change first.",
         EXAMPLES,
     )
     diagnose.add_recordings(parser)

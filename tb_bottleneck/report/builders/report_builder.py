@@ -14,6 +14,7 @@ from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, action_sentence
+from tb_bottleneck.report.builders.efficiency import Samples, efficiency_of
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.predictions import (
     ReplayFailed,
@@ -86,6 +87,7 @@ def build_report(
     latest_phase_only: bool = False,
     membership: pb.Membership | None = None,
     memory: pb.Memory | None = None,
+    samples: Samples | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -103,10 +105,13 @@ def build_report(
         phases=[_phase(phase, texts) for phase in phases],
         membership=membership,
         memory=memory,
+        revision=origin.revision or None,
     )
     if window is None:
         return report
     report.window.CopyFrom(_window(window, account))
+    if samples is not None:
+        report.efficiency.CopyFrom(efficiency_of(samples, report.window))
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report

@@ -7,6 +7,7 @@ from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
 from tb_bottleneck.report.trainings import Training
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import NS_PER_S
 
 _SEVERITIES = ("critical", "warning", "info", "none")
 
@@ -62,19 +63,16 @@ class Row:
         return max(self.speedup.expected, 1.0) if self.speedup is not None else 1.0
 
     @property
-    def samples_per_second(self) -> float | None:
-        """The samples of a process per second. Not of a job: which of its ranks share samples is not known."""
-        efficiency = self.digest.efficiency
-        if self.job is not None or efficiency is None or not efficiency.HasField("samples_per_second"):
-            return None
-        return efficiency.samples_per_second
+    def samples_per_step(self) -> float | None:
+        """The samples of a process per step, from the first recording that shows them."""
+        known = [report.efficiency for report in self.reports if report.efficiency.HasField("samples_per_step")]
+        return known[0].samples_per_step if known else None
 
     @property
-    def samples_per_step(self) -> float | None:
-        """The samples of a process per step."""
-        efficiency = self.digest.efficiency
-        known = efficiency is not None and efficiency.HasField("samples_per_step")
-        return efficiency.samples_per_step if known and efficiency is not None else None
+    def samples_per_second(self) -> float | None:
+        """Samples per step / mean step time. Not of a job: which of its ranks share samples is not known."""
+        samples, step = self.samples_per_step, self.digest.step_ns
+        return samples / (step / NS_PER_S) if samples and step and self.job is None else None
 
     @property
     def memory(self) -> pb.Memory | None:

@@ -1,4 +1,4 @@
-"""Formats the report of one training as plain text: its job, the recording whose verdict counts, names of the others."""
+"""Formats the report of one training as plain text: its job, the recording that counts, names of the others."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,6 @@
 // What the overview's table and its groups show of a training. A figure that is not known comes with the reason.
-import type { RunEntry } from "../../shared/report";
 import type { TrainingEntry } from "../../shared/run/trainings";
-import { epochMs } from "../../shared/text/format";
+import { epochMs, perSecond } from "../../shared/text/format";
 import { runName, sourceParts, withoutMonitor } from "../../shared/text/names";
 
 /** A value, or why it is not known. */
@@ -11,16 +10,17 @@ const known = (value: number | undefined, missing: string): Known => (value === 
 
 const NOT_DONE = "The analysis has not ended.";
 
-export function samplesPerSecond({ job, efficiency, state, step_ns }: TrainingEntry): Known {
-  if (job) return { missing: "The ranks of a job may share samples, and the recordings do not say which do." };
-  return known(efficiency?.samples_per_second, whyNoSamples({ efficiency, state, step_ns }));
+/** Samples per step / mean step time. */
+export function samplesPerSecond(entry: TrainingEntry): Known {
+  if (entry.job) return { missing: "The ranks of a job may share samples, and the recordings do not say which do." };
+  const samples = samplesPerStep(entry);
+  if ("missing" in samples) return samples;
+  return known(entry.step_ns && perSecond(samples.value, entry.step_ns), "No step was timed.");
 }
 
-export const samplesPerStep = ({ efficiency, state, step_ns }: TrainingEntry): Known => known(efficiency?.samples_per_step, whyNoSamples({ efficiency, state, step_ns }));
-
-function whyNoSamples({ efficiency, state, step_ns }: Pick<TrainingEntry, "state"> & { efficiency: RunEntry["efficiency"] | undefined; step_ns: number | undefined }): string {
-  if (state !== "done") return NOT_DONE;
-  return efficiency?.samples_basis || (step_ns === undefined ? "No step was timed." : "The number of samples was not recorded.");
+export function samplesPerStep({ efficiency, state }: TrainingEntry): Known {
+  if (efficiency?.samples_per_step !== undefined) return { value: efficiency.samples_per_step };
+  return { missing: state === "done" ? (efficiency?.samples_basis ?? "No step was timed.") : NOT_DONE };
 }
 
 export const peakBytes = ({ peak_bytes, state }: TrainingEntry): Known => known(peak_bytes, state === "done" ? "No memory was recorded: profile_memory=True records it, and the monitor counts it on a GPU." : NOT_DONE);

@@ -110,14 +110,16 @@ function entryOf(members: readonly RunEntry[], training?: Training): Unnamed {
   if (members.length === 1) return { ...first, members, named, because };
   const memory = members.filter(({ peak_bytes }) => peak_bytes !== undefined).sort((a, b) => b.peak_bytes! - a.peak_bytes!)[0];
   const review = members.find((member) => member.review)?.review;
+  const efficiency = members.find((member) => member.efficiency?.samples_per_step !== undefined)?.efficiency;
   const revision = members.find((member) => member.revision)?.revision;
-  const { verdict: _verdict, gain: _gain, efficiency: _efficiency, ...rest } = first;
+  const { verdict: _verdict, gain: _gain, ...rest } = first;
   return {
     ...(job ? { ...rest, action: "", ...(job.verdict ? { verdict: job.verdict } : {}), ...(job.gain ? { gain: job.gain } : {}), job } : first),
     ...progressOf(members),
     ...(memory ? { peak_bytes: memory.peak_bytes!, ...(memory.headroom_bytes === undefined ? {} : { headroom_bytes: memory.headroom_bytes }) } : {}),
     ...(review ? { review } : {}),
     ...(revision ? { revision } : {}),
+    ...(efficiency ? { efficiency } : {}),
     live: members.some(({ live }) => live),
     members,
     named,

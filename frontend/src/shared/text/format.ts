@@ -87,6 +87,9 @@ export function factor(value: number): string {
   return value >= 0.1 || value <= 0 ? `${value.toFixed(2)}×` : `${Number(value.toPrecision(2))}×`;
 }
 
+/** How many per second, if this many take so long. */
+export const perSecond = (value: number, ns: number): number => value / (ns / SECOND_NS);
+
 /** "+12.0 ms" or "−3.00 ms"; no change is "0 ms". */
 export function change(ns: number): string {
   const whole = Math.round(ns); // removes rounding errors of sums
