@@ -3,7 +3,7 @@
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
 torch.profiler (`*.pt.trace.json[.gz]`) are recordings by their name. Other JSON files are recordings if their first
 bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are recordings if they
-contain the monitor's telemetry.
+contain the monitor's telemetry, and pickles if they begin like a snapshot of the CUDA allocator.
 """
 
 import os
@@ -32,6 +32,8 @@ _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
 _NUMBER = re.compile("([0-9]{1,1000})")  # Python refuses to convert much longer numbers
+_PICKLE = b"\x80"  # the opcode PROTO, which begins a pickle
+_SNAPSHOT_HEAD_BYTES = 64  # protocol, frame and the first key of a snapshot: "segments"
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
 
 Natural = tuple[tuple[str, int], ...]
@@ -142,6 +144,8 @@ def natural(text: str) -> Natural:
 def _may_be_recording(path: str) -> bool:
     if is_event_file(path):
         return not is_url(path)  # the telemetry reader follows a growing file, and object stores have none
+    if path.endswith(SNAPSHOT_ENDINGS):
+        return True
     return bool(_POSSIBLE_NAME.search(path)) and not path.endswith(SIDECAR_ENDING)
 
 
@@ -172,6 +176,8 @@ def _is_recording(recording: RecordingFile) -> bool:
     try:
         if recording.is_telemetry:
             return holds_telemetry(recording.path, recording.size)
+        if recording.kind == "snapshot":
+            return _looks_like_a_snapshot(recording.path, recording.size, recording.mtime_ns, recording.tag)
         return _looks_like_a_trace(recording.path, recording.size, recording.mtime_ns, recording.tag)
     except OSError:
         return False
@@ -188,6 +194,17 @@ def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
     if b'"traceEvents"' in head or (b'"schemaVersion"' in head and b'"deviceProperties"' in head):
         return True
     return bool(_LIST_OF_OBJECTS.match(head) and _PHASE.search(head))
+
+
+@lru_cache(maxsize=65536)
+def _looks_like_a_snapshot(path: str, size: int, mtime_ns: int, tag: str) -> bool:
+    """Returns True if the first bytes look like a pickle of torch.cuda.memory._snapshot(), which nobody executes here.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    head = _first_bytes(path)[:_SNAPSHOT_HEAD_BYTES]
+    return head.startswith(_PICKLE) and b"segments" in head
 
 
 def _first_bytes(path: str) -> bytes:

@@ -57,7 +57,7 @@ def test_several_recordings_open_with_an_overview_to_which_back_returns(staged_b
     expect(rows).to_have_count(1, timeout=PATIENCE)
     expect(overview.get_by_role("searchbox")).to_have_value("critical checkpoint")
     seen.frame.get_by_role("button", name="Overview of all trainings").click()
-    overview.get_by_label("Group by").select_option("folder")
+    overview.get_by_role("combobox", name="Group by").select_option("folder")
     expect(overview.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
 
 

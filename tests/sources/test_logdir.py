@@ -2,10 +2,12 @@
 
 import gzip
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from helpers.snapshots import random_snapshot
 
 from tb_bottleneck.sources import logdir
 from tb_bottleneck.sources.logdir import Listing, Root, natural, parse_logdir_spec, scan, scan_all
@@ -79,11 +81,22 @@ def test_json_that_looks_like_a_trace_is_taken(tmp_path: Path, name: str, conten
         ("events.out.tfevents.1", TRACE),
         ("t.pt.trace.json.bottlenecks.json", TRACE),
         ("t.pt.trace.json.gz.bottlenecks.json", TRACE),
+        ("weights.pickle", pickle.dumps({"layer": [1, 2]})),
+        ("text.pkl", "segments"),
     ],
 )
 def test_other_files_are_no_recordings(tmp_path: Path, name: str, content: str | bytes) -> None:
     put(tmp_path / name, content)
     assert scan(tmp_path) == Listing((), ())
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+@pytest.mark.parametrize("name", ["rank0_7.1795283861864411510.peak.pickle", "memory.pkl", "memory.pickle.gz"])
+def test_a_snapshot_of_the_allocator_is_taken(tmp_path: Path, name: str, protocol: int) -> None:
+    content = pickle.dumps(random_snapshot(3), protocol)
+    put(tmp_path / name, content)
+    (found,) = scan(tmp_path).recordings
+    assert (found.source, found.kind, found.is_telemetry) == (name, "snapshot", False)
 
 
 def test_what_the_profiler_named_is_taken_unread(tmp_path: Path) -> None:

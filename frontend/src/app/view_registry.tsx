@@ -36,11 +36,15 @@ interface ViewEntry {
 
 /** Views of single operations. */
 function missingOperations(report: Report, entry: RunEntry): string | undefined {
+  if (entry.evidence_source === "snapshot") return SNAPSHOT;
   if (!isTrace(entry)) return "Telemetry contains no single operations. A trace of torch.profiler does.";
   return report.health?.status === "unreadable" ? "This file could not be read." : undefined;
 }
 
-const missingTrace = (_: Report, entry: RunEntry) => (isTrace(entry) ? undefined : "This view needs a trace; this recording is telemetry.");
+const SNAPSHOT = "A memory snapshot contains no times. A trace of torch.profiler does.";
+const KINDS: Readonly<Record<string, string>> = { telemetry: "telemetry", snapshot: "a memory snapshot" };
+
+const missingTrace = (_: Report, entry: RunEntry) => (isTrace(entry) ? undefined : `This view needs a trace; this recording is ${KINDS[entry.evidence_source] ?? entry.evidence_source}.`);
 
 const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   diagnosis: {
@@ -71,7 +75,7 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   },
   live: {
     title: "Telemetry",
-    missing: (_, entry) => (isTrace(entry) ? "This recording is a trace. The monitor records telemetry." : undefined),
+    missing: (_, entry) => (entry.evidence_source === "telemetry" ? undefined : `This recording is ${KINDS[entry.evidence_source] ?? "a trace"}. The monitor records telemetry.`),
     render: (shown) => <Telemetry {...viewProps(shown)} />,
   },
   compare: {

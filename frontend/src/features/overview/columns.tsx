@@ -10,7 +10,7 @@ import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
 import { Sparkline } from "../../shared/widgets/sparkline";
 import { Swatch } from "../../shared/widgets/swatch";
-import { GROUPINGS, headroomBytes, peakBytes, recordedAt, samplesPerSecond, samplesPerStep, type Grouping, type Known } from "./facts";
+import { GROUPINGS, headroomBytes, peakBytes, samplesPerSecond, samplesPerStep, type Grouping, type Known } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
 import { recoverable, type Group } from "./query";
 
@@ -95,7 +95,7 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
       value: ({ revision }) => revision,
       cell: ({ revision }) => (revision ? <code title={revision}>{shortened(revision, MAX_REVISION)}</code> : <Unknown because="The training recorded no revision; the monitor does." />),
     },
-    figure("time", "Recorded", "When the file was written", (entry) => ({ value: recordedAt(entry) }), (at) => shortMoment(at)),
+    figure("time", "Recorded", "When the file was written", (entry) => ({ value: entry.at }), (at) => shortMoment(at)),
     { key: "state", title: "State", hint: "Of the findings, as reviewed", figure: false, value: stateOf, cell: stateOf },
   ];
 }
@@ -121,7 +121,7 @@ function SeverityIcon({ of }: { of: Judged }) {
 
 /** The verdict with the action, or why there is none. */
 function Outcome({ entry: { verdict, action, state, health: status, reason, evidence_source } }: { entry: TrainingEntry }) {
-  if (!verdict) return <span class="muted">{state !== "done" ? state : evidence_source === "snapshot" ? "memory only" : withoutVerdict(status, reason)}</span>;
+  if (!verdict) return <span class="muted">{state !== "done" ? state : evidence_source === "snapshot" && status === "ok" ? "memory only" : withoutVerdict(status, reason)}</span>;
   return (
     <>
       <Swatch regime={verdict.regime} />
@@ -169,12 +169,18 @@ const largestGain = ({ entries }: Group): number | undefined => {
   return gains.length > 0 ? Math.max(...gains) : undefined;
 };
 
+const stepsOf = new WeakMap<Group, readonly number[]>();
+
 /** The step times in order of time. */
-const steps = ({ entries }: Group): readonly number[] =>
-  entries
-    .flatMap((entry) => (entry.step_ns === undefined ? [] : [{ at: recordedAt(entry), ns: entry.step_ns }]))
-    .sort((a, b) => a.at - b.at)
-    .map(({ ns }) => ns);
+function steps(group: Group): readonly number[] {
+  let found = stepsOf.get(group);
+  if (!found) {
+    const timed = group.entries.flatMap((entry) => (entry.step_ns === undefined ? [] : [{ at: entry.at, ns: entry.step_ns }]));
+    found = timed.sort((a, b) => a.at - b.at).map(({ ns }) => ns);
+    stepsOf.set(group, found);
+  }
+  return found;
+}
 
 const latestStep = (group: Group): number | undefined => steps(group).at(-1);
 

@@ -1,7 +1,7 @@
 // What the overview's table and its groups show of a training. A figure that is not known comes with the reason.
 import type { TrainingEntry } from "../../shared/run/trainings";
-import { epochMs, perSecond } from "../../shared/text/format";
-import { runName, sourceParts, withoutMonitor } from "../../shared/text/names";
+import { perSecond } from "../../shared/text/format";
+import { runName, withoutMonitor } from "../../shared/text/names";
 
 /** A value, or why it is not known. */
 export type Known = { readonly value: number } | { readonly missing: string };
@@ -26,9 +26,6 @@ export function samplesPerStep({ efficiency, state }: TrainingEntry): Known {
 export const peakBytes = ({ peak_bytes, state }: TrainingEntry): Known => known(peak_bytes, state === "done" ? "No memory was recorded: profile_memory=True records it, and the monitor counts it on a GPU." : NOT_DONE);
 
 export const headroomBytes = (entry: TrainingEntry): Known => ("missing" in peakBytes(entry) ? peakBytes(entry) : known(entry.headroom_bytes, "The size of the memory was not recorded."));
-
-/** When the recording that names the training was written (ms since 1970): a copied file keeps the time in its name. */
-export const recordedAt = ({ named }: TrainingEntry): number => sourceParts(named.source).at ?? epochMs(named.modified_unix_ns);
 
 /** The facts by which trainings can be grouped: what one of them has, "" if that is not known. */
 export const GROUPINGS = {

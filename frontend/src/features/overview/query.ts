@@ -4,7 +4,7 @@ import { withWords } from "../../shared/run/groups";
 import { isInState, REVIEW_WORDS, type ReviewWord } from "../../shared/run/review";
 import type { TrainingEntry } from "../../shared/run/trainings";
 import type { Order } from "../../shared/widgets/sorting";
-import { GROUPINGS, isGrouping, recordedAt, type Grouping } from "./facts";
+import { GROUPINGS, isGrouping, type Grouping } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
 
 export interface Query {
@@ -78,7 +78,7 @@ export function matching(entries: readonly TrainingEntry[], query: Query, { visi
       (regime === "" || regime === entry.verdict?.regime) &&
       (review === "" || isInState(entry, review)) &&
       (since === "" || since === changeOf(entry, visit)) &&
-      (within === "" || recordedAt(entry) >= now - WITHIN[within]) &&
+      (within === "" || entry.at >= now - WITHIN[within]) &&
       (by === "" || group === undefined || group === GROUPINGS[by].of(entry, shared)),
   );
 }

@@ -3,21 +3,19 @@ import { colourOf } from "../../shared/colours";
 import type { RunEntry } from "../../shared/report";
 import type { TrainingEntry } from "../../shared/run/trainings";
 import { duration, shortMoment, shortShare } from "../../shared/text/format";
-import { sourceParts } from "../../shared/text/names";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { MiddleCut } from "../../shared/widgets/middle_cut";
 import { Sparkline } from "../../shared/widgets/sparkline";
 
 export function Entry({ entry }: { entry: TrainingEntry }) {
-  const { at } = sourceParts(entry.named.source);
   return (
     <>
       <div class="line">
         <span class="name">
           <MiddleCut text={entry.label} />
         </span>
-        {at !== undefined && <span class="figure muted">{shortMoment(at)}</span>}
+        <span class="figure muted">{shortMoment(entry.at)}</span>
         {entry.live && <span class="live-dot" title="Being written now" />}
         <Sparkline values={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
@@ -34,7 +32,7 @@ export function Entry({ entry }: { entry: TrainingEntry }) {
 }
 
 /** The verdict, or why there is none (yet). */
-function Outcome({ entry: { state, progress, verdict, health: status, reason: code } }: { entry: RunEntry }) {
+function Outcome({ entry: { state, progress, verdict, health: status, reason: code, evidence_source } }: { entry: RunEntry }) {
   if (state === "analysing") {
     return (
       <>
@@ -56,6 +54,7 @@ function Outcome({ entry: { state, progress, verdict, health: status, reason: co
       </>
     );
   }
+  if (evidence_source === "snapshot" && status === "ok") return <span class="what muted">memory only</span>;
   const { icon, tone } = health(status);
   return (
     <>

@@ -1,6 +1,7 @@
 // The list of trainings, grouped by folder: a listbox with arrow keys, Enter to choose, Shift and Enter to compare.
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunList as List } from "../../shared/report";
+import { prepareTexts } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { evidenceOf, sectionsOf, trainingOf, trainingsOf, type Section, type TrainingEntry } from "../../shared/run/trainings";
 import { count, duration, shortShare } from "../../shared/text/format";
@@ -13,6 +14,7 @@ import { Entry } from "./run_entry";
 import { rowsOf, scrollTarget, visibleRows } from "./visible_rows";
 
 const MIN_ROWS_FOR_FILTER = 9;
+const RECYCLED = 256; // rows that can be in the page at once: those of others are used again while scrolling
 const MAX_FILES = 6; // in a tooltip; a job may have thousands
 
 interface Props {
@@ -48,6 +50,7 @@ function Status({ list }: { list: List }) {
 
 function Contents({ list, chosen, filter, overview, choose, compare, setFilter }: Props) {
   const all = trainingsOf(list);
+  useEffect(() => prepareTexts(all), [all]);
   const filterable = all.length >= MIN_ROWS_FOR_FILTER;
   const shown = useMemo(() => sectionsOf(all, filterable ? filter : ""), [all, filterable, filter]);
   return (
@@ -143,7 +146,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
             </div>
           ) : (
             <div
-              key={row.key}
+              key={`option ${row.index % RECYCLED}`}
               id={domId(row.index)}
               class={row.key === active ? "option active" : "option"}
               role="option"

@@ -1,6 +1,6 @@
 // The list of recordings, filtered and grouped by run directory.
 import type { RunEntry } from "../report";
-import { fileStem, runName, sourceName } from "../text/names";
+import { fileStem, runName } from "../text/names";
 import { reviewSummary } from "./review";
 
 export interface Group {
@@ -20,12 +20,25 @@ function textOf(entry: RunEntry & { readonly members?: readonly RunEntry[] }): s
   let text = texts.get(entry);
   if (text === undefined) {
     const { verdict, device, action, state, health, live, revision, members = [entry] } = entry;
-    const names = members.flatMap(({ run, source, evidence_source }) => [runName(run), source, fileStem(source), sourceName(source), evidence_source]);
+    const names = members.flatMap((member) => [runName(member.run), member.source, fileStem(member.source), member.evidence_source]);
     const judged = verdict ? [verdict.title, verdict.severity, verdict.regime, REGIME_WORDS[verdict.regime] ?? ""] : [health];
     text = [...names, device, action, state, live ? "live" : "", revision ?? "", reviewSummary(entry), ...judged].join(" ").toLowerCase();
     texts.set(entry, text);
   }
   return text;
+}
+
+const IDLE_SHARE = 64; // entries between two looks at the time left
+
+/** Prepares the texts while the page is idle, so that the first letter in the filter does not wait for all of them. */
+export function prepareTexts(entries: readonly RunEntry[]): () => void {
+  let next = 0;
+  const work = (left: IdleDeadline) => {
+    while (next < entries.length && left.timeRemaining() > 1) for (const end = next + IDLE_SHARE; next < Math.min(end, entries.length); next++) textOf(entries[next]!);
+    if (next < entries.length) handle = requestIdleCallback(work);
+  };
+  let handle = requestIdleCallback(work);
+  return () => cancelIdleCallback(handle);
 }
 
 /** What users call the regimes, beside the words of their titles. */

@@ -1,5 +1,6 @@
 // The trainings of the list: the recordings of one training are one entry with one verdict. The server groups them.
 import type { RunEntry, RunList, Training, TrainingJob } from "../report";
+import { epochMs } from "../text/format";
 import { commonFolders, commonStart, runName, sourceParts, withoutMonitor } from "../text/names";
 import { isTrace, withWords } from "./groups";
 import { keyOf, type Key } from "./keys";
@@ -13,6 +14,8 @@ export interface TrainingEntry extends RunEntry {
   /** Why this evidence source is trusted; "" without another one. */
   readonly because: string;
   readonly job?: TrainingJob;
+  /** When the recording that names it was written (ms since 1970): a copied file keeps the time in its name. */
+  readonly at: number;
   /** The folder of its run below those that all trainings share, without a slash at the end; "" if it is in none. */
   readonly folder: string;
   /** Its name in that folder, without what all names begin with. */
@@ -46,7 +49,7 @@ function knownOf(list: RunList): Known {
   return found;
 }
 
-type Unnamed = Omit<TrainingEntry, "folder" | "label">;
+type Unnamed = Omit<TrainingEntry, "folder" | "label" | "at">;
 
 /** Adds the names. The file of a recording is part of the name if several trainings have the same run. */
 function withNames(entries: readonly Unnamed[]): { readonly shared: string; readonly trainings: readonly TrainingEntry[] } {
@@ -57,11 +60,12 @@ function withNames(entries: readonly Unnamed[]): { readonly shared: string; read
   const names = entries.map(({ named }, index) => {
     const path = paths[index]!.slice(shared.length);
     const end = path.lastIndexOf("/") + 1;
-    return { folder: path.slice(0, Math.max(0, end - 1)), name: path.slice(end) + (counts.get(paths[index]!)! > 1 ? ` › ${sourceParts(named.source).name}` : "") };
+    const { name: file, at = epochMs(named.modified_unix_ns) } = sourceParts(named.source);
+    return { folder: path.slice(0, Math.max(0, end - 1)), name: path.slice(end) + (counts.get(paths[index]!)! > 1 ? ` › ${file}` : ""), at };
   });
   const start = commonStart(names.map(({ name }) => name));
   const label = (name: string) => (start > 0 ? `…${name.slice(start)}` : name);
-  return { shared, trainings: entries.map((entry, index) => ({ ...entry, folder: names[index]!.folder, label: label(names[index]!.name) })) };
+  return { shared, trainings: entries.map((entry, index) => ({ ...entry, folder: names[index]!.folder, label: label(names[index]!.name), at: names[index]!.at })) };
 }
 
 export interface Section {

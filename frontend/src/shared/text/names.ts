@@ -39,7 +39,7 @@ function sharedLength(one: string, other: string): number {
 /** The file name of a recording without its ending. All event files are called "telemetry". */
 export function fileStem(source: string): string {
   if (source.startsWith("events.out.tfevents.")) return "telemetry";
-  return source.replace(/(\.pt)?\.trace\.json(\.gz)?$/, "") || source;
+  return source.replace(/(\.pt)?\.trace\.json(\.gz)?$|(\.(trace|peak|oom))?\.(pickle|pkl)(\.gz)?$/, "") || source;
 }
 
 /** torch.profiler appends the time of writing (ms or ns since 1970) to the worker's name; an event file starts with seconds. */

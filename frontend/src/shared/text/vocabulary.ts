@@ -49,6 +49,7 @@ const EVIDENCE_SOURCE: ReadonlyMap<string, string> = new Map([
 const NO_VERDICT: ReadonlyMap<string, string> = new Map([
   ["incomplete", "This recording is incomplete, so there is no verdict."],
   ["unreadable", "This file could not be read."],
+  ["snapshot", "A memory snapshot: what fills the memory of the device"],
 ]);
 
 const REASON: ReadonlyMap<string, string> = new Map([["warmup", "warm-up"]]);
@@ -84,7 +85,7 @@ export const wait = (word: string): string => WAIT.get(word) ?? words(word);
 export const roof = (word: string): string => ROOF.get(word) ?? words(word);
 export const confidence = (word: string): string => `${title(word)} confidence`;
 
-/** Shown instead of a verdict, by the health of the recording. */
+/** Shown instead of a verdict, by the health of the recording, or for a snapshot. */
 export const noVerdict = (word: string): string => NO_VERDICT.get(word) ?? "There is no verdict.";
 
 /** Why a recording has no verdict, in short: its health, and the first reason if that adds information. */

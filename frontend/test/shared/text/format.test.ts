@@ -108,6 +108,7 @@ test("evidence is located relative to the window, or without a window on the rec
 test("a recording's name loses only its common ending", () => {
   assert.equal(names.sourceName("host_42.1764.pt.trace.json.gz"), "host_42.1764");
   assert.equal(names.sourceName("a.pt.trace.json"), "a");
+  assert.equal(names.sourceParts("rank0_42.1795283861864411510.peak.pickle").at, 1795283861864);
   assert.equal(names.sourceName("rank0.json"), "rank0.json");
   assert.equal(names.sourceName(".trace.json"), ".trace.json");
 });
