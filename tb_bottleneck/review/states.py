@@ -7,7 +7,6 @@ from tb_bottleneck.review.notes import STATE_OF, Action, Note
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
 
-_KINDS = ("trace", "telemetry", "snapshot")
 SHOWN_COMMENTS = 10  # the latest ones of a recording, and of each finding; the list of recordings contains them
 
 
@@ -20,7 +19,7 @@ def names_of(recording: RecordingFile) -> tuple[str, str]:
 def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
     """Returns the recording for each name. The name of a run stands for its first trace, or else its telemetry."""
     named: dict[str, RecordingFile] = {}
-    for recording in sorted(recordings, key=lambda recording: _KINDS.index(recording.kind)):
+    for recording in sorted(recordings, key=lambda recording: not recording.is_trace):
         for name in names_of(recording):
             named.setdefault(name, recording)
     return named

@@ -49,11 +49,11 @@ class RecordingRegistry:
         from tb_bottleneck.report.equal_ranks import MAX_COMPARED, have_equal_accounts
 
         own = self.look(recording)[1]
-        if recording.is_telemetry or own is None or not own.account:
+        if not recording.is_trace or own is None or not own.account:
             return []
         equal: dict[int, RecordingFile] = {}
         for other in self._wanted:
-            if other.run != recording.run or other.is_telemetry or other == recording:
+            if other.run != recording.run or not other.is_trace or other == recording:
                 continue
             digest = self.look(other)[1]
             if digest is None or digest.rank is None or digest.rank == own.rank:
