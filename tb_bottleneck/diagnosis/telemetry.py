@@ -142,6 +142,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=counted_memory(reader.telemetry, origin.device.kind),
+        samples=recording.per_step("samples", "count"),
     )
 
 

@@ -56,6 +56,7 @@ class MonitorOptions:
     captures: int = 3
     every_s: float = PACKET_S
     memory_snapshots: int = 0
+    revision: str | None = None
 
 
 class Session:
@@ -238,6 +239,7 @@ class Session:
 
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._rank.rank, "world_size": self._rank.world_size}
+        stated = {} if self._options.revision is None else {"git_revision": self._options.revision}
         loaders = self._loaders.facts(self.clock.trained_iterators())
         return {
             **ranks,
@@ -247,6 +249,7 @@ class Session:
             **self._models.facts,
             **self._thread_pool_facts(),
             **self._link.facts(),
+            **stated,
         }
 
     def _thread_pool_facts(self) -> dict[str, object]:

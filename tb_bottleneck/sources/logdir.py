@@ -59,7 +59,12 @@ class RecordingFile:
     @property
     def is_trace(self) -> bool:
         """True for a trace."""
-        return not self.is_telemetry and not self.is_snapshot
+        return self.kind == "trace"
+
+    @property
+    def kind(self) -> str:
+        """The evidence source: trace, telemetry or snapshot."""
+        return "telemetry" if self.is_telemetry else "snapshot" if self.is_snapshot else "trace"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ import { Headline } from "../features/diagnosis/headline";
 import { reportMarkdown } from "../features/diagnosis/markdown";
 import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
+import { keyOf } from "../shared/run/keys";
+import { trainingOf } from "../shared/run/trainings";
+import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { Tabs } from "./tabs";
 import { availableView, titleOf, ViewPanel, type Shown } from "./view_registry";
@@ -26,6 +29,7 @@ export function RecordingPage(props: Props) {
 }
 
 function Content({ report, analysis, shown }: Props) {
+  const training = shown?.state.list && trainingOf(shown.state.list, keyOf(shown.entry));
   const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
   return (
     <article>
@@ -38,6 +42,7 @@ function Content({ report, analysis, shown }: Props) {
       <Headline report={report} analysis={analysis}>
         <Share report={report} markdown={() => reportMarkdown(report)} />
       </Headline>
+      {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}
       {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}
       <ErrorBoundary key={view} report={report}>
         {shown ? (

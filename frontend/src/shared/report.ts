@@ -165,6 +165,20 @@ export interface Report {
   readonly job_headline: string;
   /** absent if no memory was recorded */
   readonly memory?: Memory;
+  /** absent if no step was timed */
+  readonly efficiency?: Efficiency;
+  /** git revision of the program, as the training recorded it */
+  readonly revision?: string;
+}
+
+/** What a step achieves. An absent number is not known. */
+export interface Efficiency {
+  /** samples_per_step / window.step_ns.mean */
+  readonly samples_per_second?: number;
+  /** of this process */
+  readonly samples_per_step?: number;
+  /** where samples_per_step comes from, or why it is not known */
+  readonly samples_basis: string;
 }
 
 /** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
@@ -537,6 +551,28 @@ export interface RunList {
   readonly runs: readonly RunEntry[];
   /** sentences: what could not be scanned, and why */
   readonly problems: readonly string[];
+  /** with several recordings; every other recording is a training of its own */
+  readonly trainings: readonly Training[];
+}
+
+/** The recordings of one training: one entry of the list. */
+export interface Training {
+  /** positions in runs; the verdict of the first one is that of the training */
+  readonly members: readonly number[];
+  /** why its evidence source is trusted; empty without another one */
+  readonly because: string;
+  /** absent unless several ranks of a job are known */
+  readonly job?: TrainingJob;
+}
+
+/** What a list shows of a job: its verdict takes the place of that of the first member. */
+export interface TrainingJob {
+  readonly verdict?: Verdict;
+  readonly world_size: number;
+  /** with a verdict */
+  readonly ranks: number;
+  /** absent if nothing is predicted */
+  readonly gain?: Speedup;
 }
 
 /** One recording in the list. */
@@ -576,6 +612,22 @@ export interface RunEntry {
   readonly review?: Review;
   /** findings that are neither accepted nor fixed; absent before it is done */
   readonly open_findings?: number;
+  /** of one of several ranks */
+  readonly rank?: number;
+  /** of one of several ranks */
+  readonly world_size?: number;
+  /** of the time in which the device does not compute */
+  readonly lost_share?: number;
+  /** as in Report */
+  readonly efficiency?: Efficiency;
+  /** of the device's memory */
+  readonly peak_bytes?: number;
+  /** size of the memory - peak */
+  readonly headroom_bytes?: number;
+  /** as in Report */
+  readonly revision?: string;
+  /** of the file */
+  readonly modified_unix_ns: number;
 }
 
 /** GET report?id=... */

@@ -1,17 +1,19 @@
 """The answer to `runs`: the recordings under the logdir with the progress of their analyses."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
+from tb_bottleneck.plugin.state.training_index import GroupedTraining, TrainingIndex
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.review.states import state_of
-from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
+from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList, Training
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import RecordingFile
 
@@ -44,6 +46,7 @@ class RunListBuilder:
     def __init__(self, logdir: str, analyses: "AnalysisQueue | RecordingRegistry") -> None:
         self._logdir = logdir
         self._analyses = analyses
+        self._trainings = TrainingIndex()
         self._last = _Snapshot()
 
     def text(self, scan: LogdirScan | None) -> str:
@@ -54,10 +57,16 @@ class RunListBuilder:
         rows = {each: self._row(each, reviews.get(each), last.rows.get(each)) for each in recordings}
         if scan is not None and scan is last.scan and all(map(is_, rows.values(), last.rows.values())):
             return last.text
-        answer = self._frame(scan) | {"runs": [row.values for row in rows.values()]}
+        answer = self._frame(scan) | {"runs": [row.values for row in rows.values()], "trainings": self._grouped(rows)}
         text = json.dumps(answer, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         self._last = _Snapshot(scan, rows, text)
         return text
+
+    def _grouped(self, rows: dict[RecordingFile, _Row]) -> list[dict[str, Any]]:
+        """Returns the trainings with several recordings."""
+        positions = {recording: position for position, recording in enumerate(rows)}
+        trainings = self._trainings.trainings([(recording, row.digest) for recording, row in rows.items()])
+        return [_training(each, positions) for each in trainings if len(each.recordings) > 1]
 
     def _row(self, recording: RecordingFile, review: Review | None, last: _Row | None) -> _Row:
         state, digest = self._analyses.look(recording)
@@ -71,15 +80,23 @@ class RunListBuilder:
         return as_dict(RunList(state="ready", logdir=self._logdir, problems=scan.listing.problems))
 
 
+def _training(training: GroupedTraining, positions: Mapping[RecordingFile, int]) -> dict[str, Any]:
+    members = [positions[recording] for recording in training.recordings]
+    message = Training(members=members, because=training.because, job=training.job)
+    refuse_not_finite(message)
+    return as_dict(message)
+
+
 def _entry(
     recording: RecordingFile, state: AnalysisState, digest: Digest | None, review: Review | None
 ) -> dict[str, Any]:
-    source = "telemetry" if recording.is_telemetry else "snapshot" if recording.is_snapshot else "trace"
+    source = recording.kind
     entry = RunEntry(
         id=id_of(recording),
         run=recording.run,
         source=recording.source,
         size_bytes=recording.size,
+        modified_unix_ns=recording.mtime_ns,
         state=state.name,
         progress=state.progress,
         witness=source,
@@ -99,6 +116,13 @@ def _entry(
                 action=digest.action,
                 gain=digest.gain,
                 open_findings=[state_of(review or Review(), cause).state for cause in digest.causes].count("open"),
+                rank=digest.rank if digest.world_size > 1 else None,
+                world_size=digest.world_size if digest.world_size > 1 else None,
+                lost_share=digest.lost_share,
+                efficiency=digest.efficiency,
+                peak_bytes=digest.peak_bytes,
+                headroom_bytes=digest.headroom_bytes,
+                revision=digest.revision or None,
             )
         )
     refuse_not_finite(entry)

@@ -37,6 +37,7 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
     assert entry.pop("id").isalnum()
     assert entry.pop("verdict")["headline"] == "Your device waits."
     assert entry.pop("device")
+    assert entry.pop("modified_unix_ns") == 1_700_000_000e9
     assert entry == {
         "run": "resnet/slow",
         "source": TRACE,

@@ -186,7 +186,7 @@ function isPending(value: unknown): value is Pending {
 }
 
 function isRunList(value: unknown): value is RunList {
-  return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["problems"]);
+  return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["trainings"]) && Array.isArray(value["problems"]);
 }
 
 function isAboutRun<T>(value: unknown): value is T {

@@ -6,8 +6,8 @@ from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 
 STEPS = 9
 LENGTH = 1000.0  # us

@@ -1,0 +1,120 @@
+"""Tells which recordings are about one training. A list shows them as one entry with one verdict.
+
+Recordings belong together if they lie in the monitor's directories of one training, if they are the trace and the
+telemetry of one process (same_process.py), or if they are ranks of one job (job_members.py). Nothing else is grouped:
+traces in one directory may be of unrelated trainings.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tb_bottleneck.report.job_members import jobs_in
+from tb_bottleneck.report.monitor_directories import launches_of, logdir_of
+from tb_bottleneck.report.same_process import Located, pairs_of
+
+
+@dataclass(frozen=True)
+class Training:
+    """The recordings of one training, as positions in a list of reports.
+
+    The first member is the one with the verdict of the training; the others follow in their order. `ranks` are the
+    members that are the ranks of the (latest) job, in order of rank; empty without a job.
+    """
+
+    members: tuple[int, ...]
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The recording with the verdict of the training."""
+        return self.members[0]
+
+
+def trainings_of(located: Located) -> list[Training]:
+    """Returns the trainings of these reports, in the order of their first reports.
+
+    Each report comes with its directory. The report of a recording that is not analysed yet has no health; the reports
+    of one process have been joined (cross_check.join), so that they state which evidence source is trusted.
+    """
+    groups = _Groups(len(located))
+    for positions in _together(located):
+        groups.unite(positions)
+    jobs = jobs_in([report for _, report in located])
+    for job in jobs:
+        groups.unite(job)
+    latest = {groups.of(job[0]): tuple(job) for job in jobs}  # jobs of one run are in order of time
+    return [
+        Training(_first(members, latest.get(group, ()), located), latest.get(group, ()))
+        for group, members in groups.all().items()
+    ]
+
+
+def _together(located: Located) -> Iterable[Sequence[int]]:
+    """Yields positions of recordings of one process, or of one launch of the monitor."""
+    launches = launches_of(directory for directory, _ in located)
+    by_launch: dict[str, list[int]] = {}
+    for position, (directory, _) in enumerate(located):
+        if logdir_of(directory):
+            by_launch.setdefault(launches[directory], []).append(position)
+    yield from by_launch.values()
+    # A trace without a verdict takes part only if no other trace could be meant.
+    hopeful = [at for at, (_, report) in enumerate(located) if report.HasField("verdict") or not report.health.status]
+    for positions in (hopeful, range(len(located))):
+        for pair in pairs_of([located[position] for position in positions]):
+            yield [positions[at] for at in pair]
+
+
+def _first(members: list[int], ranks: Sequence[int], located: Located) -> tuple[int, ...]:
+    """Returns the members, the one with the verdict first."""
+    first = _slowest(ranks, located) if ranks else _trusted(members, located)
+    return (first, *(member for member in members if member != first))
+
+
+def _slowest(ranks: Sequence[int], located: Located) -> int:
+    """Returns the rank with the verdict of the job: that of the first straggler, otherwise the lowest."""
+    from tb_bottleneck.report.jobs import job_of  # lists without jobs do not need it
+
+    job = job_of({located[position][1].rank: located[position][1] for position in ranks})
+    slow = [straggler.rank for straggler in job.stragglers[:1]]
+    return next((position for position in ranks if located[position][1].rank in slow), ranks[0])
+
+
+def _trusted(members: list[int], located: Located) -> int:
+    """Returns the recording of the trusted evidence source: of several traces, the last one counts, as in `join`."""
+    reports = {member: located[member][1] for member in members}
+    judged = [member for member in members if reports[member].HasField("verdict")]
+    traces = [member for member in judged if reports[member].evidence_source != "telemetry"]
+    if not traces:
+        telemetry = judged[:1]
+        return (telemetry or members)[0]
+    last = traces[-1]
+    source = next((other.witness for other in reports[last].others if other.trusted), "trace")
+    if source == "trace":
+        return last
+    return next(member for member in judged if reports[member].evidence_source == "telemetry")
+
+
+class _Groups:
+    """Sets of positions that are united step by step (union-find)."""
+
+    def __init__(self, count: int) -> None:
+        self._parent = list(range(count))
+
+    def of(self, position: int) -> int:
+        """Returns the lowest position of the set."""
+        while self._parent[position] != position:
+            self._parent[position] = position = self._parent[self._parent[position]]
+        return position
+
+    def unite(self, positions: Sequence[int]) -> None:
+        """Makes the sets of these positions one."""
+        roots = {self.of(position) for position in positions}
+        for root in roots:
+            self._parent[root] = min(roots)
+
+    def all(self) -> dict[int, list[int]]:
+        """Returns the members of each set in order, by the lowest one."""
+        sets: dict[int, list[int]] = {}
+        for position in range(len(self._parent)):
+            sets.setdefault(self.of(position), []).append(position)
+        return sets
