@@ -57,7 +57,10 @@ def add(commands: "Subparsers") -> None:
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
     )
     diagnose.add_argument(
-        "--write", action="store_true", help="also write each report to a file next to its trace, NAME.bottlenecks.json"
+        "--write",
+        action="store_true",
+        help="also write each report to a file next to its trace, NAME.bottlenecks.json, and the report of each job "
+        "next to the trace of its lowest rank, NAME.job.bottlenecks.json, which the tab shows",
     )
     diagnose.add_argument(
         "--fail-over",
@@ -151,9 +154,15 @@ def _together(
     if not several:
         return reports, [], problems
     from tb_bottleneck.jobs.report.job_report import judged_together
+    from tb_bottleneck.jobs.report.job_writer import JobWriter
 
-    directories = [os.path.dirname(path) for path, _ in recordings]
-    return *judged_together(directories, reports, [result.summary for result in results]), problems
+    paths = [path for path, _ in recordings]
+    writer = JobWriter(reports, paths) if getattr(options, "write", False) else None
+    directories = [os.path.dirname(path) for path in paths]
+    joined, jobs = judged_together(
+        directories, reports, [result.summary for result in results], writer.write if writer is not None else None
+    )
+    return joined, jobs, problems + (writer.problems if writer is not None else [])
 
 
 def unreadable(reports: "list[Report]") -> list[str]:

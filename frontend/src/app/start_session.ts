@@ -2,6 +2,7 @@
 import * as host from "../shared/page/host";
 import type { Key } from "../shared/run/keys";
 import type { Session } from "../shared/run/session";
+import type { View } from "../shared/run/views";
 import type { Client } from "../shared/server/api";
 import { Poller } from "../shared/server/poller";
 import { withAddress, writeAddress } from "./address";
@@ -44,13 +45,13 @@ export function startSession(store: Store, client: Client): Session {
     if (!host.isHidden()) poller.now(); // a hidden tab requests when it is shown
   });
   pollWhileVisible(poller);
-  const open = (view: State["view"]): Action => ({ type: "view", view });
+  const open = (view: View): Action => ({ type: "view", view });
   return {
     client,
-    choose: (key: Key) => {
+    choose: (key: Key, view?: View) => {
       const { baseline, chosen } = store.state;
       // Choosing recording A of a comparison swaps A and B.
-      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key });
+      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key }, ...(view ? [open(view)] : []));
     },
     open: (view) => act(open(view)),
     showFocus: (focus) => act({ type: "focus", focus }),

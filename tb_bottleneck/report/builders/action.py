@@ -30,9 +30,14 @@ def action_sentence(report: pb.Report) -> str:
     for finding in report.findings:
         gain, action = finding.speedup, finding.fix.action
         if action and finding.regime == report.verdict.regime and gain.expected >= 1 + WORTH_DOING:
-            simulated = gain.basis == "replay"
-            return f"{action}: {_simulated(gain.expected, gain.low, gain.high) if simulated else _bound(gain.high)}"
+            return with_gain(action, gain)
     return ""
+
+
+def with_gain(action: str, gain: pb.Speedup) -> str:
+    """Returns an action with its gain, such as "Load data in workers: at most 1.4 times faster"."""
+    simulated = gain.basis == "replay"
+    return f"{action}: {_simulated(gain.expected, gain.low, gain.high) if simulated else _bound(gain.high)}"
 
 
 def _simulated(expected: float, low: float, high: float) -> str:

@@ -1,6 +1,6 @@
 // The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
-import type { Device, Report, ReportAnswer } from "../../shared/report";
+import type { Device, Job, Report, ReportAnswer } from "../../shared/report";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
@@ -10,12 +10,17 @@ import { RecordingName } from "../../shared/widgets/recording_name";
 
 interface HeadlineProps {
   readonly report: Report;
+  /** The job that the recording is a rank of, once it is known. */
+  readonly job: Job | undefined;
+  /** Shows the job; undefined if it is shown already. */
+  readonly openJob: (() => void) | undefined;
   readonly analysis: ReportAnswer | undefined; // set while the recording, which has changed, is analysed again
   readonly children: ComponentChildren; // beside the path
 }
 
-export function Headline({ report, analysis, children }: HeadlineProps) {
-  const { verdict } = report;
+export function Headline({ report, job, openJob, analysis, children }: HeadlineProps) {
+  const own = report.verdict;
+  const verdict = job && jobLeads(job) ? job.verdict : own;
   const status = report.health?.status ?? "";
   return (
     <header class="headline">
@@ -23,8 +28,10 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         <RecordingName of={report} />
       </p>
       {children}
+      {job && verdict !== own && <p class="scope">{jobName(job)}</p>}
       <h1>{verdict ? leadOf(verdict) : noVerdict(status)}</h1>
       {verdict?.action && <p class="cause">{verdict.headline}</p>}
+      {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
@@ -34,6 +41,26 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         </li>
       </ul>
     </header>
+  );
+}
+
+/** The verdict of the job comes first if it says what holds the ranks up. Otherwise all ranks are alike. */
+const jobLeads = ({ verdict, stragglers }: Job): boolean => Boolean(verdict?.action) || stragglers.length > 0;
+
+const jobName = ({ world_size }: Job): string => `Job of ${count(world_size)} ranks`;
+
+/** What the rank alone says, or what the job says if that is less. */
+function OfJob({ job, report: { rank, verdict }, leads, open }: { job: Job; report: Report; leads: boolean; open: HeadlineProps["openJob"] }) {
+  if (leads && !open) return null; // the job itself is shown
+  return (
+    <p class="cause">
+      {leads ? `Rank ${rank === undefined ? "" : count(rank)} alone: ${verdict ? leadOf(verdict) : "no verdict."}` : `${jobName(job)}: ${job.verdict?.headline ?? ""}`}{" "}
+      {open && (
+        <button type="button" class="link" onClick={open}>
+          Show the job
+        </button>
+      )}
+    </p>
   );
 }
 

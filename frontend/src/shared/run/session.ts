@@ -7,8 +7,8 @@ import type { View } from "./views";
 
 export interface Session {
   readonly client: Client;
-  /** Shows another recording. */
-  readonly choose: (key: Key) => void;
+  /** Shows another recording, in this view; without one the view stays. */
+  readonly choose: (key: Key, view?: View) => void;
   readonly open: (view: View) => void;
   /** Opens the timeline (or the telemetry) at this range and marks it. */
   readonly showFocus: (focus: Focus) => void;
