@@ -7,8 +7,12 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
+from simulate.jobs.as_traces import write_traces
+from simulate.jobs.execution import execute
+from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
-from tests.browser.conftest import PATIENCE, VIEWS
+from tb_bottleneck.__main__ import main
+from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
 from tests.browser.stage import telemetry
 
 
@@ -96,21 +100,28 @@ def test_a_job_leads_with_its_verdict_and_its_ranks_are_one_click_away(look):
     expect(seen.frame.locator(VIEWS["job"])).to_be_visible(timeout=PATIENCE)
 
 
-def test_the_heat_map_of_a_job_follows_the_keyboard(look):
-    seen = look("job", run="job", source="rank0.17.pt.trace.json")
+def test_the_heat_map_of_a_job_follows_the_keyboard(visit, board, tmp_path):
+    program = TOPOLOGIES["data"](Shape(ranks=4, steps=5, seed=1), Faults(input={2: 0.5}))
+    write_traces(program, execute(program), tmp_path / "job")
+    assert main(["diagnose", "--write", str(tmp_path)]) == 0
+    seen = visit(board("--logdir", str(tmp_path)), "job%2Frank0.pt.trace.json&p.tb_bottleneck.view=job")
+    expect(seen.frame.locator(".headline h1")).to_contain_text("Speed up the data loader of rank 2", timeout=PATIENCE)
+    expect(seen.frame.locator(".facts")).to_contain_text("Saved report")
     reading = seen.frame.locator(".heat-map .reading")
     seen.frame.locator(".heat-map .grid").focus()
     expect(reading).to_contain_text("Rank 0")
     seen.page.keyboard.press("ArrowRight")
     expect(reading).to_contain_text("Rank 1")
     shown = seen.frame.locator(".rank-timeline ol > li")
-    expect(shown).to_have_count(3)
+    expect(shown).to_have_count(4)
     seen.page.keyboard.press("Enter")
-    expect(shown).to_have_count(2)
-    seen.frame.get_by_role("checkbox", name="Rank 1 in the timeline").click()
     expect(shown).to_have_count(3)
+    seen.frame.get_by_role("checkbox", name="Rank 1 in the timeline").click()
+    expect(shown).to_have_count(4)
     seen.frame.locator(".heat-map select").select_option(label="Regime of its own verdict")
     expect(reading).to_contain_text("Own verdict:")
+    assert violations(seen, False) == violations(seen, True) == []
+    assert overhang(seen) == 0
 
 
 def test_addresses_of_the_view_of_ranks_show_the_job(visit, staged_board):

@@ -3,7 +3,7 @@ import { colourOf } from "../../shared/colours";
 import type { Culprit, Job, RankTable, Speedup } from "../../shared/report";
 import { between, duration, evidence as valueOf, share, shortShare, speedup, times } from "../../shared/text/format";
 import { CodeBlock } from "../../shared/widgets/code_block";
-import { placeOf } from "./words";
+import { isHidden, placeOf, regimeOfCause } from "./words";
 
 interface Props {
   readonly job: Job;
@@ -19,18 +19,18 @@ export function Culprits({ job, table, openRank }: Props) {
     <section>
       <h2>What to change</h2>
       {job.culprits.map((culprit, index) => (
-        <CulpritCard key={`${culprit.cause} ${index}`} culprit={culprit} colour={colourOf(index === 0 ? (job.verdict?.regime ?? "") : "communication")} table={table} openRank={openRank} />
+        <CulpritCard key={`${culprit.cause} ${index}`} culprit={culprit} hidden={isHidden(culprit, job.culprits.length)} table={table} openRank={openRank} />
       ))}
     </section>
   );
 }
 
-function CulpritCard({ culprit, colour, table, openRank }: Omit<Props, "job"> & { culprit: Culprit; colour: string }) {
+function CulpritCard({ culprit, hidden, table, openRank }: Omit<Props, "job"> & { culprit: Culprit; hidden: boolean }) {
   const { cause, title, ranks, cost_share, evidence, fix } = culprit;
   const { gain, basis } = speedup(culprit.speedup);
   const linked = ranks.length < table.rank.length ? ranks.slice(0, MAX_LINKS) : [];
   return (
-    <section class="card finding" data-cause={cause} style={{ borderInlineStartColor: colour }}>
+    <section class="card finding" data-cause={cause} style={{ borderInlineStartColor: colourOf(regimeOfCause(cause)) }}>
       <header>
         <h3>
           {fix?.action || title}
@@ -48,7 +48,7 @@ function CulpritCard({ culprit, colour, table, openRank }: Omit<Props, "job"> & 
           <div>
             <dt>Speedup</dt>
             <dd>
-              {gain} <small>{basis}</small>
+              {gain} <small>{hidden ? "alone; it gains once the other causes are fixed" : basis}</small>
             </dd>
           </div>
         </dl>
@@ -105,7 +105,7 @@ function Assumption({ of: gain }: { of: Speedup | undefined }) {
 /** The step time after each fix alone and after all of them. */
 export function Gains({ job: { culprits, speedup_all, step_ns, replay } }: { job: Job }) {
   if (culprits.length === 0 || step_ns <= 0) return null;
-  const rows = culprits.map((culprit) => ({ name: culprit.fix?.action || culprit.title, note: "this fix alone", gain: culprit.speedup }));
+  const rows = culprits.map((culprit) => ({ name: culprit.fix?.action || culprit.title, note: isHidden(culprit, culprits.length) ? "gains once the other causes are fixed" : "this fix alone", gain: culprit.speedup }));
   const all = culprits.length > 1 ? [{ name: "All of these", note: "simulated together", gain: speedup_all }] : [];
   return (
     <section>

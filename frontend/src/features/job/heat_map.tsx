@@ -14,12 +14,15 @@ interface Props {
   readonly table: RankTable;
   /** The ranks in the timeline. */
   readonly selected: readonly number[];
-  readonly toggle: (rank: number) => void;
+  /** Adds a rank to the timeline or removes it; undefined without a timeline. */
+  readonly toggle: ((rank: number) => void) | undefined;
+  readonly openRank: (rank: number) => void;
 }
 
 const WIDTH = 860;
 
-export function HeatMap({ job, table, selected, toggle }: Props) {
+export function HeatMap({ job, table, selected, toggle, openRank }: Props) {
+  const act = toggle ?? openRank;
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(holder, WIDTH);
@@ -45,7 +48,7 @@ export function HeatMap({ job, table, selected, toggle }: Props) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if ((event.key === "Enter" || event.key === " ") && cell?.row !== undefined) {
-      toggle(cell.rank);
+      act(cell.rank);
       event.preventDefault();
       return;
     }
@@ -80,7 +83,7 @@ export function HeatMap({ job, table, selected, toggle }: Props) {
         tabIndex={0}
         role="group"
         aria-roledescription="heat map"
-        aria-label="Heat map of the ranks. The arrow keys move from rank to rank, Enter adds a rank to the timeline. The table of ranks has the same content."
+        aria-label={`Heat map of the ranks. The arrow keys move from rank to rank, Enter ${toggle ? "adds a rank to the timeline" : "shows the diagnosis of a rank"}. The table of ranks has the same content.`}
         onKeyDown={onKeyDown}
         onFocus={() => setCursor(cursor ?? 0)}
       >
@@ -91,19 +94,19 @@ export function HeatMap({ job, table, selected, toggle }: Props) {
           onClick={(event) => {
             const at = positionOf(event);
             const clicked = at === undefined ? undefined : grid.cells[at];
-            if (clicked?.row !== undefined) toggle(clicked.rank);
+            if (clicked?.row !== undefined) act(clicked.rank);
           }}
         />
       </div>
       <p class="reading" role="status">
-        {cell ? cellText(cell, measure, table, job, labelOf) : <span class="muted">Point at a rank for its numbers; click adds it to the timeline.</span>}
+        {cell ? cellText(cell, measure, table, job, labelOf) : <span class="muted">Point at a rank for its numbers; a click {toggle ? "adds it to the timeline" : "shows its diagnosis"}.</span>}
       </p>
-      <Legend measure={measure} table={table} slow={slow.size > 0} missing={job.missing_ranks.length} />
+      <Legend measure={measure} table={table} slow={slow.size > 0} missing={job.missing_ranks.length} chosen={toggle !== undefined} />
     </section>
   );
 }
 
-function Legend({ measure, table, slow, missing }: { measure: Measure; table: RankTable; slow: boolean; missing: number }) {
+function Legend({ measure, table, slow, missing, chosen }: { measure: Measure; table: RankTable; slow: boolean; missing: number; chosen: boolean }) {
   const regimes = measure.shares ? [] : [...new Set(table.regime)];
   return (
     <ul class="legend">
@@ -125,9 +128,11 @@ function Legend({ measure, table, slow, missing }: { measure: Measure; table: Ra
           <span class="mark slow" /> named as a cause
         </li>
       )}
-      <li>
-        <span class="mark chosen" /> in the timeline
-      </li>
+      {chosen && (
+        <li>
+          <span class="mark chosen" /> in the timeline
+        </li>
+      )}
       {missing > 0 && (
         <li>
           <span class="mark missing" /> {count(missing)} without a usable recording

@@ -73,8 +73,9 @@ interface ContentProps {
 function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
   const initial = useMemo(() => firstSelection(table, namedRanks(job, table)), [job, table]);
   const [selection, select] = useState<readonly number[]>();
-  const selected = selection ?? initial;
-  const toggle = (rank: number) => select(selected.includes(rank) ? selected.filter((each) => each !== rank) : [...selected, rank].sort((a, b) => a - b));
+  const selected = answer.steps ? (selection ?? initial) : [];
+  const change = (rank: number) => select(selected.includes(rank) ? selected.filter((each) => each !== rank) : [...selected, rank].sort((a, b) => a - b));
+  const toggle = answer.steps && change;
   const openRank = (rank: number) => {
     const source = table.source[table.rank.indexOf(rank)];
     if (source !== undefined) choose(keyOf({ run: entry.run, source }), "diagnosis");
@@ -85,7 +86,7 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
       <Facts answer={answer} job={job} />
       {answer.basis === "accounts" && <SaveCommand answer={answer} because={answer.because} />}
       {job.health && <Health health={job.health} />}
-      <HeatMap job={job} table={table} selected={selected} toggle={toggle} />
+      <HeatMap job={job} table={table} selected={selected} toggle={toggle} openRank={openRank} />
       <div class="halves">
         <div class="half">
           <Culprits job={job} table={table} openRank={openRank} />
@@ -93,19 +94,19 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
         </div>
         <div class="half">
           <Gains job={job} />
-          <RankTimeline table={table} steps={answer.steps} selected={selected} toggle={toggle} openRank={openRank} />
+          <RankTimeline table={table} steps={answer.steps} selected={selected} toggle={change} openRank={openRank} />
         </div>
       </div>
       <ProcessGroups job={job} />
-      <RankList job={job} table={table} chosen={entry.id} selected={selected} toggle={answer.steps && toggle} openRank={openRank} />
+      <RankList job={job} table={table} chosen={entry.id} selected={selected} toggle={toggle} openRank={openRank} />
     </>
   );
 }
 
-/** The ranks that causes or stragglers name, if not all of them. */
+/** The ranks that causes or stragglers name, if not all of them: first one of each cause. */
 function namedRanks({ culprits, stragglers }: Job, table: RankTable): readonly number[] {
-  const named = [...culprits.flatMap(({ ranks }) => (ranks.length < table.rank.length ? ranks : [])), ...stragglers.map(({ rank }) => rank)];
-  return [...new Set(named)];
+  const lists = culprits.map(({ ranks }) => ranks).filter((ranks) => ranks.length < table.rank.length);
+  return [...new Set([...lists.flatMap((ranks) => ranks.slice(0, 1)), ...lists.flat(), ...stragglers.map(({ rank }) => rank)])];
 }
 
 /** What the rank says that explains the verdict of the job. */
@@ -124,14 +125,16 @@ function Speaker({ answer: { speaker, job }, table, runs, openRank }: { answer: 
   );
 }
 
+const LEAST_CLOCK_ERROR = 1_000; // ns: times in a trace are not more exact
+
 function Facts({ answer, job }: { answer: JobAnswer; job: Job }) {
   const { missing_ranks: missing, hosts, clock_error_ns: clock, replay } = job;
   return (
     <dl class="facts">
       <Fact name="Ranks" value={count(job.world_size)} note={missing.length > 0 ? `${count(missing.length)} missing: ${ranksText(missing)}` : "all recorded"} />
       {job.step_ns > 0 && <Fact name="Step" value={duration(job.step_ns)} note="median of all ranks" />}
-      {hosts.length > 0 && <Fact name="Hosts" value={count(hosts.length)} note={hosts.length > 1 ? (clock === undefined ? "clocks are not aligned" : `clocks aligned to ${duration(clock)}`) : ""} />}
-      {replay && <Fact name="Simulation" value={share(replay.error)} note="off, without any change" />}
+      {hosts.length > 0 && <Fact name="Hosts" value={count(hosts.length)} note={hosts.length > 1 ? (clock === undefined ? "clocks are not aligned" : `clocks aligned to ${clock < LEAST_CLOCK_ERROR ? "less than 1 µs" : duration(clock)}`) : ""} />}
+      {replay && <Fact name="Replay error" value={share(replay.error)} note="of the simulation without any change" />}
       <Fact name="Source" value={SOURCES.get(answer.basis) ?? answer.basis} note={sourceNote(answer)} />
       <div class="copy-job">
         <CopyButton text={() => jobMarkdown(answer)} title="Copy as Markdown" />

@@ -22,6 +22,23 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 /** The kind of a process group. */
 export const kindOf = (kind: string): string => KINDS.get(kind) ?? title(kind);
 
+const CAUSE_REGIMES: ReadonlyMap<string, string> = new Map([
+  ["slow_rank", "host"],
+  ["slow_host", "host"],
+  ["throttled_rank", "compute"],
+  ["rank_input", "input"],
+  ["rank_interruption", "interruption"],
+  ["unsynchronised_gc", "interruption"],
+]);
+
+/** The regime of the time that a cause takes; of all others it is waiting in collectives. */
+export const regimeOfCause = (cause: string): string => CAUSE_REGIMES.get(cause) ?? "communication";
+
+const LEAST_GAIN = 1.01;
+
+/** Returns true if a fix gains nothing alone: other causes hold the job up as long. */
+export const isHidden = ({ speedup }: Culprit, culprits: number): boolean => culprits > 1 && speedup?.basis === "replay" && speedup.expected < LEAST_GAIN;
+
 const MAX_RANGES = 6;
 
 /** "rank 3", "ranks 0–3, 5". */
