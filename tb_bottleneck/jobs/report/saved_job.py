@@ -40,6 +40,9 @@ MAX_BYTES = 64 << 20
 
 LARGEST = 2.0**62
 
+# What the values of a file can raise while they are parsed and checked.
+_INVALID = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, json_format.ParseError)
+
 _KEYS = {"format", "made_by", "saved_s", "traces", "job", "ranks", "steps"}
 _KINDS = ("data", "tensor", "pipeline", "expert", "context", "sharded", "unknown")
 _WORDS = {
@@ -110,7 +113,7 @@ def read(path: str, run: str) -> JobAnswer:
         answer = _answer(content)
         _check(answer, len(traces))
         with_texts(answer.job)
-    except (OSError, ValueError, TypeError, KeyError, IndexError, RecursionError, json_format.ParseError) as error:
+    except _INVALID as error:
         raise Unreadable(
             f"{os.path.basename(path)} is not the saved report of a job ({type(error).__name__})"
         ) from error

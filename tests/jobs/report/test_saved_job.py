@@ -98,6 +98,7 @@ ATTACKS = {
     "path": lambda c: c["traces"][3].__setitem__(0, "../rank3.pt.trace.json"),
     "absolute": lambda c: c["traces"][3].__setitem__(0, "/etc/passwd"),
     "traces": lambda c: c["traces"].pop(),
+    "infinite": lambda c: c["traces"][3].__setitem__(1, float("inf")),
     "cause": lambda c: c["job"]["culprits"][0].update(cause="made_up"),
     "fix": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "made_up", "value": 1.0}]),
     "text": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "work_ratio", "text": "rm -rf /"}]),

@@ -1,6 +1,6 @@
 // The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
-import type { Device, Job, Report, ReportAnswer } from "../../shared/report";
+import type { Device, JobAnswer, Report, ReportAnswer, Verdict } from "../../shared/report";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
@@ -10,8 +10,8 @@ import { RecordingName } from "../../shared/widgets/recording_name";
 
 interface HeadlineProps {
   readonly report: Report;
-  /** The job that the recording is a rank of, once it is known. */
-  readonly job: Job | undefined;
+  /** The job that the recording is a rank of. */
+  readonly job: JobAnswer | "pending" | undefined;
   /** Shows the job; undefined if it is shown already. */
   readonly openJob: (() => void) | undefined;
   readonly analysis: ReportAnswer | undefined; // set while the recording, which has changed, is analysed again
@@ -20,7 +20,7 @@ interface HeadlineProps {
 
 export function Headline({ report, job, openJob, analysis, children }: HeadlineProps) {
   const own = report.verdict;
-  const verdict = job && jobLeads(job) ? job.verdict : own;
+  const verdict = (job !== undefined && job !== "pending" && leadingVerdict(job)) || own;
   const status = report.health?.status ?? "";
   return (
     <header class="headline">
@@ -28,7 +28,7 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
         <RecordingName of={report} />
       </p>
       {children}
-      {job && verdict !== own && <p class="scope">{jobName(job)}</p>}
+      {verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
       <h1>{verdict ? leadOf(verdict) : noVerdict(status)}</h1>
       {verdict?.action && <p class="cause">{verdict.headline}</p>}
       {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
@@ -44,17 +44,22 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
   );
 }
 
-/** The verdict of the job comes first if it says what holds the ranks up. Otherwise all ranks are alike. */
-const jobLeads = ({ verdict, stragglers }: Job): boolean => Boolean(verdict?.action) || stragglers.length > 0;
-
-const jobName = ({ world_size }: Job): string => `Job of ${count(world_size)} ranks`;
+/** The verdict of the job, if it says what holds the ranks up. Accounts of single ranks are not enough for that. */
+function leadingVerdict({ job, basis }: JobAnswer): Verdict | undefined {
+  return job && basis !== "accounts" && (job.verdict?.action || job.stragglers.length > 0) ? job.verdict : undefined;
+}
 
 /** What the rank alone says, or what the job says if that is less. */
-function OfJob({ job, report: { rank, verdict }, leads, open }: { job: Job; report: Report; leads: boolean; open: HeadlineProps["openJob"] }) {
+function OfJob({ job, report: { rank, world_size, verdict }, leads, open }: { job: JobAnswer | "pending"; report: Report; leads: boolean; open: HeadlineProps["openJob"] }) {
+  const name = `Rank ${rank === undefined ? "" : count(rank)}`;
+  const whole = `Job of ${count(world_size ?? 1)} ranks`;
+  if (job === "pending") return <p class="cause muted" role="status">{`${name} alone. The verdict of the job is on its way…`}</p>;
   if (leads && !open) return null; // the job itself is shown
+  if (job.basis === "none") return null;
+  const says = job.basis === "accounts" ? "the ranks are not analysed together." : (job.job?.verdict?.headline ?? "");
   return (
     <p class="cause">
-      {leads ? `Rank ${rank === undefined ? "" : count(rank)} alone: ${verdict ? leadOf(verdict) : "no verdict."}` : `${jobName(job)}: ${job.verdict?.headline ?? ""}`}{" "}
+      {leads ? `${name} alone: ${verdict ? leadOf(verdict) : "no verdict."}` : `${whole}: ${says}`}{" "}
       {open && (
         <button type="button" class="link" onClick={open}>
           Show the job

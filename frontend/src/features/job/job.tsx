@@ -83,14 +83,17 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
   return (
     <>
       <Speaker answer={answer} table={table} runs={runs} openRank={openRank} />
-      <Facts answer={answer} job={job} />
+      <div class="job-facts">
+        <Facts answer={answer} job={job} />
+        <CopyButton text={() => jobMarkdown(answer)} title="Copy as Markdown" />
+      </div>
       {answer.basis === "accounts" && <SaveCommand answer={answer} because={answer.because} />}
       {job.health && <Health health={job.health} />}
       <HeatMap job={job} table={table} selected={selected} toggle={toggle} openRank={openRank} />
       <div class="halves">
         <div class="half">
           <Culprits job={job} table={table} openRank={openRank} />
-          <NoStragglers job={job} />
+          <ByAccounts job={job} />
         </div>
         <div class="half">
           <Gains job={job} />
@@ -103,10 +106,10 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
   );
 }
 
-/** The ranks that causes or stragglers name, if not all of them: first one of each cause. */
+/** One rank of each cause that is not about all ranks; without causes, the stragglers. */
 function namedRanks({ culprits, stragglers }: Job, table: RankTable): readonly number[] {
   const lists = culprits.map(({ ranks }) => ranks).filter((ranks) => ranks.length < table.rank.length);
-  return [...new Set([...lists.flatMap((ranks) => ranks.slice(0, 1)), ...lists.flat(), ...stragglers.map(({ rank }) => rank)])];
+  return [...new Set([...lists.flatMap((ranks) => ranks.slice(0, 1)), ...(lists.length > 0 ? [] : stragglers.map(({ rank }) => rank))])];
 }
 
 /** What the rank says that explains the verdict of the job. */
@@ -136,9 +139,6 @@ function Facts({ answer, job }: { answer: JobAnswer; job: Job }) {
       {hosts.length > 0 && <Fact name="Hosts" value={count(hosts.length)} note={hosts.length > 1 ? (clock === undefined ? "clocks are not aligned" : `clocks aligned to ${clock < LEAST_CLOCK_ERROR ? "less than 1 µs" : duration(clock)}`) : ""} />}
       {replay && <Fact name="Replay error" value={share(replay.error)} note="of the simulation without any change" />}
       <Fact name="Source" value={SOURCES.get(answer.basis) ?? answer.basis} note={sourceNote(answer)} />
-      <div class="copy-job">
-        <CopyButton text={() => jobMarkdown(answer)} title="Copy as Markdown" />
-      </div>
     </dl>
   );
 }
@@ -166,14 +166,15 @@ function SaveCommand({ answer: { command }, because }: { answer: JobAnswer; beca
   );
 }
 
-/** The gain if no rank were slower than the others, of a job that is judged by accounts. */
-function NoStragglers({ job }: { job: Job }) {
-  const { speedup: gain, culprits, stragglers } = job;
-  if (culprits.length > 0) return null;
-  if (!gain) return stragglers.length > 0 ? null : <p>No rank, host, link or stage was found that holds the others up.</p>;
+/** What the accounts of the ranks say of a job without paired collectives. */
+function ByAccounts({ job: { speedup: gain, culprits, stragglers, verdict, replay } }: { job: Job }) {
+  if (culprits.length > 0 || replay) return null;
+  if (!gain || stragglers.length === 0) return <p>No rank waits much less than the others, so none is a clear straggler.</p>;
   return (
-    <section class="no-stragglers">
-      <h2>Without stragglers</h2>
+    <section class="by-accounts">
+      <h2>By the time in collectives alone</h2>
+      <p class="measure">{verdict?.headline}</p>
+      <p class="muted footnote">The stages of a pipeline differ by design: such ranks are no stragglers.</p>
       {gain.basis === "none" ? (
         gain.because && <p class="muted">{gain.because}</p>
       ) : (

@@ -13,6 +13,8 @@ export interface Measure {
   readonly shares?: readonly number[];
 }
 
+const LEAST_COST = 0.05; // of the step: less is noise, and waiting shows more, as between the stages of a pipeline
+
 /** The measures that this table has, the most useful first. */
 export function measuresOf(table: RankTable, titleOf: (regime: string) => string): readonly Measure[] {
   const paired: readonly Measure[] = [
@@ -21,7 +23,8 @@ export function measuresOf(table: RankTable, titleOf: (regime: string) => string
     { key: "wire", title: "Waiting for transfers", colour: "transfer", shares: table.wire_share },
   ];
   const regimes = table.account.map(({ regime, share }) => ({ key: `share ${regime}`, title: `Share of ${titleOf(regime)}`, colour: regime, shares: share }));
-  return [...paired.filter(({ shares }) => shares?.length), { key: "regime", title: "Regime of its own verdict" }, ...regimes];
+  const first = table.excess_share.some((share) => share >= LEAST_COST) ? paired : [...paired.slice(1), ...paired.slice(0, 1)];
+  return [...first.filter(({ shares }) => shares?.length), { key: "regime", title: "Regime of its own verdict" }, ...regimes];
 }
 
 /** A rank in the grid. `row` is its row in the table; undefined if there is no usable recording of it. */

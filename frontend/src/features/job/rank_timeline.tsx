@@ -14,7 +14,7 @@ interface Props {
   readonly openRank: (rank: number) => void;
 }
 
-export const MAX_SHOWN = 16;
+const MAX_SHOWN = 16;
 
 export function RankTimeline({ table, steps, selected, toggle, openRank }: Props) {
   if (!steps || steps.count === 0) {

@@ -51,7 +51,8 @@ function partsOf(regime: string, share: number, wait: number): readonly Part[] {
   ].filter((part) => part.share > 0);
 }
 
-const MAX_NAMED = 3;
+const MAX_NAMED = 4;
+const FEW = 16; // ranks that are all shown
 
 /** The ranks that are shown first: those named as causes, one that waits most, and one in the middle. */
 export function firstSelection(table: RankTable, named: readonly number[]): readonly number[] {
@@ -59,6 +60,6 @@ export function firstSelection(table: RankTable, named: readonly number[]): read
   const byWait = table.rank.map((rank, row) => [waits[row] ?? 0, rank] as const).sort(([a], [b]) => b - a).map(([, rank]) => rank);
   const typical = byWait[Math.floor(byWait.length / 2)];
   const chosen = [...named.slice(0, MAX_NAMED), ...byWait.slice(0, 1), ...(typical === undefined ? [] : [typical])];
-  const few = table.rank.length <= 8 ? table.rank : chosen;
+  const few = table.rank.length <= FEW ? table.rank : chosen;
   return [...new Set(few)].sort((a, b) => a - b);
 }
