@@ -13,7 +13,7 @@ from google.protobuf import json_format
 from werkzeug.wrappers import Request
 
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup
-from tb_bottleneck.plugin.http.responses import Response, message, pending, worker_reply
+from tb_bottleneck.plugin.http.responses import Response, client_of, message, pending, worker_reply
 from tb_bottleneck.plugin.save_command import save_command
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisQueue, AnalysisState
@@ -60,13 +60,15 @@ class JobRoute:
         brief = request.args.get("brief", "") == "1"
         because = ""
         if question := _saved_question(recording, scan, brief):
-            reply = self._questions.ask(question)
+            reply = self._questions.ask(question, client=client_of(request))
             if not isinstance(reply, Refusal | WorkerFailure):
                 return worker_reply(reply)
             because = _sentence(reply)
-        return self._from_ranks(recording, scan, brief, because)
+        return self._from_ranks(recording, scan, brief, because, client_of(request))
 
-    def _from_ranks(self, recording: RecordingFile, scan: LogdirScan, brief: bool, because: str) -> Response:
+    def _from_ranks(
+        self, recording: RecordingFile, scan: LogdirScan, brief: bool, because: str, client: str
+    ) -> Response:
         """Returns the job from its ranks. `because` is why there is no saved report."""
         traces = _traces(recording, scan)
         known = [(each, digest) for each in traces if (digest := self._analyses.look(each)[1]) is not None]
@@ -77,7 +79,9 @@ class JobRoute:
         if answer.basis == "accounts" and len(answer.ranks.rank) <= MAX_COMPUTED:
             by_id = {id_of(each): each for each in traces}
             ranks = tuple(TraceFile.of(id_, by_id[id_]) for id_ in answer.ranks.id)
-            reply = self._questions.ask(JobQuestion(TraceFile.of(answer.id, recording), recording.run, ranks))
+            reply = self._questions.ask(
+                JobQuestion(TraceFile.of(answer.id, recording), recording.run, ranks), client=client
+            )
             if isinstance(reply, bytes) and brief:
                 computed = json_format.Parse(reply, JobAnswer())
                 make_brief(computed)
@@ -93,7 +97,7 @@ class JobRoute:
 
 
 def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
-    return [each for each in scan.listing.recordings if each.run == recording.run and not each.is_telemetry]
+    return [each for each in scan.listing.recordings if each.run == recording.run and each.is_trace]
 
 
 def _saved_question(recording: RecordingFile, scan: LogdirScan, brief: bool) -> SavedJobQuestion | None:

@@ -29,7 +29,7 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
       </p>
       {children}
       {verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
-      <h1>{verdict ? leadOf(verdict) : noVerdict(status)}</h1>
+      <h1>{verdict ? leadOf(verdict) : noVerdict(status, report.evidence_source)}</h1>
       {verdict?.action && <p class="cause">{verdict.headline}</p>}
       {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
       <ul class="badges">
