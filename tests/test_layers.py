@@ -83,6 +83,7 @@ ALLOWED = {
         "sources",
         "knowledge",
         "report",
+        "jobs",
         "comparison",
         "review",
         "drilldown",

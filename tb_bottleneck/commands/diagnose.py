@@ -59,7 +59,10 @@ def add(commands: "Subparsers") -> None:
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
     )
     diagnose.add_argument(
-        "--write", action="store_true", help="also write each report to a file next to its trace, NAME.bottlenecks.json"
+        "--write",
+        action="store_true",
+        help="also write each report to a file next to its trace, NAME.bottlenecks.json, and the report of each job "
+        "next to the trace of its lowest rank, NAME.job.bottlenecks.json, which the tab shows",
     )
     diagnose.add_argument(
         "--fail-over",
@@ -172,10 +175,14 @@ def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) ->
     if not several:
         return Analysis(paths, reports, [], problems)
     from tb_bottleneck.jobs.report.job_report import judged_together
+    from tb_bottleneck.jobs.report.job_writer import JobWriter
 
+    writer = JobWriter(reports, paths) if getattr(options, "write", False) else None
     directories = [os.path.dirname(path) for path in paths]
-    joined, jobs = judged_together(directories, reports, [result.summary for result in results])
-    return Analysis(paths, joined, jobs, problems)
+    joined, jobs = judged_together(
+        directories, reports, [result.summary for result in results], writer.write if writer is not None else None
+    )
+    return Analysis(paths, joined, jobs, problems + (writer.problems if writer is not None else []))
 
 
 def unreadable(reports: "list[Report]") -> list[str]:

@@ -27,6 +27,9 @@ SNIFFED_BYTES = 64 * 1024
 SIDECAR_ENDING = ".bottlenecks.json"
 """Suffix, after the full name of a trace, of the report stored next to it. Such a file is not a trace."""
 
+JOB_ENDING = f".job{SIDECAR_ENDING}"
+"""Suffix, after the full name of the trace of its lowest rank, of the saved report of a job."""
+
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
@@ -69,10 +72,14 @@ class RecordingFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """The result of a scan: recordings in natural order of run, then source; problems as sentences."""
+    """The result of a scan: recordings in natural order of run, then source; problems as sentences.
+
+    `saved_jobs` are the saved reports of jobs; their `run` is that of the ranks' traces.
+    """
 
     recordings: tuple[RecordingFile, ...]
     problems: tuple[str, ...]
+    saved_jobs: tuple[RecordingFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,15 +130,24 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     problems: list[str] = []
     files = (file for file in storage.walk(top, problems) if _may_be_recording(file.path))
     candidates = (_recording(file, top, name, file.status or _status_of(storage, file.real)) for file in files)
-    recordings = [found for candidate in candidates if candidate and (found := _recognised(candidate))]
-    return Listing(tuple(sorted(recordings, key=_order)), tuple(problems))
+    recordings: list[RecordingFile] = []
+    saved_jobs: list[RecordingFile] = []
+    for candidate in filter(None, candidates):
+        if candidate.path.endswith(JOB_ENDING):
+            saved_jobs.append(candidate)
+        elif found := _recognised(candidate):
+            recordings.append(found)
+    return Listing(tuple(sorted(recordings, key=_order)), tuple(problems), tuple(sorted(saved_jobs, key=_order)))
 
 
 def scan_all(roots: Sequence[Root]) -> Listing:
     """Returns the listings of several roots as one."""
     listings = [scan(root.path, root.name) for root in roots]
     recordings = sorted((recording for listing in listings for recording in listing.recordings), key=_order)
-    return Listing(tuple(recordings), tuple(problem for listing in listings for problem in listing.problems))
+    saved_jobs = tuple(saved for listing in listings for saved in listing.saved_jobs)
+    return Listing(
+        tuple(recordings), tuple(problem for listing in listings for problem in listing.problems), saved_jobs
+    )
 
 
 def _order(recording: RecordingFile) -> tuple[Natural, str, Natural, str]:
@@ -148,7 +164,7 @@ def _may_be_recording(path: str) -> bool:
     if is_event_file(path):
         return not is_url(path)  # the telemetry reader follows a growing file, and object stores have none
     if path.endswith(SIDECAR_ENDING):
-        return False
+        return path.endswith(JOB_ENDING)
     return bool(_POSSIBLE_NAME.search(path)) or path.endswith(SNAPSHOT_ENDINGS)
 
 

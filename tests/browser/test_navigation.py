@@ -142,12 +142,12 @@ def test_a_panel_lists_the_shortcuts(look):
 
 def test_a_tab_without_content_says_why(look):
     seen = look("diagnosis")
-    ranks = seen.frame.get_by_role("tab", name="Ranks")
-    expect(ranks).to_have_attribute("aria-disabled", "true")
-    expect(ranks).to_have_attribute("title", "This run has one process.")
-    ranks.click(force=True)
+    job = seen.frame.get_by_role("tab", name="Job")
+    expect(job).to_have_attribute("aria-disabled", "true")
+    expect(job).to_have_attribute("title", "This run has one process.")
+    job.click(force=True)
     expect(selected(seen)).to_have_text("Diagnosis")
     seen.frame.get_by_role("tab", name="Memory").focus()
     seen.page.keyboard.press("ArrowRight")
-    expect(ranks).to_be_focused()
+    expect(job).to_be_focused()
     expect(selected(seen)).to_have_text("Diagnosis")

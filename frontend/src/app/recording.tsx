@@ -9,6 +9,7 @@ import { keyOf } from "../shared/run/keys";
 import { trainingOf } from "../shared/run/trainings";
 import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
+import { useJob } from "./use_job";
 import { Tabs } from "./tabs";
 import { availableView, titleOf, ViewPanel, type Shown } from "./view_registry";
 
@@ -30,6 +31,7 @@ export function RecordingPage(props: Props) {
 
 function Content({ report, analysis, shown }: Props) {
   const training = shown?.state.list && trainingOf(shown.state.list, keyOf(shown.entry));
+  const job = useJob(shown?.session.client, report, shown?.entry);
   const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
   return (
     <article>
@@ -39,7 +41,7 @@ function Content({ report, analysis, shown }: Props) {
           missing here. Reload the page to get the newer tab.
         </section>
       )}
-      <Headline report={report} analysis={analysis}>
+      <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
         <Share report={report} markdown={() => reportMarkdown(report)} />
       </Headline>
       {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}

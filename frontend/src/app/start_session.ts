@@ -48,13 +48,13 @@ export function startSession(store: Store, client: Client): Session {
     if (!host.isHidden()) poller.now(); // a hidden tab requests when it is shown
   });
   pollWhileVisible(poller);
-  const open = (view: State["view"]): Action => ({ type: "view", view });
+  const open = (view: View): Action => ({ type: "view", view });
   return {
     client,
-    choose: (key: Key) => {
+    choose: (key: Key, view?: View) => {
       const { baseline, chosen } = store.state;
       // Choosing recording A of a comparison swaps A and B.
-      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key });
+      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key }, ...(view ? [open(view)] : []));
     },
     openTraining: (training) => act({ type: "choose", key: keyOf(training) }, ...(training.job ? [open(JOB_VIEW)] : [])),
     open: (view) => act(open(view)),

@@ -1162,24 +1162,75 @@ export interface RegimeColumn {
   readonly ns: readonly number[];
 }
 
-/** GET ranks?id=: the job that a recording belongs to. */
-export interface RanksAnswer {
+/** GET job?id=: the job that a recording is a rank of. */
+export interface JobAnswer {
   readonly id: string;
-  /** absent if fewer than two ranks were recorded */
+  /** waiting | analysing | done */
+  readonly state: string;
+  readonly progress: number;
+  /** saved (report of the job) | computed (from the ranks' traces) | accounts (of the */
+  readonly basis: string;
+  /** absent if the basis is none */
   readonly job?: Job;
-  /** in order of rank */
-  readonly ranks: readonly RankRow[];
+  /** absent in a brief answer */
+  readonly ranks?: RankTable;
+  /** absent if the clocks are not aligned, and in a brief answer */
+  readonly steps?: StepTable;
+  /** rank whose own verdict explains that of the job */
+  readonly speaker?: number;
+  /** accounts, none: why there is no more, as a sentence */
+  readonly because: string;
+  /** accounts, none: the command that saves the report of the job */
+  readonly command: string;
+  /** saved: when, since 1970 */
+  readonly saved_ns: number;
+  /** saved: by another version of tb_bottleneck */
+  readonly other_version: boolean;
 }
 
-export interface RankRow {
-  /** of the recording */
-  readonly id: string;
-  readonly source: string;
-  readonly rank: number;
-  readonly step_ns?: number;
-  readonly verdict?: Verdict;
-  readonly account: readonly AccountRow[];
-  readonly is_straggler: boolean;
+/** The ranks of a job in order. */
+export interface RankTable {
+  readonly rank: readonly number[];
+  /** of the recording; empty if it is gone */
+  readonly id: readonly string[];
+  /** name of its file; untrusted text */
+  readonly source: readonly string[];
+  /** number of the host, from 1; empty if hosts are not known */
+  readonly host: readonly number[];
+  /** of the pipeline, from 0; empty without a pipeline */
+  readonly stage: readonly number[];
+  /** mean step */
+  readonly step_ns: readonly number[];
+  /** of the rank's own verdict */
+  readonly regime: readonly string[];
+  readonly severity: readonly string[];
+  /** of the rank's time, without regimes that no rank has */
+  readonly account: readonly RegimeShares[];
+  /** own work beyond that of the peers, of the step; empty if nothing was paired */
+  readonly excess_share: readonly number[];
+  /** waiting for other ranks, of the step; empty if nothing was paired */
+  readonly wait_share: readonly number[];
+  /** waiting for transfers, of the step; empty if nothing was paired */
+  readonly wire_share: readonly number[];
+}
+
+/** One regime of each item. */
+export interface RegimeShares {
+  readonly regime: string;
+  readonly share: readonly number[];
+}
+
+/** The first steps of all ranks, on one clock. Items are the steps of the first rank, those of the second, ... */
+export interface StepTable {
+  /** steps of each rank */
+  readonly count: number;
+  /** since the begin of the job */
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  /** of the step, without regimes that no rank has */
+  readonly account: readonly RegimeShares[];
+  /** part of the collectives in which the rank waits for others, of the step */
+  readonly wait_share: readonly number[];
 }
 
 /** The review of one recording. */

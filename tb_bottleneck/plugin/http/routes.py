@@ -5,8 +5,8 @@ from werkzeug.wrappers import Request
 from tb_bottleneck.plugin.http import static_files
 from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes
 from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes
+from tb_bottleneck.plugin.http.job_route import JobRoute
 from tb_bottleneck.plugin.http.ledger_route import ledger_answer
-from tb_bottleneck.plugin.http.ranks_route import ranks_answer
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
 from tb_bottleneck.plugin.http.responses import App, Response, application, error, message, pending
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
@@ -36,11 +36,11 @@ class Routes:
         telemetry: TelemetryRegistry,
     ) -> None:
         self._runs = runs
-        self._analyses = analyses
         self._telemetry = telemetry
         self._recordings = RecordingRegistry(analyses, telemetry)
         self._lookup = RecordingLookup(runs, self._recordings)
         self._drilldown = DrilldownRoutes(self._lookup, questions)
+        self._job = JobRoute(self._lookup, runs, analyses, questions)
         self._comparisons = ComparisonRoutes(runs, questions)
         self._run_list = RunListBuilder(logdir, self._recordings)
 
@@ -49,7 +49,7 @@ class Routes:
         handlers = {
             "/runs": self.runs,
             "/report": self.report,
-            "/ranks": self.ranks,
+            "/job": self._job.job,
             "/ledger": self.ledger,
             "/timeline": self._drilldown.timeline,
             "/tables": self._drilldown.tables,
@@ -84,14 +84,6 @@ class Routes:
             id=id_of(recording), state=DONE.name, progress=DONE.progress, report=report, review=review
         )
         return message(answer)
-
-    def ranks(self, request: Request) -> Response:
-        """Returns the job that a recording is a rank of."""
-        recording = self._lookup.recording(request)
-        if isinstance(recording, Response):
-            return recording
-        scan = self._runs.latest()
-        return pending(WAITING) if scan is None else message(ranks_answer(recording, scan, self._analyses))
 
     def ledger(self, request: Request) -> Response:
         """Returns the predicted and the measured gains of fixes."""

@@ -9,7 +9,9 @@ import pytest
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
+    JobQuestion,
     RecordingQuestion,
+    SavedJobQuestion,
     SeriesQuestion,
     SliceQuestion,
     TablesQuestion,
@@ -32,6 +34,8 @@ QUESTIONS = [
     CompareQuestion(PLAIN, WATCHED),
     SeriesQuestion((PLAIN, WATCHED, PLAIN)),
     WhatIfQuestion(WATCHED, device="H200", workers=4),
+    SavedJobQuestion(TRACE, "run", (TRACE, TRACE), "state", brief=True),
+    JobQuestion(TRACE, "run", (TRACE, TRACE)),
 ]
 
 

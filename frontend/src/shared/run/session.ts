@@ -8,8 +8,8 @@ import type { View } from "./views";
 
 export interface Session {
   readonly client: Client;
-  /** Shows another recording. */
-  readonly choose: (key: Key) => void;
+  /** Shows another recording, in this view; without one the view stays. */
+  readonly choose: (key: Key, view?: View) => void;
   /** Shows the recording of a training whose verdict counts; of a job, the view of all its ranks. */
   readonly openTraining: (training: TrainingEntry) => void;
   readonly open: (view: View) => void;
