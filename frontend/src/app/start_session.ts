@@ -13,7 +13,7 @@ import type { Store } from "./store";
 export const stateFromUrl = (start: State): State => withAddress(start, host.inUrl);
 
 /** The view of all ranks of a job. */
-const JOB_VIEW: View = "ranks";
+const JOB_VIEW: View = "job";
 
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
