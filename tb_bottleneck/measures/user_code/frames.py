@@ -7,8 +7,8 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.record import Record
-from tb_bottleneck.trace.frame_owner import frame_without_line, is_user_frame
 from tb_bottleneck.trace.frames.already_running import already_running_frames
+from tb_bottleneck.trace.frames.frame_owner import frame_without_line, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches, passing_names
 from tb_bottleneck.trace.nesting import Nesting, nest
