@@ -14,9 +14,9 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
+from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS, SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_factor, workers_needed
-from tb_bottleneck.measures.trace.workers_pace import LONGEST_HANDOVER_NS, made_by_workers, workers_are_behind
+from tb_bottleneck.measures.trace.workers_pace import made_by_workers, workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
