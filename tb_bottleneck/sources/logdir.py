@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
-from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
+from tb_bottleneck.sources.filesystem import FileSystem, FoundFile, Status, display_name
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
@@ -40,7 +40,7 @@ Natural = tuple[tuple[str, int], ...]
 class RecordingFile:
     """One trace, event file or snapshot at the time of the scan. A file that changed since is another Recording.
 
-    `run` and `source` are for display and always valid Unicode; `path` is absolute and for opening.
+    `run` and `source` are for display and always valid Unicode; `path` is absolute, without links, and for opening.
     """
 
     path: str
@@ -98,8 +98,9 @@ def parse_logdir_spec(spec: str) -> tuple[Root, ...]:
 def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     """Lists the recordings of a directory or file, local or at a URL.
 
-    Never raises because of a file. Symbolic links are followed, each real directory is visited once, and its real
-    name is preferred to a link. `problems` has a sentence for everything that could not be read.
+    Never raises because of a file. Symbolic links are followed inside the directory only (see local_files.py), each
+    real directory is visited once, and its real name is preferred to a link. `problems` has a sentence for everything
+    that could not be read.
     """
     given = os.fspath(root)
     try:
@@ -111,11 +112,12 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     except OSError as error:
         return Listing((), (f"{display_name(given)}: cannot be read ({error.strerror or error}).",))
     if status.kind != "directory":
-        alone = _recording(top, top.rpartition("/")[0] if is_url(top) else os.path.dirname(top), name, status)
+        folder = top.rpartition("/")[0] if is_url(top) else os.path.dirname(top)
+        alone = _recording(FoundFile(top, top), folder, name, status)
         return Listing(((_recognised(alone) or alone),) if alone else (), ())
     problems: list[str] = []
-    files = ((path, known) for path, known in storage.walk(top, problems) if _may_be_recording(path))
-    candidates = (_recording(path, top, name, known or _status_of(storage, path)) for path, known in files)
+    files = (file for file in storage.walk(top, problems) if _may_be_recording(file.path))
+    candidates = (_recording(file, top, name, file.status or _status_of(storage, file.real)) for file in files)
     recordings = [found for candidate in candidates if candidate and (found := _recognised(candidate))]
     return Listing(tuple(sorted(recordings, key=_order)), tuple(problems))
 
@@ -152,10 +154,11 @@ def _status_of(storage: FileSystem, path: str) -> Status | None:
         return None  # deleted by now
 
 
-def _recording(path: str, top: str, name: str, status: Status | None) -> RecordingFile | None:
+def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> RecordingFile | None:
     """Returns the file as a recording, or None if it is gone or not a regular file (opening a pipe would block)."""
     if status is None or status.kind != "file":
         return None
+    path = file.path
     if is_url(path):
         directory, _, source = path.rpartition("/")
         inner = directory.removeprefix(top).strip("/") or "."
@@ -163,7 +166,7 @@ def _recording(path: str, top: str, name: str, status: Status | None) -> Recordi
         directory, source = os.path.split(path)
         inner = Path(os.path.relpath(directory, top)).as_posix()
     run = inner if not name else name if inner == "." else f"{name}/{inner}"
-    return RecordingFile(path, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
+    return RecordingFile(file.real, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
 
 
 def _recognised(file: RecordingFile) -> RecordingFile | None:

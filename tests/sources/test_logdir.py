@@ -126,12 +126,35 @@ def test_links_are_followed_and_each_directory_is_entered_once(tmp_path: Path) -
     put(tmp_path / "run5" / "t.pt.trace.json")
     (tmp_path / "latest").symlink_to(tmp_path / "run5")
     (tmp_path / "run5" / "loop").symlink_to(tmp_path)
-    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
-    put(elsewhere / "t.pt.trace.json")
-    (tmp_path / "linked").symlink_to(elsewhere)
     (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
     (tmp_path / "circle.json").symlink_to(tmp_path / "circle.json")
-    assert names(scan(tmp_path)) == ["linked t.pt.trace.json", "run5 t.pt.trace.json"]
+    (tmp_path / "best.pt.trace.json").symlink_to("run5/t.pt.trace.json")
+    found = scan(tmp_path)
+    assert names(found) == [". best.pt.trace.json", "run5 t.pt.trace.json"]
+    assert {recording.path for recording in found.recordings} == {str(tmp_path.resolve() / "run5/t.pt.trace.json")}
+    assert found.problems == ()
+
+
+def test_links_to_outside_are_skipped_and_listed_with_the_setting_that_follows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, elsewhere = tmp_path / "top", tmp_path / "topper"
+    put(top / "t.pt.trace.json")
+    put(elsewhere / "inner" / "t.pt.trace.json")
+    (top / "linked").symlink_to(elsewhere)
+    (top / "single.pt.trace.json").symlink_to("../topper/inner/t.pt.trace.json")
+    found = scan(top)
+    assert names(found) == [". t.pt.trace.json"]
+    (problem,) = found.problems
+    assert problem.startswith("2 links that lead outside the logdir: skipped (")
+    assert "linked" in problem
+    assert "single.pt.trace.json" in problem
+    assert "TB_BOTTLENECK_FOLLOW_LINKS=1" in problem
+    monkeypatch.setenv("TB_BOTTLENECK_FOLLOW_LINKS", "1")
+    found = scan(top)
+    assert names(found) == [". single.pt.trace.json", ". t.pt.trace.json", "linked/inner t.pt.trace.json"]
+    assert all(os.path.realpath(recording.path) == recording.path for recording in found.recordings)
+    assert found.problems == ()
 
 
 def test_a_linked_logdir_is_its_target(tmp_path: Path) -> None:

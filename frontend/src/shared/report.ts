@@ -466,9 +466,9 @@ export interface Speedup {
   readonly expected: number;
   readonly low: number;
   readonly high: number;
-  /** replay | bound | none; of a job: ranks (from the accounts of its ranks) */
+  /** replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks) */
   readonly basis: string;
-  /** replay, ranks: the assumptions, as text; otherwise empty */
+  /** replay, estimate, ranks: the assumptions, as text; otherwise empty */
   readonly assumes: string;
   /** why no gain was simulated; empty if one was, or if replay.because states the reason */
   readonly because: string;

@@ -13,7 +13,7 @@ export interface Label {
 const SEVERITY: ReadonlyMap<string, Label> = new Map<string, Label>([
   ["critical", { text: "Critical", icon: "critical", tone: "bad" }],
   ["warning", { text: "Worth fixing", icon: "warning", tone: "careful" }],
-  ["info", { text: "Minor", icon: "info", tone: "note" }],
+  ["info", { text: "Small or unknown gain", icon: "info", tone: "note" }],
   ["none", { text: "Little to gain", icon: "check", tone: "good" }],
 ]);
 
