@@ -157,8 +157,8 @@ def page() -> Iterator[str]:
     yield ""
     outside = ", ".join(f"{it.name} ({it.change}): {it.error:+.1%}" for it in others if not it.inside)
     yield f"Outside the interval: {outside or 'none'}."
-    yield "On a CPU without bf16 instructions, torch runs bf16 convolutions as aten::_slow_conv2d. Its workspace is not in a"
-    yield "recording of 32-bit ones."
+    yield "On a CPU without bf16 instructions, torch runs bf16 convolutions as aten::_slow_conv2d, whose workspace"
+    yield "is not in a recording of 32-bit ones."
     yield ""
     yield "## Planted problems"
     yield ""
