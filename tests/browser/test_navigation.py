@@ -58,7 +58,8 @@ def test_several_recordings_open_with_an_overview_to_which_back_returns(staged_b
     expect(overview.get_by_role("searchbox")).to_have_value("critical checkpoint")
     seen.frame.get_by_role("button", name="Overview of all trainings").click()
     overview.get_by_role("combobox", name="Group by").select_option("folder")
-    expect(overview.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
+    groups = overview.get_by_role("table", name="Trainings by folder")
+    expect(groups.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
 
 
 def test_the_ranks_of_a_job_are_one_entry_that_opens_their_view_and_each_rank_is_one_click_away(staged_board, visit):

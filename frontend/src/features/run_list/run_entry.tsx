@@ -8,6 +8,7 @@ import { Icon } from "../../shared/widgets/icon";
 import { MiddleCut } from "../../shared/widgets/middle_cut";
 import { Sparkline } from "../../shared/widgets/sparkline";
 
+/** The time is shown only where it tells trainings of one run apart: the name needs the room. */
 export function Entry({ entry }: { entry: TrainingEntry }) {
   return (
     <>
@@ -15,7 +16,7 @@ export function Entry({ entry }: { entry: TrainingEntry }) {
         <span class="name">
           <MiddleCut text={entry.label} />
         </span>
-        <span class="figure muted">{shortMoment(entry.at)}</span>
+        {entry.label.includes("›") && <span class="figure muted">{shortMoment(entry.at)}</span>}
         {entry.live && <span class="live-dot" title="Being written now" />}
         <Sparkline values={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
