@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.figures import factor_text
-from tb_bottleneck.report.rendering.layout import Layout, cut, printable, shortened
+from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
 from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
+from tb_bottleneck.untrusted_text import markdown, one_line
 
 WIDE = 150
 """From this width on, verdict, device and action stand on the line of the recording, not below it."""
@@ -29,7 +30,6 @@ _CSV_HEADERS = (
 )  # fmt: skip
 # Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
 _FORMULA = re.compile(r"\s*[=+\-@]")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&]")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Row:
             digest.health,
             digest.action,
         )
-        return tuple(map(printable, texts))
+        return tuple(map(one_line, texts))
 
 
 # The order of rows by the name of a sort, first to last. Among equal rows, the most severe comes first.
@@ -107,7 +107,7 @@ def table_csv(rows: Iterable[Row]) -> str:
 def table_markdown(rows: Iterable[Row]) -> str:
     """Returns the table as Markdown; names cannot become markup."""
     lines: list[tuple[str, ...]] = [_HEADERS, ("---", "---", "---", "---:", "---:", "---:", "---", "---", "---")]
-    lines += [tuple(_MARKUP.sub(r"\\\g<0>", cell) for cell in row.cells()) for row in rows]
+    lines += [tuple(map(markdown, row.cells())) for row in rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
@@ -121,7 +121,7 @@ def _values(row: Row) -> Iterator[object]:
 
 
 def _safe_cell(value: object) -> object:
-    text = printable(value) if isinstance(value, str) else ""
+    text = one_line(value) if isinstance(value, str) else ""
     return value if not isinstance(value, str) else f"'{text}" if _FORMULA.match(text) else text
 
 
