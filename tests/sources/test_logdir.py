@@ -2,13 +2,13 @@
 
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tb_bottleneck.sources import logdir
 from tb_bottleneck.sources.logdir import Listing, Root, natural, parse_logdir_spec, scan, scan_all
+from tb_bottleneck.sources.paths import first_bytes
 
 TRACE = '{"schemaVersion": 1, "traceEvents": []}'
 
@@ -101,14 +101,13 @@ def test_a_gzip_file_that_ends_early_is_recognised_by_its_beginning(tmp_path: Pa
 
 def test_a_gzip_bomb_is_inflated_no_further_than_it_is_sniffed(tmp_path: Path) -> None:
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 50_000_000))
-    assert len(logdir._first_bytes(str(tmp_path / "bomb.json.gz"))) == logdir.SNIFFED_BYTES
+    assert len(first_bytes(str(tmp_path / "bomb.json.gz"), logdir.SNIFFED_BYTES)) == logdir.SNIFFED_BYTES
 
 
 def test_an_unchanged_file_is_sniffed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path / "t.json")
     read: list[str] = []
-    first_bytes: Callable[[str], bytes] = logdir._first_bytes
-    monkeypatch.setattr(logdir, "_first_bytes", lambda path: read.append(path) or first_bytes(path))
+    monkeypatch.setattr(logdir, "first_bytes", lambda path, count: read.append(path) or first_bytes(path, count))
     for _ in range(3):
         scan(tmp_path)
     assert len(read) == 1

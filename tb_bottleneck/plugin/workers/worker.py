@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 
 
 def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
-    """Turns recordings into reports until stdin ends. `function` is the dotted name of `diagnosis.trace.diagnose`, or
-    of a function with the same signature."""
+    """Turns recordings into reports until stdin ends. `function` is the dotted name of
+    `diagnosis.recording.diagnose_recording`, or of a function with the same signature."""
     requests, replies = _start(memory_bytes, parent)
     diagnose = partial(diagnose_cached, pkgutil.resolve_name(function), Store.from_environment(os.environ))
     _serve(requests, replies, partial(_report, diagnose))
