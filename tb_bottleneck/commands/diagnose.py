@@ -193,10 +193,10 @@ def unreadable(reports: "list[Report]") -> list[str]:
 def print_problems(problems: list[str]) -> None:
     """Prints each problem on a line of standard error."""
     if problems:
-        from tb_bottleneck.report.rendering.layout import printable
+        from tb_bottleneck.untrusted_text import one_line
 
         for problem in problems:
-            print(f"tb-bottleneck: {printable(problem)}", file=sys.stderr)
+            print(f"tb-bottleneck: {one_line(problem)}", file=sys.stderr)
 
 
 def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":

@@ -138,6 +138,8 @@ class Session:
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
         self.patches.deactivate()
+        if self._writer is not None:
+            self._writer.abandon()
         self._writer = None
 
     def step(self, samples: float | None) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
 from tb_bottleneck.sources.filesystem import FileSystem, FoundFile, Status, display_name
+from tb_bottleneck.sources.host_names import without_host
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
@@ -43,7 +44,8 @@ Natural = tuple[tuple[str, int], ...]
 class RecordingFile:
     """One trace, event file or snapshot at the time of the scan. A file that changed since is another Recording.
 
-    `run` and `source` are for display and always valid Unicode; `path` is absolute, without links, and for opening.
+    `run` and `source` are for display and always valid Unicode; `source` is the file's name without that of a host
+    (host_names.py). `path` is absolute, without links, and for opening.
     """
 
     path: str
@@ -187,7 +189,8 @@ def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> R
         directory, source = os.path.split(path)
         inner = Path(os.path.relpath(directory, top)).as_posix()
     run = inner if not name else name if inner == "." else f"{name}/{inner}"
-    return RecordingFile(file.real, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
+    shown = without_host(display_name(source))
+    return RecordingFile(file.real, display_name(run), shown, status.size, status.mtime_ns, status.tag)
 
 
 def _recognised(file: RecordingFile) -> RecordingFile | None:

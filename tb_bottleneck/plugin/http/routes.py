@@ -5,6 +5,7 @@ from werkzeug.wrappers import Request
 from tb_bottleneck.plugin.http import static_files
 from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes
 from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes
+from tb_bottleneck.plugin.http.hosts import HostPolicy
 from tb_bottleneck.plugin.http.job_route import JobRoute
 from tb_bottleneck.plugin.http.ledger_route import ledger_answer
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
@@ -34,7 +35,9 @@ class Routes:
         analyses: AnalysisQueue,
         questions: QuestionQueue,
         telemetry: TelemetryRegistry,
+        hosts: HostPolicy | None = None,
     ) -> None:
+        self._hosts = hosts or HostPolicy()
         self._runs = runs
         self._telemetry = telemetry
         self._recordings = RecordingRegistry(analyses, telemetry)
@@ -61,7 +64,11 @@ class Routes:
             "/devices": self._comparisons.devices,
             "/static/*": self.static,
         }
-        return {path: application(handler) for path, handler in handlers.items()}
+        # The tab itself has no data, and must be there to show why it gets none.
+        return {
+            path: application(handler, None if handler == self.static else self._hosts)
+            for path, handler in handlers.items()
+        }
 
     def runs(self, request: Request) -> Response:
         """Returns the list of all recordings under the logdir."""

@@ -5,9 +5,10 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from tb_bottleneck.report.rendering.layout import Layout, cut, printable, shortened
+from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
 from tb_bottleneck.report.rendering.table_columns import COLUMNS
 from tb_bottleneck.report.rendering.table_rows import Row
+from tb_bottleneck.untrusted_text import markdown, one_line
 
 WIDE = 170
 """From this width on, verdict, device and action stand on the line of the training, not below it."""
@@ -18,7 +19,6 @@ _INDENT = "    "
 _MAX_DEVICE = 22  # characters: "NVIDIA H100 80GB HBM3" fits
 # Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
 _FORMULA = re.compile(r"\s*[=+\-@]")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&]")
 
 
 def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) -> str:
@@ -50,7 +50,7 @@ def table_markdown(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
     """Returns the table as Markdown; names cannot become markup."""
     keys = chosen or WIDE_COLUMNS
     lines = [_headers(keys), ["---:" if COLUMNS[key].figure else "---" for key in keys]]
-    lines += [[_MARKUP.sub(r"\\\g<0>", cell) for cell in _cells(row, keys)] for row in rows]
+    lines += [[markdown(cell) for cell in _cells(row, keys)] for row in rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
@@ -59,11 +59,11 @@ def _headers(keys: Iterable[str]) -> list[str]:
 
 
 def _cells(row: Row, keys: Iterable[str]) -> list[str]:
-    return [printable(COLUMNS[key].text(row)) for key in keys]
+    return [one_line(COLUMNS[key].text(row)) for key in keys]
 
 
 def _safe_cell(value: object) -> object:
-    text = printable(value) if isinstance(value, str) else ""
+    text = one_line(value) if isinstance(value, str) else ""
     return value if not isinstance(value, str) else f"'{text}" if _FORMULA.match(text) else text
 
 
