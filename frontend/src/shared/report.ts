@@ -37,7 +37,7 @@ export interface Job {
   /** median step time of the job */
   readonly step_ns: number;
   readonly hosts: readonly Host[];
-  /** step time as recorded / step time with these like their peers, largest first */
+  /** largest first */
   readonly slowdowns: readonly Slowdown[];
   /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
   readonly clock_error_ns?: number;
@@ -95,11 +95,13 @@ export interface Host {
   readonly ranks: readonly number[];
 }
 
-/** How much slower the job is because some ranks, a stage or an operation take longer than their peers. */
+/** How much slower the job is because a rank, a stage or an operation takes longer than its peers. */
 export interface Slowdown {
   /** rank | stage | operation */
   readonly of: string;
+  /** number of the rank or stage; all_reduce, ..., or device, input, host, interruption, other */
   readonly name: string;
+  /** simulated time with only this one as recorded / with everything like its peers */
   readonly factor: number;
 }
 

@@ -16,6 +16,7 @@ from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.report.group_rows import group_rows
 from tb_bottleneck.jobs.report.health import health_of, is_trusted
 from tb_bottleneck.jobs.report.wording import action_of, action_sentence, headline_of
+from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.job_texts import job_texts
@@ -103,7 +104,7 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
     job.culprits.extend(_culprit(context, culprit) for culprit in verdict.culprits)
     job.replay.CopyFrom(pb.Replay(error=context.error))
     job.hosts.extend(_hosts(context))
-    job.slowdowns.extend(_slowdowns(context, verdict))
+    job.slowdowns.extend(pb.Slowdown(of=one.of, name=one.name, factor=one.factor) for one in slowdowns_of(context))
     if context.clocks.error is not None:
         job.clock_error_ns = context.clocks.error
     if verdict.culprits:
@@ -215,20 +216,3 @@ def _hosts(context: JobContext) -> list[pb.Host]:
         pb.Host(number=number + 1, ranks=[ranks[position] for position in np.flatnonzero(hosts == number).tolist()])
         for number in range(int(hosts.max(initial=-1)) + 1)
     ]
-
-
-def _slowdowns(context: JobContext, verdict: Verdict) -> list[pb.Slowdown]:
-    """Returns the slowdown by each culprit of ranks and of a stage."""
-    rows = []
-    for culprit in verdict.culprits:
-        if culprit.candidate.cause in OF_RANKS:
-            rows += [
-                pb.Slowdown(of="rank", name=str(rank), factor=culprit.expected) for rank in _ranks(context, culprit)
-            ]
-        elif culprit.candidate.cause == "stage_imbalance":
-            stage = int(context.grid.stage[culprit.candidate.ranks[0]])
-            rows.append(pb.Slowdown(of="stage", name=str(stage), factor=culprit.expected))
-        elif "operation" in culprit.candidate.facts:
-            name = str(culprit.candidate.facts["operation"])
-            rows.append(pb.Slowdown(of="operation", name=name, factor=culprit.expected))
-    return rows

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,37 @@ def killed_once(tasks):
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return [RankResult(Path(task.path).name.encode()) for task in tasks]
+
+
+def marked(tasks):
+    """Leaves a file for each task."""
+    for task in tasks:
+        time.sleep(0.2)
+        (Path(task.run) / Path(task.path).name).touch()
+    return [RankResult(b"") for _ in tasks]
+
+
+def interrupted_in_processes(tasks, progress):
+    return analyse_in_batches(tasks, lambda: process_pool(1), 1, progress)
+
+
+def interrupted_on_dask(tasks, progress):
+    pytest.importorskip("distributed")
+    with dask_executors(ClusterOptions(workers=1)) as (open_executor, workers):
+        return analyse_in_batches(tasks, open_executor, workers, progress)
+
+
+@pytest.mark.parametrize("run", [interrupted_in_processes, pytest.param(interrupted_on_dask, marks=pytest.mark.slow)])
+def test_an_interrupted_run_cancels_what_has_not_started(files, run, monkeypatch, tmp_path):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batches, "analyse_batch", marked)
+    tasks = [Task(str(file), str(tmp_path), cache=False) for file in files]
+    with pytest.raises(KeyboardInterrupt):
+        run(tasks, interrupt)
+    time.sleep(1)  # longer than what has begun
+    assert 0 < len(list(tmp_path.iterdir())) < len(files)
 
 
 def names(results):
