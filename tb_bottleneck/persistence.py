@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-import platformdirs
-
 CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
 """Environment variable with an absolute path of the cache directory, or "off"."""
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Returns the cache directory, or None if the cache is switched off or has no absolute path."""
+    import platformdirs  # not when this module is imported: reading a file needs no cache
+
     value = environment.get(CACHE_VARIABLE, "")
     if value.lower() == "off":
         return None
