@@ -1,7 +1,7 @@
 """Writes a report next to its trace, as NAME.bottlenecks.json, and reads it as long as it belongs to that file.
 
-A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all text that users may copy must
-be our own. An invalid sidecar is ignored, and the trace is read instead.
+A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all sentences must be our own
+(own_texts.py), also those that users may copy. An invalid sidecar is ignored, and the trace is read instead.
 """
 
 import errno
@@ -16,6 +16,7 @@ from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
+from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.report.saved_report import parse_report
@@ -72,7 +73,10 @@ def read(trace: str, identity: FileIdentity) -> pb.Report | None:
         if made_for != (code_version(), identity.size, identity.mtime_ns):
             return None
         report = parse_report(content["report"])
-        return report if _is_valid(report) else None
+        if not _is_valid(report):
+            return None
+        remove_foreign_texts(report)
+        return report
     except (OSError, ValueError, KeyError, RecursionError, Unreadable, json_format.ParseError):
         return None
 
