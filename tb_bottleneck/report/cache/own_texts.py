@@ -71,6 +71,8 @@ def remove_foreign_texts(report: pb.Report) -> None:
         reason.detail = reason.detail or _PLACEHOLDER.sub("…", health_advice(reason.code).detail.template)
     for judged in report.regimes:
         judged.because = judged.because or _NO_REASON
+    if report.HasField("efficiency"):
+        report.efficiency.samples_basis = report.efficiency.samples_basis or _NO_REASON
     if report.HasField("verdict"):
         verdict = report.verdict
         verdict.title = verdict.title or Regime(verdict.regime).label
