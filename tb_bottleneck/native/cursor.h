@@ -32,10 +32,10 @@ static inline bool take(Cursor *cursor, uint8_t byte) {
     return true;
 }
 
-/* Reads eight bytes without consuming them; false if there are fewer. */
-static inline bool peek8(const Cursor *cursor, uint64_t *word) {
-    if (cursor->end - cursor->at < (ptrdiff_t)sizeof *word) return false;
-    memcpy(word, cursor->at, sizeof *word);
+/* Copies the next bytes without consuming them; false if there are fewer. */
+static inline bool peek_bytes(const Cursor *cursor, void *bytes, size_t count) {
+    if ((size_t)(cursor->end - cursor->at) < count) return false;
+    memcpy(bytes, cursor->at, count);
     return true;
 }
 
@@ -45,10 +45,19 @@ static inline void skip(Cursor *cursor, size_t count) {
     cursor->at += count < rest ? count : rest;
 }
 
-/* Consumes JSON's white space. */
+static inline bool is_space(int byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+
+/* Consumes JSON's white space. Indented files have long runs of it. */
 static inline void skip_space(Cursor *cursor) {
-    for (int byte = peek(cursor); byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; byte = peek(cursor)) {
+    uint64_t word;
+    int byte = peek(cursor);
+    if (byte > ' ') return;
+    while (is_space(byte)) {
         cursor->at++;
+        byte = peek(cursor);
+        if (byte != ' ') continue;
+        while (peek_bytes(cursor, &word, sizeof word) && word == UINT64_C(0x2020202020202020)) skip(cursor, sizeof word);
+        byte = peek(cursor);
     }
 }
 

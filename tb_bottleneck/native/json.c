@@ -1,27 +1,50 @@
 #include "json.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+
+/* Consumes printable ASCII up to a quote, a backslash or any other byte, 16 bytes at a time as far as possible. */
+static inline void skip_plain_blocks(Cursor *cursor) {
+    __m128i block;
+    while (peek_bytes(cursor, &block, sizeof block)) {
+        __m128i quotes = _mm_cmpeq_epi8(block, _mm_set1_epi8('"')), backslashes = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
+        __m128i others = _mm_cmplt_epi8(block, _mm_set1_epi8(0x20)); /* signed, so bytes from 0x80 on are below it too */
+        unsigned found = (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), others));
+        if (found != 0) {
+            skip(cursor, (size_t)__builtin_ctz(found));
+            return;
+        }
+        skip(cursor, sizeof block);
+    }
+}
+#elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 #define HIGH_BITS EACH_BYTE(0x80)
 
 /* Sets the high bit of each zero byte. A borrow can also set that of a byte above a zero byte, so only the lowest one is
  * reliable. */
-static uint64_t zero_bytes(uint64_t word) { return (word - EACH_BYTE(0x01)) & ~word & HIGH_BITS; }
+static inline uint64_t zero_bytes(uint64_t word) { return (word - EACH_BYTE(0x01)) & ~word & HIGH_BITS; }
 
-/* Consumes printable ASCII up to a quote, a backslash or any other byte. */
-static void skip_plain(Cursor *cursor) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* The same, 8 bytes at a time. */
+static inline void skip_plain_blocks(Cursor *cursor) {
     uint64_t word;
-    while (peek8(cursor, &word)) {
+    while (peek_bytes(cursor, &word, sizeof word)) {
         uint64_t below_space = (word - EACH_BYTE(0x20)) & ~word & HIGH_BITS;
         uint64_t quotes = zero_bytes(word ^ EACH_BYTE('"')), backslashes = zero_bytes(word ^ EACH_BYTE('\\'));
         uint64_t found = below_space | quotes | backslashes | (word & HIGH_BITS);
-        if (found) {
+        if (found != 0) {
             skip(cursor, (size_t)__builtin_ctzll(found) / 8);
             return;
         }
         skip(cursor, sizeof word);
     }
+}
+#else
+static inline void skip_plain_blocks(Cursor *cursor) { (void)cursor; }
 #endif
+
+static inline void skip_plain(Cursor *cursor) {
+    skip_plain_blocks(cursor);
     for (int byte = peek(cursor); byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\'; byte = peek(cursor)) {
         skip(cursor, 1);
     }
@@ -45,25 +68,25 @@ bool read_string(Cursor *cursor, Slice *slice, bool escapes) {
     }
 }
 
-/* Reads digits into `number`; returns how many, or 0 if there are too many for `limit`. */
-static unsigned read_digits(Cursor *cursor, Number *number, unsigned limit) {
-    unsigned count = 0;
-    for (int byte = peek(cursor); byte >= '0' && byte <= '9'; byte = peek(cursor)) {
-        if (++count > limit) return 0;
-        if (++number->digits <= MAX_DIGITS) number->mantissa = number->mantissa * 10 + (uint64_t)(byte - '0');
-        skip(cursor, 1);
-    }
-    return count;
+/* Appends digits to `value`, which is only right if it then has at most MAX_DIGITS; returns how many. */
+static inline unsigned read_digits(Cursor *cursor, uint64_t *value) {
+    const uint8_t *begin = cursor->at;
+    for (unsigned digit; (digit = (unsigned)peek(cursor) - '0') <= 9; skip(cursor, 1)) *value = *value * 10 + digit;
+    size_t count = (size_t)(cursor->at - begin);
+    return count < UINT16_MAX ? (unsigned)count : UINT16_MAX;
 }
 
 bool read_number(Cursor *cursor, Number *number) {
-    *number = (Number){.negative = take(cursor, '-')};
+    number->negative = take(cursor, '-');
+    number->mantissa = 0;
+    number->fraction = 0;
     int first = peek(cursor);
-    unsigned count = read_digits(cursor, number, MAX_DIGITS);
-    if (count == 0 || (first == '0' && count > 1)) return false;
+    number->digits = read_digits(cursor, &number->mantissa);
     number->whole = number->mantissa;
+    if (number->digits == 0 || number->digits > MAX_DIGITS || (first == '0' && number->digits > 1)) return false;
     if (take(cursor, '.')) {
-        number->fraction = read_digits(cursor, number, UINT16_MAX);
+        number->fraction = read_digits(cursor, &number->mantissa);
+        number->digits += number->fraction;
         if (number->fraction == 0) return false;
     }
     int after = peek(cursor);

@@ -19,7 +19,7 @@ static uint64_t hash_of(uint64_t hash, const Slice parts[PARTS]) {
         }
         Cursor cursor = {parts[part].at, parts[part].at + parts[part].length};
         uint64_t word = 0;
-        for (; peek8(&cursor, &word); skip(&cursor, sizeof word)) hash = mixed(hash, word);
+        for (; peek_bytes(&cursor, &word, sizeof word); skip(&cursor, sizeof word)) hash = mixed(hash, word);
         word = 0;
         for (int byte = next(&cursor); byte >= 0; byte = next(&cursor)) word = word << 8 | (uint64_t)byte;
         hash = mixed(hash, word ^ (uint64_t)parts[part].length << 56);

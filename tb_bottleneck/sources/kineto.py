@@ -104,25 +104,21 @@ class KinetoReader:
         return {}
 
     def _batches(self) -> Iterator[Batch]:
-        blocks = self._blocks_with_progress()
+        blocks = iter(self._blocks)
         whole = chain([self._find_events(blocks)], blocks)
         scan = native_scan() if self._categories is not None else None
         ahead = whole if scan is None or self._categories is None else ScanAhead(self, whole, scan, self._categories)
         for block in ahead:
+            self._report_progress()
             if isinstance(block, Scanned):
                 yield block
             elif self.ended:
                 self._keep_tail(block)
             else:
                 yield self._events_with(block)
+        self._report_progress()  # the end of a compressed file yields no block
         if not self.ended:
             yield self._last_events()
-
-    def _blocks_with_progress(self) -> Iterator[bytes]:
-        for block in self._blocks:
-            self._report_progress()
-            yield block
-        self._report_progress()  # the end of a compressed file yields no block
 
     def _report_progress(self) -> None:
         if self._progress is not None:
@@ -132,6 +128,7 @@ class KinetoReader:
         """Stores the text before the events, and returns the rest of the block in which they start."""
         head = b""
         for block in blocks:
+            self._report_progress()
             searched = max(len(head) - _OVERLAP, 0)
             head += block
             if match := _LIST_FORM.match(head) or _EVENTS_KEY.search(head, searched):
