@@ -253,6 +253,7 @@ setup(
         "werkzeug>=2",  # TensorBoard's own WSGI library; its wrappers are typed from 2.0 on
     ],
     extras_require={
+        "compression": ["zstandard", "lz4"],
         "dask": ["distributed"],
         "demo": ["torch"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
@@ -261,6 +262,7 @@ setup(
             "distributed",
             "fsspec",
             "hypothesis",
+            "lz4",
             "mypy",
             "playwright",
             "pytest",
@@ -269,6 +271,7 @@ setup(
             "torch",
             "types-protobuf",
             "types-psutil",
+            "zstandard",
         ],
     },
     setup_requires=[NODE_WHEEL] if tab_is_due() and not usable_npm() else [],

@@ -109,6 +109,8 @@ THIRD_PARTY = {
     "tensorboard": {"plugin", "monitor", "sources"},
     "msgspec": {"sources", "record"},
     "zlib_ng": {"sources"},
+    "zstandard": {"sources"},
+    "lz4": {"sources"},
     "fsspec": {"sources"},
     "distributed": {"jobs"},
     "platformdirs": {"persistence"},

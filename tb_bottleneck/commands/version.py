@@ -1,7 +1,7 @@
 """What `--version` prints."""
 
 from tb_bottleneck.errors import Unusable
-from tb_bottleneck.sources.scanned import native_scan
+from tb_bottleneck.sources.scan.results import native_scan
 from tb_bottleneck.version import __version__
 
 

@@ -19,8 +19,8 @@ from tb_bottleneck.sources.blocks import Blocks
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.lenient import FIRST_KEYS, LenientReader
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
-from tb_bottleneck.sources.scan_ahead import ScanAhead
-from tb_bottleneck.sources.scanned import Categories, Scanned, native_scan
+from tb_bottleneck.sources.scan.ahead import ScanAhead
+from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
 from tb_bottleneck.sources.trace_event import (
     EXACT_FLOAT_US,
     Event,

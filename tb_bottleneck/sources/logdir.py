@@ -1,15 +1,16 @@
 """Finds the recordings under a logdir, and the run that each belongs to.
 
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
-torch.profiler (`*.pt.trace.json[.gz]`) are recordings by their name. Other JSON files are recordings if their first
-bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are recordings if they
-contain the monitor's telemetry.
+torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
+files are recordings if their first bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event
+files are recordings if they contain the monitor's telemetry.
 """
 
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
 from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
+from tb_bottleneck.sources.frames import frames_of
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 
@@ -27,8 +29,8 @@ SNIFFED_BYTES = 64 * 1024
 SIDECAR_ENDING = ".bottlenecks.json"
 """Suffix, after the full name of a trace, of the report stored next to it. Such a file is not a trace."""
 
-_PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
-_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
+_PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.(gz|zst|lz4))?$")
+_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.(gz|zst|lz4))?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
 _NUMBER = re.compile("([0-9]{1,1000})")  # Python refuses to convert much longer numbers
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
@@ -183,12 +185,21 @@ def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
 
 
 def _first_bytes(path: str) -> bytes:
-    """Returns at most SNIFFED_BYTES of the content, inflated if it is gzip, or less if the file is incomplete."""
+    """Returns at most SNIFFED_BYTES of the content, inflated, or less if the file is incomplete."""
     with filesystem_of(path).open(path) as file:
         raw = file.read(SNIFFED_BYTES)
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
     try:
-        return zlib.decompressobj(wbits=31).decompress(raw, SNIFFED_BYTES)
-    except zlib.error:
+        if raw.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(wbits=31).decompress(raw, SNIFFED_BYTES)
+        frames = frames_of(raw)
+        return raw if frames is None else _first_of(frames.inflate([raw]))
+    except (zlib.error, Unreadable):
         return b""
+
+
+def _first_of(parts: Iterator[bytes]) -> bytes:
+    head = b""
+    with suppress(ValueError):
+        while len(head) < SNIFFED_BYTES and (part := next(parts, None)) is not None:
+            head += part
+    return head[:SNIFFED_BYTES]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.sources.kineto import Batch
-from tb_bottleneck.sources.scanned import Categories, Scanned
+from tb_bottleneck.sources.scan.results import Categories, Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of

@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
-from tb_bottleneck.sources.scanned import VARIABLE
+from tb_bottleneck.sources.scan.results import VARIABLE
 from tb_bottleneck.trace.events import EventsBuilder
 
 

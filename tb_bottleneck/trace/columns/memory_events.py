@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.sources.scanned import Key, Scanned
+from tb_bottleneck.sources.scan.results import Key, Scanned
 from tb_bottleneck.trace.columns.labels import event_of, id_text
 from tb_bottleneck.trace.columns.number_columns import times, whole_numbers
 from tb_bottleneck.trace.table import Bools, Ints, Table, column

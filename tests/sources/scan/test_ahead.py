@@ -9,9 +9,9 @@ import pytest
 from helpers.readers import all_of, differences
 
 from tb_bottleneck.errors import TooLarge
-from tb_bottleneck.sources import scan_ahead, scanned
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import Bounds
+from tb_bottleneck.sources.scan import ahead, results
 from tb_bottleneck.trace.events import EventsBuilder
 
 pytestmark = pytest.mark.skipif(
@@ -23,9 +23,8 @@ SMALL = Bounds(block=500)
 def events(count):
     for number in range(count):
         shape = {"Input Dims": [[number % 50]]}
-        yield {
-            "ph": "X", "cat": "cpu_op", "name": f"op{number % 300}", "pid": 1, "tid": 1, "ts": number, "dur": 1, "args": shape
-        }  # fmt: skip
+        usual = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "dur": 1}
+        yield {**usual, "name": f"op{number % 300}", "ts": number, "args": shape}
 
 
 def file_of(tmp_path, text):
@@ -37,12 +36,12 @@ def file_of(tmp_path, text):
 
 @pytest.fixture
 def four_threads(monkeypatch):
-    monkeypatch.setattr(scan_ahead, "usable_cores", lambda: 4)
+    monkeypatch.setattr(ahead, "usable_cores", lambda: 4)
 
 
 def test_four_groups_are_scanned_at_the_same_time(tmp_path, four_threads, monkeypatch):
     """Each scan waits for three others: with fewer threads the barrier would break."""
-    barrier, scan, running = threading.Barrier(4, timeout=30), scanned.native_scan(), []
+    barrier, scan, running = threading.Barrier(4, timeout=30), results.native_scan(), []
 
     def together(lists, categories, exact):
         if threading.current_thread() is not threading.main_thread() and len(running) < 8:
@@ -74,17 +73,17 @@ def test_absolute_times_that_begin_in_the_middle(tmp_path, four_threads):
 
 def test_few_groups_are_in_memory(tmp_path, four_threads, monkeypatch):
     waiting, most = set(), []
-    original = scan_ahead.ScanAhead._fill
+    original = ahead.ScanAhead._fill
 
     def counted(self):
         original(self)
         waiting.update(id(flight) for flight in self._flights)
         most.append(sum(len(flight.blocks) for flight in self._flights) + len(self._returned))
 
-    monkeypatch.setattr(scan_ahead.ScanAhead, "_fill", counted)
+    monkeypatch.setattr(ahead.ScanAhead, "_fill", counted)
     all_of(file_of(tmp_path, json.dumps(list(events(6_000)))), "native", SMALL)
     assert len(waiting) > 20
-    assert max(most) <= 5 * scan_ahead.LARGEST_GROUP
+    assert max(most) <= 5 * ahead.LARGEST_GROUP
 
 
 def test_a_reader_that_is_left_ends_its_threads(tmp_path, four_threads):
@@ -98,5 +97,5 @@ def test_a_reader_that_is_left_ends_its_threads(tmp_path, four_threads):
 
 
 def test_a_small_file_starts_no_thread(tmp_path, four_threads, monkeypatch):
-    monkeypatch.setattr(scan_ahead.ScanAhead, "_start_threads", lambda self: pytest.fail("threads were started"))
+    monkeypatch.setattr(ahead.ScanAhead, "_start_threads", lambda self: pytest.fail("threads were started"))
     assert len(all_of(file_of(tmp_path, json.dumps(list(events(3_000)))), "native")["Events.start"]) == 3_000

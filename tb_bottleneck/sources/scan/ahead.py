@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tb_bottleneck.sources.scanned import Categories, Scan, Scanned, with_decoded
+from tb_bottleneck.sources.scan.results import Categories, Scan, Scanned, with_decoded
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -15,13 +15,12 @@ import pytest
 from helpers.readers import all_of, differences, reader
 
 from tb_bottleneck.errors import Unusable
-from tb_bottleneck.sources import scanned
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
-from tb_bottleneck.sources.scanned import Scanned, native_scan
+from tb_bottleneck.sources.scan.results import VARIABLE, Scanned, native_scan
 from tb_bottleneck.trace.events import EventsBuilder
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parent.parent.parent
 TINY = sorted((TESTS / "traces").glob("*.json*"))
 RECORDED = sorted((TESTS.parent / "demo" / "recorded").rglob("*.pt.trace.json.gz"))
 PUBLIC = sorted(
@@ -192,18 +191,18 @@ def test_damaged_lists_are_read_alike(tmp_path):
 def test_the_variable_selects_the_reader(tmp_path, monkeypatch):
     path = file_of(tmp_path, [OPERATOR] * 5)
     assert scanned_rows(path)[0] == 4  # the last event is read with the end of the list
-    monkeypatch.setenv(scanned.VARIABLE, "pure")
+    monkeypatch.setenv(VARIABLE, "pure")
     assert native_scan() is None
-    monkeypatch.setenv(scanned.VARIABLE, "other")
+    monkeypatch.setenv(VARIABLE, "other")
     with pytest.raises(Unusable, match=r"'other'\. It can be `pure` or `native`"):
         native_scan()
 
 
 def test_a_missing_scanner_is_explained_only_if_it_is_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "tb_bottleneck.native.scanner", None)
-    monkeypatch.delenv(scanned.VARIABLE, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
     assert native_scan() is None
-    monkeypatch.setenv(scanned.VARIABLE, "native")
+    monkeypatch.setenv(VARIABLE, "native")
     with pytest.raises(Unusable, match="the native scanner is not installed"):
         native_scan()
 
