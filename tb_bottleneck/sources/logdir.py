@@ -2,8 +2,8 @@
 
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
 torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
-files are recordings if their first bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event
-files are recordings if they contain the monitor's telemetry.
+files are recordings if their first bytes look like a trace, because `export_chrome_trace("trace.json")` is as common.
+Event files are recordings if they contain the monitor's telemetry.
 """
 
 import os
