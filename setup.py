@@ -256,15 +256,18 @@ setup(
         "compression": ["zstandard", "lz4"],
         "dask": ["distributed"],
         "demo": ["torch"],
+        "parquet": ["pyarrow"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [
             "grpcio-tools==1.74.0",
             "distributed",
+            "duckdb",
             "fsspec",
             "hypothesis",
             "lz4",
             "mypy",
             "playwright",
+            "pyarrow",
             "pytest",
             "ruff",
             "setuptools>=70.1",  # makes wheels by itself

@@ -12,6 +12,7 @@ from tb_bottleneck.commands import (
     capture,
     compare,
     diagnose,
+    export,
     list_runs,
     review,
     run,
@@ -21,7 +22,7 @@ from tb_bottleneck.commands import (
 from tb_bottleneck.commands.subparser import Parser
 from tb_bottleneck.errors import NoCluster, NotFound, Unusable
 
-_COMMANDS = (diagnose, list_runs, compare, what_if, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (diagnose, list_runs, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 

@@ -79,6 +79,7 @@ ALLOWED = {
     },
     "review": {"schema", "sources", "knowledge", "report", "comparison"},
     "drilldown": {"schema", "knowledge", "trace", "memory", "roofline", "attribution", "measures", "report"},
+    "export": {"schema", "trace", "attribution", "jobs", "diagnosis"},
     "plugin": {
         "schema",
         "sources",
@@ -90,7 +91,7 @@ ALLOWED = {
         "diagnosis",
         "telemetry",
     },
-    "commands": {"schema", "sources", "report", "diagnosis", "jobs", "comparison", "review", "monitor", "tools"},
+    "commands": {"schema", "sources", "report", "diagnosis", "jobs", "comparison", "review", "export", "monitor", "tools"},
     "__main__": {"commands"},
     "__init__": {"diagnosis", "comparison", "monitor"},
     **{name: set() for name in BASE},
@@ -113,6 +114,7 @@ THIRD_PARTY = {
     "lz4": {"sources"},
     "fsspec": {"sources"},
     "distributed": {"jobs"},
+    "pyarrow": {"export"},
     "platformdirs": {"persistence"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}

@@ -126,7 +126,7 @@ def analysed(options: argparse.Namespace) -> "tuple[list[Report], list[Job], lis
     """Returns the reports about all paths, the jobs that several of them are about, and what went wrong."""
     # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    recordings = [recording for path in options.paths for recording in _recordings(path)]
+    recordings = [recording for path in options.paths for recording in recordings_at(path)]
     if not recordings:
         raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
     return _together(recordings, options)
@@ -218,7 +218,7 @@ def _table(reports: "list[Report]", layout: "Layout") -> "Iterator[str]":
         )
 
 
-def _recordings(path: str) -> list[tuple[str, str]]:
+def recordings_at(path: str) -> list[tuple[str, str]]:
     """Returns (file, run) of every recording at a path. Raises NotFound if the path does not exist."""
     from tb_bottleneck.sources.paths import status_of
 
