@@ -1,4 +1,5 @@
-"""Builds the package, and with it the tab: npm turns `frontend/` into `tb_bottleneck/plugin/static/`.
+"""Builds the package, and with it the tab and the native scanner: npm turns `frontend/` into
+`tb_bottleneck/plugin/static/`, and a C compiler, if there is one, builds `tb_bottleneck/native/`.
 
 The tab is built where a checkout is installed or an sdist is made, and only where its sources changed since (a hash of
 their content is kept beside it). Where there is no npm, a wheel of Node.js is asked for as a build requirement. An
@@ -168,15 +169,18 @@ class BuildScanner(build_ext):
                 return False
 
 
+# Builds of Python without the GIL have no stable interface, so the scanner is built for each of them.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.implementation.name == "cpython"
+
+
 def scanner():
-    """The native scanner, with the stable interface of Python where there is one: not in builds without the GIL."""
-    stable = not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.implementation.name == "cpython"
+    """The native scanner."""
     return Extension(
         "tb_bottleneck.native.scanner",
         sources=sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / NATIVE).glob("*.c")),
         depends=sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / NATIVE).glob("*.h")),
-        define_macros=[("Py_LIMITED_API", OLDEST_PYTHON)] if stable else [],
-        py_limited_api=stable,
+        define_macros=[("Py_LIMITED_API", OLDEST_PYTHON)] if STABLE else [],
+        py_limited_api=STABLE,
         optional=True,
     )
 
@@ -282,6 +286,8 @@ setup(
         "console_scripts": ["tb-bottleneck = tb_bottleneck.__main__:main"],
         "tensorboard_plugins": ["tb_bottleneck = tb_bottleneck.plugin.entry:BottleneckLoader"],
     },
-    cmdclass={"build_py": BuildPackage, "build_tab": BuildTab, "sdist": SourceDistribution},
+    ext_modules=[scanner()],
+    options={"bdist_wheel": {"py_limited_api": "cp310"}} if STABLE else {},
+    cmdclass={"build_ext": BuildScanner, "build_py": BuildPackage, "build_tab": BuildTab, "sdist": SourceDistribution},
     zip_safe=False,
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frame_owner import frame_parts, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
@@ -37,29 +38,16 @@ class Site(Record, frozen=True):
 
 def sites_of(trace: Trace, blocks: Blocks, category: Ints, chosen: Rows) -> list[Site]:
     """Returns the places that allocated these blocks, the most bytes first."""
-    keys = np.stack(
-        [
-            category[chosen],
-            *(
-                enclosing(trace, blocks, chosen, kind, test)
-                for kind, test in (
-                    (Kind.CPU_OP, _is_operator),
-                    (Kind.PYTHON, _is_module),
-                    (Kind.PYTHON, is_user_frame),
-                )
-            ),
-        ],
-        axis=1,
-    )
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    total = np.bincount(which, blocks.size[chosen], minlength=len(distinct)).astype(np.int64)
-    count = np.bincount(which, minlength=len(distinct))
-    largest = np.zeros(len(distinct), np.int64)
+    tests = ((Kind.CPU_OP, _is_operator), (Kind.PYTHON, _is_module), (Kind.PYTHON, is_user_frame))
+    keys = (category[chosen], *(enclosing(trace, blocks, chosen, kind, test) for kind, test in tests))
+    first, which = distinct_rows(*(key + 1 for key in keys))
+    total = np.bincount(which, blocks.size[chosen], minlength=len(first)).astype(np.int64)
+    count = np.bincount(which, minlength=len(first))
+    largest = np.zeros(len(first), np.int64)
     np.maximum.at(largest, which, blocks.size[chosen])
     sites = []
     for row in np.argsort(-total, kind="stable").tolist():
-        kind, operator, module, frame = distinct[row].tolist()
+        kind, operator, module, frame = (int(key[first[row]]) for key in keys)
         file, line, function = frame_parts(trace.names[frame]) if frame >= 0 else ("", 0, "")
         sites.append(
             Site(
