@@ -38,6 +38,16 @@ def all_of(path: str, name: str, bounds: Bounds = BOUNDS) -> dict[str, Any]:
                 builder.add(batch)
     except BottleneckError as error:
         return {"error": repr(error)}
+    tables = tables_of(builder)
+    tables["lost"] += source.lost
+    return tables | {
+        "truncated": source.truncated,
+        "header": repr(source.header),  # NaN is not equal to itself
+    }
+
+
+def tables_of(builder: EventsBuilder) -> dict[str, Any]:
+    """Returns everything that a builder has built."""
     memory, events = builder.memory(), builder.build()
     tables = {
         f"{type(table).__name__}.{item.name}": getattr(table, item.name)
@@ -49,15 +59,17 @@ def all_of(path: str, name: str, bounds: Bounds = BOUNDS) -> dict[str, Any]:
         "threads": builder.threads(),
         "signatures": builder.signatures(),
         "messages": builder.messages(),
-        "lost": source.lost + builder.lost,
-        "truncated": source.truncated,
-        "header": repr(source.header),  # NaN is not equal to itself
+        "lost": builder.lost,
     }
 
 
 def differences(path: str, bounds: Bounds = BOUNDS) -> list[str]:
     """Returns the names of what differs between the two readers."""
-    pure, native = all_of(path, "pure", bounds), all_of(path, "native", bounds)
+    return differing(all_of(path, "pure", bounds), all_of(path, "native", bounds))
+
+
+def differing(pure: dict[str, Any], native: dict[str, Any]) -> list[str]:
+    """Returns the names of what differs."""
     if pure.keys() != native.keys():
         return ["error"]
     return [name for name, value in pure.items() if not _equal(value, native[name])]

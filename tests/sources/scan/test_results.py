@@ -7,17 +7,19 @@ import gzip
 import json
 import os
 import random
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers.readers import all_of, differences, reader
+from helpers.readers import all_of, differences, differing, reader, tables_of
 
 from tb_bottleneck.errors import Unusable
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
-from tb_bottleneck.sources.scan.results import VARIABLE, Scanned, native_scan
+from tb_bottleneck.sources.scan.results import VARIABLE, Scanned, native_scan, with_decoded
+from tb_bottleneck.sources.trace_event import decode_events, decode_exact_events
 from tb_bottleneck.trace.events import EventsBuilder
 
 TESTS = Path(__file__).parent.parent.parent
@@ -28,7 +30,9 @@ PUBLIC = sorted(
     for name in ("TRACES", "PAIRS")
     for path in Path(os.environ.get(f"TB_BOTTLENECK_{name}", "/nonexistent")).glob("*.gz")
 )
-LISTS = [path.read_bytes()[1:] for path in sorted((TESTS / "native" / "fuzz" / "corpus").iterdir())]
+CORPUS = sorted((TESTS / "native" / "fuzz" / "corpus").iterdir())
+USUAL = [path.read_bytes()[1:] for path in CORPUS if not path.name.startswith("odd_")]
+LISTS = [path.read_bytes()[1:] for path in CORPUS]
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "0"))
 OPERATOR = {
     "ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 1,
@@ -99,7 +103,8 @@ def test_both_readers_return_the_same(path, tmp_path):
 def test_the_scanner_reads_nearly_all_events_itself():
     for path in PUBLIC:
         mine, left = scanned_rows(str(path))
-        assert left <= 0.05 * mine + 100, (path.name, mine, left)
+        # The events of a category that is not known are left to Python until the first groups have been read.
+        assert left <= 0.2 * mine + 200, (path.name, mine, left)
 
 
 @needs_scanner
@@ -156,9 +161,12 @@ def test_lost_shapes_are_counted_alike(tmp_path, monkeypatch):
 def damaged(seed):
     """Returns a list of events with some random changes, determined by the seed."""
     chance = random.Random(seed)
-    data = bytearray(chance.choice(LISTS))
+    data = bytearray(chance.choice(USUAL if seed % 4 else LISTS))
     for _ in range(chance.choice([1, 1, 1, 2, 3, 8])):
         at, span = chance.randrange(len(data) + 1), chance.choice([1, 1, 2, 8, 60])
+        if chance.random() < 0.7 and (digits := [place.start() for place in re.finditer(rb"[\d.]", data)]):
+            data[chance.choice(digits)] = chance.choice(b"0123456789.-")
+            continue
         other = chance.choice(LISTS)
         begin = chance.randrange(len(other) + 1)
         change = chance.randrange(5)
@@ -172,18 +180,39 @@ def damaged(seed):
             data[at] = chance.choice(b'"\\{}[],:.-+eE0123456789 \n\x00\x80nt')
         elif at < len(data):
             data[at] ^= 1 << chance.randrange(8)
-    return (
-        b'{"traceEvents": '
-        + bytes(data)
-        + (b"" if chance.random() < 0.2 else b", ".join([b"", b'{"ph": "X", "ts": 1}]}']))
-    )
+    return bytes(data)
+
+
+@needs_scanner
+def test_what_the_scanner_accepts_is_accepted_by_msgspec_with_the_same_tables():
+    """So a list that it accepts cannot be read otherwise; a list that it refuses is read by the pure reader anyway."""
+    scan, accepted, seeds = native_scan(), 0, seeds_of(4000)
+    for first in seeds[::200]:  # tables of many lists are compared at once
+        builder, other = EventsBuilder(), EventsBuilder()
+        for seed in range(first, min(first + 200, seeds.stop)):
+            text, exact = damaged(seed), bool(seed & 1)
+            result = scan((text,), builder.categories(), exact)
+            native = None if isinstance(result, int) else with_decoded(result, exact)
+            if native is not None:
+                accepted += 1
+                builder.add(native)
+                other.add(decode_exact_events(text) if exact else decode_events(text))
+        assert differing(tables_of(other), tables_of(builder)) == [], f"seeds from {first}"
+    assert accepted > 0.1 * len(seeds)
+    print(f"{accepted} of {len(seeds)} lists were accepted")
+
+
+def seeds_of(cases):
+    """Returns the seeds of damaged lists: always the same ones unless a number of cases is asked for."""
+    first = random.SystemRandom().randrange(2**40) if CASES else 0
+    return range(first, first + (CASES or cases))
 
 
 @needs_scanner
 def test_damaged_lists_are_read_alike(tmp_path):
-    first = random.SystemRandom().randrange(2**40) if CASES else 0
-    for seed in range(first, first + (CASES or 1000)):
-        path = file_of(tmp_path, damaged(seed))
+    for seed in seeds_of(1000):
+        end = b"" if seed % 5 == 0 else b', {"ph": "X", "ts": 1}]}'
+        path = file_of(tmp_path, b'{"traceEvents": ' + damaged(seed).rstrip(b"] \n") + end)
         assert differences(path, Bounds(block=(40, 200, 1000, 1 << 18)[seed % 4])) == [], f"seed {seed}"
 
 
