@@ -4,6 +4,7 @@ Both formats are recognised by their magic number, not by the file name.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from tb_bottleneck.errors import Unreadable
@@ -45,6 +46,15 @@ class Frames:
                         raise ValueError(str(error)) from error
                     rest = _rest(inflater)
                 self.complete = inflater is not None and inflater.eof
+
+    def first(self, data: bytes, count: int) -> bytes:
+        """Returns at most `count` plain bytes of the beginning of a file."""
+        head = b""
+        parts = self.inflate([data])
+        with suppress(ValueError):
+            while len(head) < count and (part := next(parts, None)) is not None:
+                head += part
+        return head[:count]
 
 
 def _rest(inflater: Any) -> bytes | None:

@@ -6,7 +6,6 @@ reads it event by event. Unusable events are counted in `lost`. Top-level keys a
 module reads the few that are safe to use.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -16,8 +15,17 @@ import msgspec
 
 from tb_bottleneck.errors import NotATrace, TooLarge
 from tb_bottleneck.sources.blocks import Blocks
+from tb_bottleneck.sources.boundaries import (
+    BOUNDARY,
+    END_AFTER_EVENT,
+    EVENTS_KEY,
+    LIST_FORM,
+    OVERLAP,
+    last_boundary,
+    may_be_json,
+)
 from tb_bottleneck.sources.json_repair import DECODER, repaired
-from tb_bottleneck.sources.lenient import FIRST_KEYS, LenientReader
+from tb_bottleneck.sources.lenient import LenientReader
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
 from tb_bottleneck.sources.scan.ahead import ScanAhead
 from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
@@ -35,16 +43,8 @@ Batch = list[Event] | list[ExactEvent] | Scanned
 # One event in this many is checked for the format of its time; checking all took 4 % of reading.
 _CHECK_EVERY = 16
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LIST_FORM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
-_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
-_BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + FIRST_KEYS.encode() + rb")")
-_END_AFTER_EVENT = re.compile(rb"\}\s*\]\s*\}?\s*\Z")
-# The last boundary of a block is first searched in this many bytes at its end.
-_END_OF_BLOCK = 1 << 12
-# Bytes that are searched again with the next block: a boundary with its white space may cross both.
-_OVERLAP = 1 << 10
-
+# Text that ends in the middle of an event is read again when it is this many times as long.
+_RETRY_GROWTH = 4
 # Bytes after a damaged part that are searched for another event.
 _LOOKAHEAD = 1 << 16
 
@@ -71,6 +71,7 @@ class KinetoReader:
         self._head = b""
         self._tail = b""
         self.pending = b""
+        self._retry_from = 0
         self._skipping = False
         self.ended = False
 
@@ -84,6 +85,8 @@ class KinetoReader:
                     f"The file has more than {self._bounds.events / 1e6:.3g} million events, which is the limit. "
                     "Record fewer steps, or turn with_stack off."
                 )
+            if self.lost["malformed"] > max(self._bounds.malformed, count):
+                raise NotATrace("Most events of the file cannot be read. It is damaged, or it is no trace of torch.")
             if batch:
                 yield batch
         if self._blocks.truncated or not self.ended:
@@ -129,12 +132,12 @@ class KinetoReader:
         head = b""
         for block in blocks:
             self._report_progress()
-            searched = max(len(head) - _OVERLAP, 0)
+            searched = max(len(head) - OVERLAP, 0)
             head += block
-            if match := _LIST_FORM.match(head) or _EVENTS_KEY.search(head, searched):
+            if match := LIST_FORM.match(head) or EVENTS_KEY.search(head, searched):
                 self._head = head[: match.end()]
                 return head[match.end() :]
-            if len(head) > self._bounds.header or not _may_be_json(head):
+            if len(head) > self._bounds.header or not may_be_json(head):
                 break
         else:
             self._blocks.refuse_growing()
@@ -144,28 +147,40 @@ class KinetoReader:
 
     def _events_with(self, block: bytes) -> Batch:
         """Returns the events up to the last boundary in this block; the rest is pending until the next block."""
+        waits = self._waits(block)
         if text := self.cut(block):
-            return self._events_of(text)
-        searched = max(len(self.pending) - _OVERLAP, 0)
+            return self._events_before(text, block)
+        searched = max(len(self.pending) - OVERLAP, 0)
         data, self.pending = self.pending + block, b""
         if self._skipping:
             return self._resumed(data)
-        if text := self._cut(data, searched):
-            return self._events_of(text)
+        if not waits and (text := self._cut(data, searched)):
+            return self._events_before(text, block)
         self.pending = data
         return self._events_of_large() if len(data) > self._bounds.event else []
 
     def cut(self, block: bytes) -> bytes | None:
         """Returns the events up to the last boundary in this block as a JSON list; None if there is no boundary."""
-        return None if self._skipping else self._cut(block, 0)
+        return None if self._skipping or self._waits(block) else self._cut(block, 0)
+
+    def _waits(self, block: bytes) -> bool:
+        """Returns True if the pending text is to grow further before it is read again."""
+        return len(self.pending) + len(block) < self._retry_from
 
     def _cut(self, data: bytes, searched: int) -> bytes | None:
-        boundary = _last_boundary(data, searched)
+        boundary = last_boundary(data, searched)
         if boundary is None:
             return None
         text = b"".join((b"[", self.pending, memoryview(data)[: boundary.start() + 1], b"]"))
         self.pending = data[boundary.end() :]
+        self._retry_from = 0
         return text
+
+    def _events_before(self, text: bytes, block: bytes) -> Batch:
+        events = self._events_of(text)
+        # An unclosed list with objects like events: reading it again with each block would take quadratic time.
+        self._retry_from = _RETRY_GROWTH * len(self.pending) if len(self.pending) > len(block) else 0
+        return events
 
     def _events_of(self, text: bytes) -> Batch:
         """Decodes a JSON list of events, with the typed decoder if it accepts it. The rest stays pending."""
@@ -191,25 +206,25 @@ class KinetoReader:
 
     def _events_of_large(self) -> Batch:
         """Reads pending text larger than an event may be: the end of the list and a large tail, or an event to skip."""
-        text, self.pending = self.pending, b""
+        text, self.pending, self._retry_from = self.pending, b"", 0
         events = self._lenient_events(text, b"")
         if len(self.pending) > self._bounds.event:
             self.lost["too large"] += 1
             self._skipping = True
-            self.pending = self.pending[-_OVERLAP:]
+            self.pending = self.pending[-OVERLAP:]
         return events
 
     def _resumed(self, data: bytes) -> Batch:
-        boundary = _BOUNDARY.search(data)
+        boundary = BOUNDARY.search(data)
         if boundary is None:
-            self.pending = data[-_OVERLAP:]
+            self.pending = data[-OVERLAP:]
             return []
         self._skipping = False
         return self._events_with(data[boundary.end() :])
 
     def _last_events(self) -> Batch:
         if self._skipping:
-            self.ended = bool(_END_AFTER_EVENT.search(self.pending))
+            self.ended = bool(END_AFTER_EVENT.search(self.pending))
             return []
         plain = _text(self.pending)
         taken = self._lenient.read_last(plain)
@@ -229,20 +244,6 @@ def _text(data: bytes) -> str:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _may_be_json(head: bytes) -> bool:
-    """Returns True if the first bytes can start an object, after an optional byte order mark and white space."""
-    start = head[:_OVERLAP].removeprefix(_BYTE_ORDER_MARK).lstrip()
-    return start.startswith(b"{") or (len(head) < _OVERLAP and _BYTE_ORDER_MARK.startswith(start))
-
-
-def _last_boundary(data: bytes, begin: int) -> re.Match[bytes] | None:
-    """Returns the last boundary between two events after `begin`."""
-    for start in (max(len(data) - _END_OF_BLOCK, begin), begin):
-        if boundaries := list(_BOUNDARY.finditer(data, start)):
-            return boundaries[-1]
-    return None
 
 
 def _too_fine_for_floats(events: list[Event]) -> bool:

@@ -4,9 +4,11 @@ No other module opens, lists or inspects a path that the user gave for recording
 """
 
 import re
+import zlib
 
 from tb_bottleneck.errors import NotFound, Unreadable
 from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
+from tb_bottleneck.sources.frames import frames_of
 
 _URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 
@@ -39,3 +41,20 @@ def status_of(path: str) -> Status:
         raise NotFound(f"invalid file name: {path!r}") from error
     except Unreadable as error:
         raise NotFound(str(error)) from error
+
+
+def first_bytes(path: str, count: int) -> bytes:
+    """Returns at most `count` bytes of the content, inflated, or less if the file is incomplete.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with filesystem_of(path).open(path) as file:
+        raw = file.read(count)
+    try:
+        if raw.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(wbits=31).decompress(raw, count)
+        frames = frames_of(raw)
+        return raw if frames is None else frames.first(raw, count)
+    except (zlib.error, Unreadable):
+        return b""
