@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-import platformdirs
-
 CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
 """Environment variable with an absolute path of the cache directory, or "off"."""
 
@@ -22,6 +20,8 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     if value.lower() == "off":
         return None
     try:
+        import platformdirs  # with --no-cache it is not needed
+
         path = Path(value) if value else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
     except RuntimeError:
         return None  # a user without a home directory
