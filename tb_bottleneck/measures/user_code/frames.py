@@ -121,7 +121,7 @@ def frame_text(recording: Recording, row: int) -> str:
 def blocks_by_thread(recording: Recording) -> EnclosingByThread:
     """Returns the record_function blocks by thread, without those of torch."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
-    return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
+    return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], is_torch_block)])
 
 
 def is_user_function(frame: str) -> bool:
@@ -129,7 +129,7 @@ def is_user_function(frame: str) -> bool:
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
 
 
-def _is_torch_block(name: str) -> bool:
+def is_torch_block(name: str) -> bool:
     return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
 
 
