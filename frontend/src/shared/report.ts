@@ -1083,6 +1083,70 @@ export interface RegimeColumn {
   readonly ns: readonly number[];
 }
 
+/** GET tree?id=&by=&merged=&device=&first=&last=&with= */
+export interface TreeAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly tree?: Tree;
+  /** of the recording `with`: its node i is node i of `tree`; absent without `with` */
+  readonly other?: Tree;
+}
+
+/** Where the time of a window goes. Nodes are columns: node 0 is the root, and a node's parent has a smaller number. The values of a node include those of the nodes below it, except `calls`. */
+export interface Tree {
+  /** module | line | operator | range */
+  readonly by: string;
+  readonly window_ns: number;
+  /** in this window */
+  readonly steps: number;
+  /** that can be chosen */
+  readonly steps_recorded: number;
+  /** -1 for the root */
+  readonly parent: readonly number[];
+  /** root | module | line | operator | range | phase | kernel | outside | unmapped | rest */
+  readonly kinds: readonly string[];
+  /** by position in `kinds` */
+  readonly kind: readonly number[];
+  /** untrusted text */
+  readonly name: readonly string[];
+  /** ns of the window; over all regimes and the nodes below the root, they sum to it */
+  readonly regimes: readonly RegimeColumn[];
+  /** of device operations, which may overlap */
+  readonly device_ns: readonly number[];
+  /** of rows on all host threads */
+  readonly host_ns: readonly number[];
+  /** in calls that waited for the device */
+  readonly wait_ns: readonly number[];
+  /** part of the window's time in the backward pass */
+  readonly backward_ns: readonly number[];
+  /** copies, and the minimum traffic of operators with recorded shapes */
+  readonly moved_bytes: readonly number[];
+  /** floating-point operations of contractions with recorded shapes */
+  readonly flops: readonly number[];
+  readonly allocated_bytes: readonly number[];
+  readonly calls: readonly number[];
+  /** the longest row; equal to the end if there is none */
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  readonly device: number;
+  readonly devices: readonly TreeDevice[];
+  /** sentences: what the recording lacks */
+  readonly notes: readonly string[];
+  /** they are in nodes of kind `rest` */
+  readonly nodes_left_out: number;
+}
+
+export interface TreeDevice {
+  readonly index: number;
+  /** untrusted text */
+  readonly name: string;
+  /** of its operations */
+  readonly total_ns: number;
+}
+
 /** GET ranks?id=: the job that a recording belongs to. */
 export interface RanksAnswer {
   readonly id: string;

@@ -13,6 +13,7 @@ const FULL: State = {
   baseline: "r/b,c",
   series: ["r/a", "r/b,c"],
   conditions: "device=H200&workers=4",
+  tree: "by=line&find=loss",
   overview: "words=slow",
 };
 

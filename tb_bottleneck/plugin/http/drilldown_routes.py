@@ -1,4 +1,4 @@
-"""The routes that look into one trace: timeline, tables and slice."""
+"""The routes that look into one trace: timeline, tables, tree and slice."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -15,7 +15,11 @@ from tb_bottleneck.plugin.workers.questions import (
     TablesQuestion,
     TimelineQuestion,
     TraceFile,
+    TreeQuestion,
 )
+
+TREES = ("module", "line", "operator", "range")
+MAX_DIGITS = 9
 
 _NewQuestion: TypeAlias = Callable[..., RecordingQuestion]
 
@@ -34,6 +38,34 @@ class DrilldownRoutes:
     def tables(self, request: Request) -> Response:
         """Returns the tables of a recording's judged window."""
         return self._ask(request, TablesQuestion, ())
+
+    def tree(self, request: Request) -> Response:
+        """Returns where the time of a recording goes, or how that differs from another recording."""
+        recording = self._lookup.trace(request)
+        if isinstance(recording, Response):
+            return recording
+        by = request.args.get("by", TREES[0])
+        if by not in TREES:
+            return error(400, f"`by` must be one of {', '.join(TREES)}.")
+        numbers: dict[str, int | None] = {}
+        for name in ("device", "first", "last"):
+            text = request.args.get(name, "")
+            if text and not (text.isascii() and text.isdigit() and len(text) < MAX_DIGITS):
+                return error(400, f"`{name}` must be a whole number; steps count from 1.")
+            numbers[name] = int(text) if text else None
+        other = self._lookup.other_trace(request, "with") if request.args.get("with") else None
+        if isinstance(other, Response):
+            return other
+        question = TreeQuestion(
+            TraceFile.of(id_of(recording), recording),
+            by,
+            merged=request.args.get("merged") == "1",
+            device=numbers["device"],
+            first_step=numbers["first"],
+            last_step=numbers["last"],
+            other=None if other is None else TraceFile.of(id_of(other), other),
+        )
+        return worker_reply(self._questions.ask(question))
 
     def slice(self, request: Request) -> Response:
         """Returns a range of a recording as a trace of its own."""

@@ -53,6 +53,7 @@ class Routes:
             "/ledger": self.ledger,
             "/timeline": self._drilldown.timeline,
             "/tables": self._drilldown.tables,
+            "/tree": self._drilldown.tree,
             "/slice": self._drilldown.slice,
             "/telemetry": self.telemetry,
             "/compare": self._comparisons.compare,

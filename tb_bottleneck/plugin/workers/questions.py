@@ -62,6 +62,22 @@ class TablesQuestion:
 
 
 @dataclass(frozen=True)
+class TreeQuestion:
+    """Where the time of a part of a trace goes, by one of drilldown/tree/paths.BY; with another trace, the difference.
+
+    Steps count from 1. A part that is None is the judged device, or the whole window.
+    """
+
+    trace: TraceFile
+    by: str
+    merged: bool = False
+    device: int | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    other: TraceFile | None = None
+
+
+@dataclass(frozen=True)
 class SliceQuestion:
     """A range of a trace as a trace of its own; an end that is None is the recording's own."""
 
@@ -98,7 +114,13 @@ class WhatIfQuestion:
 
 
 RecordingQuestion: TypeAlias = (
-    TimelineQuestion | TablesQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
+    TimelineQuestion
+    | TablesQuestion
+    | TreeQuestion
+    | SliceQuestion
+    | CompareQuestion
+    | SeriesQuestion
+    | WhatIfQuestion
 )
 
 _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
@@ -131,6 +153,7 @@ def _unchanged(value: Any) -> Any:
 
 _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "trace": lambda fields: TraceFile(**fields),
+    "other": lambda fields: TraceFile(**fields) if fields is not None else None,
     "a": _compared_recording,
     "b": _compared_recording,
     "recording": _compared_recording,

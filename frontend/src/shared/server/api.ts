@@ -1,5 +1,5 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
-import type { ComparisonAnswer, DeviceList, Ledger, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, WhatIfAnswer } from "../report";
+import type { ComparisonAnswer, DeviceList, Ledger, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, TreeAnswer, WhatIfAnswer } from "../report";
 import type { Attempt } from "./result";
 
 /** Responses that are cached, to be revalidated with If-None-Match or shown again at once: the list and the latest reports. */
@@ -62,6 +62,11 @@ export class Client {
 
   tables(id: string, signal: AbortSignal): Promise<Attempt<TablesAnswer>> {
     return this.get(withId("tables", id), signal, isAboutRun<TablesAnswer>);
+  }
+
+  /** Where the time goes, with the parameters of features/tree/options.ts. */
+  tree(id: string, parameters: string, signal: AbortSignal): Promise<Attempt<TreeAnswer>> {
+    return this.get(`${withId("tree", id)}&${parameters}`, signal, isAboutRun<TreeAnswer>);
   }
 
   /** Recording A against recording B. */
