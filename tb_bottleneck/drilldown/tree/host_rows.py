@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.optimizer_steps import BACKWARD
+from tb_bottleneck.measures.user_code.forward_operators import is_autograd_node
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest
 from tb_bottleneck.trace.table import Bools, Ints, by_thread
 from tb_bottleneck.trace.trace import Trace
@@ -68,6 +67,4 @@ def host_rows_of(trace: Trace, main_thread: int | None) -> HostRows:
 
 
 def _autograd_threads(trace: Trace) -> list[int]:
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(BACKWARD))]
-    return list(by_thread(rows, trace.events.thread))
+    return list(by_thread(np.flatnonzero(is_autograd_node(trace)), trace.events.thread))

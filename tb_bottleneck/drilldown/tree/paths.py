@@ -14,7 +14,7 @@ from tb_bottleneck.attribution.optimizer_steps import BACKWARD, OPTIMIZER
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.tree.forest import ROOT, Forest, Labels, depths
 from tb_bottleneck.drilldown.tree.host_rows import HostRows
-from tb_bottleneck.measures.user_code.forward_operators import forward_of
+from tb_bottleneck.measures.user_code.forward_operators import ACCUMULATION, forward_of, is_autograd_node
 from tb_bottleneck.measures.user_code.frames import (
     MODULE,
     already_running,
@@ -39,7 +39,9 @@ MAX_TEXT = 300
 
 # The number of an instance (Linear_3), or of an entry of a list (layers.3); not a digit in a name (Conv2d).
 _NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
-_PHASES = (OPTIMIZER, "enumerate(DataLoader", f"{BACKWARD}: torch::autograd::AccumulateGrad")
+_ENGINE = f"{BACKWARD}: "
+_PHASES = (OPTIMIZER, "enumerate(DataLoader", f"{_ENGINE}{ACCUMULATION}")
+_NO_OPERATORS = (*_PHASES, BACKWARD, MODULE, "ProfilerStep#")
 _COMPILED = ("## Call CompiledFxGraph", "Torch-Compiled Region")
 
 
@@ -65,7 +67,7 @@ def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False
     """
     trace, labels = recording.trace, Labels()
     forest = Forest(labels.add("root", ""))
-    roots = _rows_with(trace, (Kind.CPU_OP,), lambda name: name.startswith(BACKWARD))
+    roots = is_autograd_node(trace)
     label = _carrier_labels(recording, by, labels, np.flatnonzero(roots), merged)
     if by == "operator":  # a node of autograd has one operator with its own name
         label[(label[host.parent] == label) & (host.parent >= 0)] = -1
@@ -91,7 +93,7 @@ def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False
 
 def operator_rows(trace: Trace) -> Bools:
     """Returns a mask of the operators, compiled regions and launches of CUDA graphs."""
-    rows = _rows_with(trace, (Kind.CPU_OP,), lambda name: not name.startswith((*_PHASES, BACKWARD, MODULE)))
+    rows = _rows_with(trace, (Kind.CPU_OP,), lambda name: not name.startswith(_NO_OPERATORS))
     rows |= _rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(_COMPILED))
     return rows | _rows_with(trace, (Kind.CALL,), lambda name: "GraphLaunch" in name)
 
@@ -107,6 +109,7 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
     label = np.full(len(trace.events), -1, np.int64)
     if by != "line":
         rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), _is_phase)
+        rows[backward] |= _rows_with(trace, (Kind.CPU_OP,), lambda name: name == ACCUMULATION)[backward]
         _put(trace, label, labels, "phase", rows & ~_with_closure(trace, backward), _phase_text)
     if by == "module":
         kind = Kind.ANNOTATION if has_marks(trace) else Kind.PYTHON
@@ -117,7 +120,7 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
         _put(trace, label, labels, "line", rows & ~running, short_frame)
         _put(trace, label, labels, "line", rows & running, frame_without_line)
     elif by == "operator":
-        _put(trace, label, labels, "operator", _operators(trace), lambda name: name.removeprefix(f"{BACKWARD}: "))
+        _put(trace, label, labels, "operator", _operators(trace), lambda name: name.removeprefix(_ENGINE))
     else:
         rows = _rows_with(trace, (Kind.ANNOTATION,), _is_range)
         _put(trace, label, labels, "range", rows, str)
@@ -154,7 +157,7 @@ def _with_closure(trace: Trace, backward: Rows) -> Bools:
 
 
 def _phase_text(name: str) -> str:
-    return "gradient accumulation" if name.startswith(BACKWARD) else name
+    return "gradient accumulation" if name.endswith(ACCUMULATION) else name
 
 
 def _is_range(name: str) -> bool:

@@ -18,7 +18,9 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
+from tb_bottleneck.trace.trace import Trace
 
+ACCUMULATION = "torch::autograd::AccumulateGrad"
 _BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
 
 
@@ -34,12 +36,32 @@ def _links(recording: Recording) -> _Links:
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[events.sequence[rows] > 0]
-    is_root = name_matches(trace.names, events.name[rows], lambda name: name.startswith(BACKWARD))
+    is_root = is_autograd_node(trace)[rows]
     is_node = name_matches(trace.names, events.name[rows], lambda name: bool(_BACKWARD_NODE.search(name)))
     forward = rows[~is_node]
     forward = forward[np.lexsort((events.start[forward], events.sequence[forward]))]
     backward = by_thread(rows[is_root], events.thread)
     return _Links(backward, np.array([*backward], np.int64), forward, events.sequence[forward])
+
+
+def is_autograd_node(trace: Trace) -> Bools:
+    """Returns a mask of the events that are nodes of the backward pass, as the engine of autograd runs them.
+
+    torch before 1.10 recorded them without the engine, under the names of the nodes.
+    """
+    rows, names = trace.rows(Kind.CPU_OP), trace.events.name
+    root = name_matches(trace.names, names[rows], lambda name: name.startswith(BACKWARD))
+    if not root.any():
+        root = name_matches(
+            trace.names, names[rows], lambda name: bool(_BACKWARD_NODE.search(name)) or name == ACCUMULATION
+        )
+    mask = np.zeros(len(trace.events), np.bool_)
+    mask[rows[root]] = True
+    return mask
+
+
+def _is_plain_node(name: str) -> bool:
+    return name == ACCUMULATION or bool(_BACKWARD_NODE.search(name))
 
 
 def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:

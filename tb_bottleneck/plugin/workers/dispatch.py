@@ -84,9 +84,7 @@ def _tables(question: TablesQuestion, traces: TraceCache, progress: ProgressCall
 def _tree(question: TreeQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TreeAnswer:
     inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
     of_other = Selection(question.by, merged=question.merged)
-    selection = replace(
-        of_other, device=question.device, first_step=question.first_step, last_step=question.last_step
-    )
+    selection = replace(of_other, device=question.device, first_step=question.first_step, last_step=question.last_step)
     answer = TreeAnswer(id=question.trace.id, state="done", progress=1.0)
     if question.other is None:
         answer.tree.CopyFrom(tree_message(inspected, selection))

@@ -114,13 +114,7 @@ class WhatIfQuestion:
 
 
 RecordingQuestion: TypeAlias = (
-    TimelineQuestion
-    | TablesQuestion
-    | TreeQuestion
-    | SliceQuestion
-    | CompareQuestion
-    | SeriesQuestion
-    | WhatIfQuestion
+    TimelineQuestion | TablesQuestion | TreeQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
 )
 
 _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}

@@ -110,7 +110,7 @@ export function TreeTable({ model, rows, open, setOpen, metric, found, selected,
                     {index === 0 && !model.other ? (
                       <span class="with-bar">
                         <RegimeBar model={model} node={node} />
-                        {text(node)}
+                        <span>{text(node)}</span>
                       </span>
                     ) : (
                       text(node)
