@@ -15,6 +15,7 @@ from tb_bottleneck.commands import (
     review,
     run,
     sweep_loader,
+    tables,
     tree,
     what_if,
 )
@@ -22,7 +23,7 @@ from tb_bottleneck.commands.subparser import Parser
 from tb_bottleneck.errors import NoCluster, NotFound, Unusable
 from tb_bottleneck.version import __version__
 
-_COMMANDS = (diagnose, list_runs, tree, compare, what_if, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 

@@ -947,6 +947,10 @@ export interface Tables {
   readonly copies: readonly CopyRow[];
   readonly roofline?: Roofline;
   readonly step_account?: StepColumns;
+  /** longest first */
+  readonly communications: readonly CommunicationRow[];
+  /** longest first; empty if the recording cannot be replayed */
+  readonly critical_path: readonly CriticalRow[];
 }
 
 /** The rows that a table does not list. */
@@ -977,6 +981,12 @@ export interface KernelRow {
   /** the longest call */
   readonly begin_ns: number;
   readonly end_ns: number;
+  readonly min_ns: number;
+  readonly max_ns: number;
+  /** means over the time; absent if not recorded */
+  readonly blocks_per_sm?: number;
+  /** 0 to 1, as the profiler estimates it from registers and shared memory */
+  readonly occupancy?: number;
 }
 
 /** All calls of one operator in the window. */
@@ -995,6 +1005,19 @@ export interface OperatorRow {
   /** the longest call */
   readonly begin_ns: number;
   readonly end_ns: number;
+  /** with the operators that it calls; recursion counts once */
+  readonly host_total_ns: number;
+  readonly device_total_ns: number;
+  /** of a call, with the operators that it calls: device time, on a CPU run host time */
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  /** launched per call, by it and the operators that it calls */
+  readonly kernels: number;
+  /** a contraction: tensor cores could do its work */
+  readonly tensor_eligible: boolean;
+  /** of `device_ns`, in kernels on tensor cores; absent without kernels of a known unit */
+  readonly tensor_share?: number;
 }
 
 /** Synchronisations of the host with the device at one place in the program. */
@@ -1028,6 +1051,151 @@ export interface CopyRow {
   readonly share: number;
   readonly bytes_per_s?: number;
   /** the longest one */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** All calls of one collective operation, or of a message, in one process group with one size. */
+export interface CommunicationRow {
+  /** all_reduce | all_gather | ... */
+  readonly operation: string;
+  /** untrusted text; empty if it is not recorded */
+  readonly group: string;
+  /** of the group; 0 if it is not recorded */
+  readonly ranks: number;
+  readonly calls: number;
+  /** of one call: the larger side; 0 if it is not recorded */
+  readonly bytes: number;
+  readonly total_ns: number;
+  /** of the window; calls may overlap */
+  readonly share: number;
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  /** bytes / time, as nccl-tests defines it; with the wait for other ranks */
+  readonly algorithm_bytes_per_s?: number;
+  readonly bus_bytes_per_s?: number;
+  /** the longest call */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** Part of the critical path: what each moment of the window had to wait for. */
+export interface CriticalRow {
+  /** of an operation of the device; untrusted text; empty for the host */
+  readonly name: string;
+  /** of the operation, or of the idle time of the device meanwhile */
+  readonly regime: string;
+  readonly count: number;
+  readonly total_ns: number;
+  /** of the window */
+  readonly share: number;
+  /** the longest part */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** GET details?id=&operator=NAME or details?id=&kernel=NAME */
+export interface DetailsAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly details?: Details;
+}
+
+/** The calls of one operator or kernel in the window, grouped in several ways; the longest groups first. */
+export interface Details {
+  readonly name: string;
+  /** of the operator's inputs, or those of the operator that launches the kernel */
+  readonly shapes: readonly DetailsRow[];
+  /** operators that call it, or launch it */
+  readonly callers: readonly DetailsRow[];
+  /** that it launches itself; empty for a kernel */
+  readonly kernels: readonly DetailsRow[];
+  /** functions of the program with their call chains */
+  readonly lines: readonly DetailsRow[];
+  readonly modules: readonly DetailsRow[];
+}
+
+export interface DetailsRow {
+  /** untrusted text */
+  readonly name: string;
+  readonly calls: number;
+  readonly device_ns: number;
+  /** without the operators that it calls; of a kernel 0 */
+  readonly host_ns: number;
+  /** of a call: device time, on a CPU run host time */
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  /** the longest call */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+  /** call chain of a typical call, outermost first; untrusted text */
+  readonly chain: readonly string[];
+}
+
+/** GET find?id=&text= */
+export interface FindAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  /** of all rows on the timeline whose names contain the text */
+  readonly count: number;
+  readonly total_ns: number;
+  /** in order of time, at most 1,000 */
+  readonly rows: readonly FoundRow[];
+}
+
+export interface FoundRow {
+  /** untrusted text */
+  readonly name: string;
+  /** of the timeline */
+  readonly track: string;
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** GET dependencies?id=&begin=&track= */
+export interface DependenciesAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly dependencies?: Dependencies;
+}
+
+/** What an operation of a device comes from, and what it waited for. */
+export interface Dependencies {
+  /** untrusted text, as all names below */
+  readonly name: string;
+  /** launch | stream | other_stream | unknown */
+  readonly waited_for: string;
+  /** from the end of that to the start of the operation; may be a little below 0 */
+  readonly waited_ns: number;
+  /** the launching call, or the operation before it; absent if unknown */
+  readonly awaited?: TimelineRow;
+  /** absent if it is not recorded */
+  readonly launch?: TimelineRow;
+  /** outermost first */
+  readonly operators: readonly string[];
+  readonly modules: readonly string[];
+  readonly lines: readonly string[];
+  readonly ranges: readonly string[];
+  readonly bytes: number;
+  readonly blocks: number;
+  readonly occupancy?: number;
+  /** operations that waited for it */
+  readonly followers: readonly TimelineRow[];
+}
+
+export interface TimelineRow {
+  readonly name: string;
   readonly begin_ns: number;
   readonly end_ns: number;
 }

@@ -11,6 +11,9 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
 from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.drilldown.operations.dependencies import dependencies_of
+from tb_bottleneck.drilldown.operations.details import details_of
+from tb_bottleneck.drilldown.operations.search import add_found
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
 from tb_bottleneck.drilldown.trace_cache import TraceCache
@@ -20,6 +23,9 @@ from tb_bottleneck.drilldown.tree.selection import Selection
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
+    DependenciesQuestion,
+    DetailsQuestion,
+    FindQuestion,
     RecordingQuestion,
     SeriesQuestion,
     SliceQuestion,
@@ -30,7 +36,14 @@ from tb_bottleneck.plugin.workers.questions import (
 )
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
-from tb_bottleneck.schema.evidence_pb2 import TablesAnswer, TimelineAnswer, TreeAnswer
+from tb_bottleneck.schema.evidence_pb2 import (
+    DependenciesAnswer,
+    DetailsAnswer,
+    FindAnswer,
+    TablesAnswer,
+    TimelineAnswer,
+    TreeAnswer,
+)
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
 
@@ -54,6 +67,12 @@ def _message(question: RecordingQuestion, traces: TraceCache, progress: Progress
             return _tables(question, traces, progress)
         case TreeQuestion():
             return _tree(question, traces, progress)
+        case DetailsQuestion():
+            return _details(question, traces, progress)
+        case FindQuestion():
+            return _find(question, traces, progress)
+        case DependenciesQuestion():
+            return _dependencies(question, traces, progress)
         case CompareQuestion():
             return _comparison(question, progress)
         case SeriesQuestion():
@@ -94,6 +113,27 @@ def _tree(question: TreeQuestion, traces: TraceCache, progress: ProgressCallback
     answer.tree.CopyFrom(tree)
     answer.other.CopyFrom(against)
     return answer
+
+
+def _details(question: DetailsQuestion, traces: TraceCache, progress: ProgressCallback | None) -> DetailsAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    details = details_of(inspected, question.operator, question.kernel)
+    return DetailsAnswer(id=question.trace.id, state="done", progress=1.0, details=details)
+
+
+def _find(question: FindQuestion, traces: TraceCache, progress: ProgressCallback | None) -> FindAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    answer = FindAnswer(id=question.trace.id, state="done", progress=1.0)
+    add_found(inspected, question.text, answer)
+    return answer
+
+
+def _dependencies(
+    question: DependenciesQuestion, traces: TraceCache, progress: ProgressCallback | None
+) -> DependenciesAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    dependencies = dependencies_of(inspected, question.begin_ns, question.track)
+    return DependenciesAnswer(id=question.trace.id, state="done", progress=1.0, dependencies=dependencies)
 
 
 def _comparison(question: CompareQuestion, progress: ProgressCallback | None) -> ComparisonAnswer:

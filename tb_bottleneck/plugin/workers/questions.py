@@ -78,6 +78,32 @@ class TreeQuestion:
 
 
 @dataclass(frozen=True)
+class DetailsQuestion:
+    """All calls of one operator or kernel, by its name; the other name is None."""
+
+    trace: TraceFile
+    operator: str | None = None
+    kernel: str | None = None
+
+
+@dataclass(frozen=True)
+class FindQuestion:
+    """The rows of a trace's timeline whose names contain a text."""
+
+    trace: TraceFile
+    text: str
+
+
+@dataclass(frozen=True)
+class DependenciesQuestion:
+    """What the operation that begins at a time on a track of the timeline waited for."""
+
+    trace: TraceFile
+    begin_ns: float
+    track: str
+
+
+@dataclass(frozen=True)
 class SliceQuestion:
     """A range of a trace as a trace of its own; an end that is None is the recording's own."""
 
@@ -114,7 +140,16 @@ class WhatIfQuestion:
 
 
 RecordingQuestion: TypeAlias = (
-    TimelineQuestion | TablesQuestion | TreeQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
+    TimelineQuestion
+    | TablesQuestion
+    | TreeQuestion
+    | DetailsQuestion
+    | FindQuestion
+    | DependenciesQuestion
+    | SliceQuestion
+    | CompareQuestion
+    | SeriesQuestion
+    | WhatIfQuestion
 )
 
 _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
