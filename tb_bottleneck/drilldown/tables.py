@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.operations.communication_table import add_communications
-from tb_bottleneck.drilldown.operations.critical_path import add_critical_path
+from tb_bottleneck.drilldown.operations.critical_table import add_critical_path
 from tb_bottleneck.drilldown.operations.kernel_tables import add_kernels
 from tb_bottleneck.drilldown.operations.operator_table import add_operators
 from tb_bottleneck.drilldown.roofline_chart import roofline_of

@@ -901,7 +901,7 @@ export interface Timeline {
 
 /** One row of the timeline. */
 export interface Lane {
-  /** account | steps | host | python | device */
+  /** account | steps | critical | host | python | device */
   readonly group: string;
   /** of the thread or the stream; untrusted text */
   readonly title: string;

@@ -11,9 +11,9 @@ from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.operations.operator_rows import operator_rows_of
 from tb_bottleneck.errors import NotFound
-from tb_bottleneck.measures.user_code.frames import MODULE
 from tb_bottleneck.measures.user_code.places import HostTimes, located, places_of
 from tb_bottleneck.schema import evidence_pb2 as pb
+from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Ints, Table, column
 

@@ -11,7 +11,7 @@ export function Places({ where }: { where: readonly Place[] }) {
       {places.map((place, index) => (
         <li key={index}>
           <code>{placeName(place)}</code> {share(place.share)} of this cost
-          {place.module && <> · module {place.module}</>}
+          {place.module && (place.file || place.block) && <> · module {place.module}</>}
           {place.chain.length > 1 && <small>{place.chain.join(" › ")}</small>}
         </li>
       ))}
