@@ -100,7 +100,14 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
         tree, outermost = matching(tree, options.find)
     if options.json:
         devices = [{"index": each.index, "name": each.name, "total_ns": each.total} for each in devices_of(inspected)]
-        facts = {"schema": 1, "run": options.path, "by": tree.by, "window_ns": tree.window, "steps": tree.steps}
+        facts = {
+            "schema": 1,
+            "run": options.path,
+            "by": tree.by,
+            "begin_ns": tree.window_begin,
+            "window_ns": tree.window,
+            "steps": tree.steps,
+        }
         print(json.dumps({**facts, "devices": devices, "notes": notes, "tree": tree_dict(tree)}, ensure_ascii=False))
         return
     if options.collapsed:

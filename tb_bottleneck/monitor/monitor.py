@@ -40,8 +40,8 @@ class Monitor:
     training for up to a second.
 
     With `module_depth`, the traces contain the modules of the model under their own names (`encoder.layers.3`), down
-    to this depth: 1 marks the children of the model. Each marked call takes about 35 µs more (on a busy CPU), in recorded steps only.
-    After a compilation no module is marked.
+    to this depth: 1 marks the children of the model. Each marked call takes about 35 µs more (on a busy CPU), in
+    recorded steps only. After a compilation no module is marked.
 
     The monitor never raises into the training: if it cannot work, it logs one warning to the logger
     `tb_bottleneck.monitor`. Only one monitor per process is active; a second one only passes `step()` on.

@@ -59,6 +59,7 @@ class Tree:
     end: Ints
     window: int
     steps: int
+    window_begin: int  # ns, on the recording's own clock
 
     @property
     def exclusive(self) -> Floats:
@@ -224,4 +225,5 @@ class _Charges:
             end=self.end[rows],
             window=recording.steps.end - recording.steps.begin,
             steps=len(recording.steps),
+            window_begin=recording.steps.begin,
         )
