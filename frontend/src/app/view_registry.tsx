@@ -2,9 +2,9 @@
 // Views beyond the diagnosis are files of their own, fetched when they are first opened.
 import type { JSX } from "preact";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
-import { formatOptions } from "../features/tree/options";
+import { formatOptions, optionsOf } from "../features/tree/options";
 import { scrollToCause } from "../shared/page/scroll_to_cause";
-import type { Report, RunEntry } from "../shared/report";
+import type { Place, Report, RunEntry } from "../shared/report";
 import { isTrace } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
 import type { ViewProps } from "../shared/run/view_props";
@@ -55,6 +55,7 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
         showFocus={session.showFocus}
         predict={() => session.open("whatif")}
         showMemory={() => session.open("memory")}
+        {...(isTrace(entry) ? { showPlace: (place: Place) => session.showTree(formatOptions(optionsOf(place))) } : {})}
         reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
       />
     ),

@@ -1,4 +1,5 @@
 // What the breakdown shows, as one text of the address: "by=line&merged=1".
+import type { Place } from "../../shared/report";
 import type { Key } from "../../shared/run/keys";
 
 export const GROUPINGS = ["module", "line", "operator", "range"] as const;
@@ -35,6 +36,12 @@ export function parseOptions(text: string | undefined): Options {
     ...number("last"),
     ...(given.get("against") ? { against: given.get("against")! } : {}),
   };
+}
+
+/** What shows a place of the program. */
+export function optionsOf({ file, line, function: name, module, block }: Place): Options {
+  if (file) return { ...DEFAULT, by: "line", find: line ? `${file}(${line}): ${name}` : `${file}: ${name}` };
+  return block ? { ...DEFAULT, by: "range", find: block } : { ...DEFAULT, find: module };
 }
 
 /** The text of the address; "" for the default. */
