@@ -16,7 +16,12 @@ _HOST = (*_OPERATORS, "user_annotation", "python_function", "python")
 _CALLS = ("cuda_runtime", "cuda_driver", "runtime")
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset")
 _OVERHANG = 10  # ns that a child may end after its parent
-_BYTES = {"float": 4, "int": 4, "long int": 8, "long": 8, "half": 2, "c10::half": 2, "c10::bfloat16": 2, "bfloat16": 2}
+_BYTES = {
+    **dict.fromkeys(("unsigned char", "signed char", "char", "byte", "bool"), 1),
+    **dict.fromkeys(("half", "c10::half", "c10::bfloat16", "bfloat16"), 2),
+    **dict.fromkeys(("float", "int"), 4),
+    **dict.fromkeys(("long int", "long", "double"), 8),
+}
 _PACKAGES = {
     "torch",
     "transformers",

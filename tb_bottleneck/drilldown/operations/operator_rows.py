@@ -16,7 +16,7 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, Table, by_threa
 
 @dataclass(frozen=True, eq=False)
 class OperatorRows(Table):
-    """One row per call of an operator that starts in the window, sorted by start."""
+    """One row per call of an operator that starts in the window, or whose work runs in it; sorted by start."""
 
     row: Ints = column("row of events", "the call")
     parent: Ints = column("row of operator rows", "the operator that calls it on its thread; -1 for none")
@@ -34,8 +34,7 @@ class OperatorRows(Table):
 def operator_rows_of(recording: Recording) -> OperatorRows:
     """Returns the operators of the window."""
     trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[recording.in_window(events.start[rows])]
+    rows = _operators_of(recording)
     parent, own = _nesting(recording, rows)
     device, reached, bound_by = device_times(recording, rows)
     launched, index = _launches(recording, rows)
@@ -56,6 +55,25 @@ def operator_rows_of(recording: Recording) -> OperatorRows:
         bound_by=bound_by,
         outermost=_outermost(events.name[rows], events.thread[rows], events.start[rows], events.end[rows]),
     )
+
+
+def _operators_of(recording: Recording) -> Rows:
+    """Returns the operators that start in the window, and those whose device operations run in it."""
+    trace = recording.trace
+    rows, chosen = trace.rows(Kind.CPU_OP), np.zeros(len(trace.events), np.bool_)
+    chosen[rows[recording.in_window(trace.events.start[rows])]] = True
+    if len(trace.device_ops) and len(trace.calls):
+        has_operator, operator = trace.calling_operators
+        ops = trace.device_ops
+        running = _running(recording) & ops.launched & has_operator[ops.call]
+        chosen[operator[ops.call[running]]] = True
+    return np.flatnonzero(chosen)
+
+
+def _running(recording: Recording) -> Bools:
+    """Returns a mask of the device operations that run in the window."""
+    ops, steps = recording.trace.device_ops, recording.steps
+    return (ops.end > steps.begin) & (ops.start < steps.end)
 
 
 def _nesting(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
@@ -93,7 +111,7 @@ def _launches(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
     if not len(ops) or not len(trace.calls) or not len(rows):
         return none, none
     has_operator, operator = trace.calling_operators
-    launched = np.flatnonzero(ops.launched & has_operator[ops.call])
+    launched = np.flatnonzero(_running(recording) & ops.launched & has_operator[ops.call])
     index = np.minimum(np.searchsorted(rows, operator[ops.call[launched]]), len(rows) - 1)
     in_rows = rows[index] == operator[ops.call[launched]]
     return launched[in_rows], index[in_rows]
