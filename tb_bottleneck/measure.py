@@ -24,6 +24,19 @@ class Measure:
     begin: int | None = None
     end: int | None = None
 
+    def __post_init__(self) -> None:
+        """Limits shares to 0 to 1, which sums over the overlapping rows of a damaged file may leave.
+
+        Only kernels may exceed a roof, which is an estimate.
+        """
+        if self.unit == "share" and self.per != "roof":
+            object.__setattr__(self, "value", share_between(self.value))
+
+
+def share_between(value: float) -> float:
+    """Returns the nearest number from 0 to 1; 0 for NaN."""
+    return min(value, 1.0) if value > 0 else 0.0
+
 
 class Missing(Record, frozen=True):
     """A measure without a value: `because` names the signal that is missing in the recording."""

@@ -1,8 +1,11 @@
-"""The cache directory of the user, and files that are written completely or not at all."""
+"""The cache directory of the user, files that others may have replaced, and files that are written completely or not at
+all."""
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +26,59 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     except RuntimeError:
         return None  # a user without a home directory
     return path if path.is_absolute() else None
+
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+
+
+def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> BinaryIO:
+    """Opens a regular file for reading, without waiting: a pipe that took its place has no writer.
+
+    Without `follow_links`, no part of the absolute path may be a link (on systems that can check it).
+
+    Raises:
+        OSError: the file cannot be opened, or it is not a regular file.
+    """
+    handle = os.open(path, _READ) if follow_links or os.open not in os.supports_dir_fd else _open_real(os.fspath(path))
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        return open(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _open_real(path: str) -> int:
+    """Opens each folder of the path relative to the one before it: what is checked is what is opened."""
+    first, *folders, name = Path(path).parts
+    folder = os.open(first, _DIRECTORY)
+    for part in folders:
+        try:
+            inner = os.open(part, _DIRECTORY, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    try:
+        return os.open(name, _READ | _NO_LINK, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def read_own(path: Path, most: int) -> bytes:
+    """Returns at most so many bytes of a file of this user that no other user may change.
+
+    Raises:
+        OSError: the file cannot be read, or others may have written it.
+    """
+    with open(os.open(path, _READ | _NO_LINK), "rb") as file:
+        status = os.fstat(file.fileno())
+        own = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+        if not stat.S_ISREG(status.st_mode) or not own:
+            raise OSError(errno.EPERM, "another user may have written this file", os.fspath(path))
+        return file.read(most)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from helpers.pages import progress, publish  # noqa: E402
 from helpers.real_pairs import NO_FOLDER, RealPair, real_pairs  # noqa: E402
+from second_simulator.score import SCORED  # noqa: E402
 from second_simulator.score import section as second_simulator  # noqa: E402
 from simulate.cases import Case, answer_of, plan  # noqa: E402
 from simulate.examine import BOUNDS, RECOVERABLE, TOLERANCE, examine, recorded  # noqa: E402
@@ -173,8 +174,8 @@ def compared(pairs: list[RealPair]) -> Iterator[str]:
 # --- The page ---
 
 
-def page(runs: int) -> Iterator[str]:
-    """Yields the whole page, line by line."""
+def page(runs: int, second_runs: int = SCORED) -> Iterator[str]:
+    """Yields the whole page, line by line: so many runs of the simulator, and of the second one."""
     cases = simulated(runs)
     yield "# Accuracy"
     yield ""
@@ -204,7 +205,7 @@ def page(runs: int) -> Iterator[str]:
     yield ""
     yield from list(misses(cases)) or ["None."]
     yield ""
-    yield from second_simulator()
+    yield from second_simulator(second_runs)
     yield ""
     yield "## Labelled public recordings"
     yield ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, subtract, union
+from tb_bottleneck.trace.autograd.forward_links import BACKWARD
 from tb_bottleneck.trace.frame_owner import FrameOwner, frame_owner
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -17,7 +18,6 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, by_thread, colum
 from tb_bottleneck.trace.trace import Trace
 
 OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
-BACKWARD = "autograd::engine::evaluate_function"
 
 
 def optimizer_time(trace: Trace, prefix: str) -> Spans:

@@ -39,7 +39,7 @@ record a trace with:
 MANY = 20
 """More reports than this need a hint how to see a single one."""
 
-_PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz and event files of the monitor, at any depth"
+_PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz, event files of the monitor and snapshots (*.pickle), at any depth"
 
 
 def add(commands: "Subparsers") -> None:
@@ -76,8 +76,8 @@ def add_recordings(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="a trace, an event file of the monitor, or a directory, which is searched recursively for both; or a "
-        "snapshot of the CUDA allocator (*.pickle)",
+        help="a trace, an event file of the monitor, a snapshot of the CUDA allocator (*.pickle), or a directory, in "
+        "which all of them are searched recursively",
     )
     parser.add_argument(
         "--no-cache", action="store_true", help="analyse every trace again, and do not store the report"

@@ -48,7 +48,8 @@ def recordings_of(path: str) -> RunFiles:
 
     if status_of(path).kind == "file":
         return RunFiles((path,))
-    recordings = sorted(scan(path).recordings, key=lambda recording: (recording.mtime_ns, recording.path))
+    recordings = [recording for recording in scan(path).recordings if not recording.is_snapshot]
+    recordings.sort(key=lambda recording: (recording.mtime_ns, recording.path))
     traces = [recording for recording in recordings if not is_event_file(recording.path)]
     if not traces:
         hint = (

@@ -5,11 +5,10 @@ import logging
 import numpy as np
 
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.memory.curve import curve_of
+from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.forecast.samples import samples_of
-from tb_bottleneck.memory.sites import sites_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -29,10 +28,10 @@ def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
         if isinstance(memory, Missing):
             return None
         alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
-        sites = sites_of(trace, memory.blocks, memory.category, alive)
+        sites = memory.places.sites(memory.category, alive)
         forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
         findings = findings_of(memory, steps)
-        return memory_message(memory.account, sites, findings, forecasts, curve_of(memory, steps))
+        return memory_message(memory.account, sites, findings, forecasts, course_of(memory, steps.host))
     except MemoryError:
         raise
     except Exception:

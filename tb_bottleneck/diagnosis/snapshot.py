@@ -5,6 +5,7 @@ import os
 from pathlib import PurePath
 
 from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.report.builders.memory import memory_message
@@ -21,7 +22,8 @@ def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
     identity = ReportIdentity(run, source, "snapshot")
     try:
         memory = snapshot_memory(read_snapshot(path))
-        message = memory_message(memory.account, memory.sites(), findings_of_snapshot(memory))
+        findings, course = findings_of_snapshot(memory), course_of(memory, memory.edges)
+        message = memory_message(memory.account, memory.sites(), findings, course=course)
         return snapshot_report(identity, memory.device, message)
     except BottleneckError as error:
         return unreadable_report(identity, "unreadable", str(error))

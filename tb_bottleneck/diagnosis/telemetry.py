@@ -31,12 +31,15 @@ _log = logging.getLogger(__name__)
 
 
 class TelemetryReader:
-    """Reads the telemetry of one process, which may still grow. Not thread-safe."""
+    """Reads the telemetry of one process, which may still grow. Not thread-safe.
 
-    def __init__(self, path: str) -> None:
+    Without `follow_links`, no part of the absolute path may be a link.
+    """
+
+    def __init__(self, path: str, follow_links: bool = True) -> None:
         self.source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
         self.telemetry = Telemetry()
-        self._file = SeriesFile(path)
+        self._file = SeriesFile(path, follow_links)
 
     def read(self) -> bool:
         """Reads new data, or a part of it. Returns True if there is more to read immediately.

@@ -143,9 +143,10 @@ def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, st
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:
-    """Simulates the fixes. An error in the replay affects only the predictions of the report."""
+    """Simulates the fixes of what is known to recur. An error in the replay affects only the predictions."""
+    causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]
     try:
-        return predict(recording, [cause.name for _, cause in causes_by_cost(diagnosis, _TEXTS)])
+        return predict(recording, [cause.name for cause in causes])
     except MemoryError:
         raise
     except Exception:

@@ -9,9 +9,9 @@ from tb_bottleneck.intervals import union
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import INFO, WARNING, MemoryFinding, Value
-from tb_bottleneck.memory.growth import growth_finding, site_text
+from tb_bottleneck.memory.growth import growth_finding, place_text
 from tb_bottleneck.memory.phases import Phase
-from tb_bottleneck.memory.sites import Site, sites_of
+from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -86,7 +86,7 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     if not len(rows):
         return None
     largest = rows[np.argmax(blocks.size[rows])]
-    return dominating_tensor(memory.account, sites_of(memory.trace, blocks, memory.category, np.array([largest]))[0])
+    return dominating_tensor(memory.account, memory.places.sites(memory.category, np.array([largest]))[0])
 
 
 def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
@@ -95,7 +95,7 @@ def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | Non
     if share <= ONE_TENSOR:
         return None
     evidence = [Value("largest", site.largest), Value("part_share", share, "share")]
-    evidence += [Value("at", site_text(site), "text")] if site_text(site) else []
+    evidence += [Value("at", place_text(site.place), "text")] if place_text(site.place) else []
     return MemoryFinding("tensor_dominates", INFO, site.largest, tuple(evidence))
 
 

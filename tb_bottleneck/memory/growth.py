@@ -8,7 +8,7 @@ import numpy as np
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
-from tb_bottleneck.memory.sites import Site, sites_of
+from tb_bottleneck.memory.sites import Place, Site
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints
@@ -71,18 +71,18 @@ def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     growth = growth_of(memory, steps)
     if not growth.steady(memory.account.peak):
         return None
-    return finding_of(growth, sites_of(memory.trace, memory.blocks, memory.category, np.flatnonzero(growth.kept)))
+    return finding_of(growth, memory.places.sites(memory.category, np.flatnonzero(growth.kept)))
 
 
 def finding_of(growth: Growth, sites: Sequence[Site]) -> MemoryFinding:
     """Returns the finding about memory that was allocated at these places."""
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
-    evidence += [Value("at", site_text(site), "text") for site in sites[:1] if site_text(site)]
+    evidence += [Value("at", place_text(site.place), "text") for site in sites[:1] if place_text(site.place)]
     cause = "retained_graph" if growth.of_graphs else "growing_memory"
     return MemoryFinding(cause, WARNING, int(growth.left.sum()), tuple(evidence))
 
 
-def site_text(site: Site) -> str:
+def place_text(place: Place) -> str:
     """Returns a place as text: line, module and operator, as far as they were recorded."""
-    line = f"{site.file}:{site.line} {site.function}" if site.file else ""
-    return ", ".join(part for part in (line, site.module, site.operator) if part)
+    line = f"{place.file}:{place.line} {place.function}" if place.file else ""
+    return ", ".join(part for part in (line, place.module, place.operator) if part)

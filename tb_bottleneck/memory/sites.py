@@ -1,95 +1,147 @@
-"""Where the memory of a moment was allocated: operator, module and line of the program."""
+"""Where memory was allocated: operator, module and line of the program."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.record import Record
+from tb_bottleneck.trace.autograd.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.frame_owner import frame_parts, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.nesting import innermost, nest
 from tb_bottleneck.trace.table import Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 MODULE = "nn.Module: "
+MAX_DEPTH = 64
+"""Modules or calls in a path; deeper ones are left out."""
+
+
+class Place(Record, frozen=True):
+    """Where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
+
+    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot. `path` has the
+    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
+    """
+
+    operator: str = ""
+    module: str = ""
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    path: tuple[str, ...] = ()
 
 
 class Site(Record, frozen=True):
-    """Blocks of one category from one place. Names are untrusted text, and empty if they were not recorded.
-
-    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot.
-    """
+    """Blocks of one category from one place. `largest` is the size of the largest of them, in bytes."""
 
     category: Category
-    operator: str
-    module: str
-    file: str
-    line: int
-    function: str
+    place: Place
     bytes: int
     blocks: int
     largest: int
-    """Bytes of the largest block."""
 
 
-def sites_of(trace: Trace, blocks: Blocks, category: Ints, chosen: Rows) -> list[Site]:
-    """Returns the places that allocated these blocks, the most bytes first."""
-    keys = np.stack(
-        [
-            category[chosen],
-            *(
-                enclosing(trace, blocks, chosen, kind, test)
-                for kind, test in (
-                    (Kind.CPU_OP, _is_operator),
-                    (Kind.PYTHON, _is_module),
-                    (Kind.PYTHON, is_user_frame),
-                )
-            ),
-        ],
-        axis=1,
-    )
+def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) -> list[Site]:
+    """Returns one site for each distinct row of `keys`, the most bytes first.
+
+    The first column of `keys` is the category; `place_of` gets the others.
+    """
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     which = which.reshape(-1)
-    total = np.bincount(which, blocks.size[chosen], minlength=len(distinct)).astype(np.int64)
+    total = np.bincount(which, size, minlength=len(distinct)).astype(np.int64)
     count = np.bincount(which, minlength=len(distinct))
     largest = np.zeros(len(distinct), np.int64)
-    np.maximum.at(largest, which, blocks.size[chosen])
+    np.maximum.at(largest, which, size)
     sites = []
     for row in np.argsort(-total, kind="stable").tolist():
-        kind, operator, module, frame = distinct[row].tolist()
-        file, line, function = frame_parts(trace.names[frame]) if frame >= 0 else ("", 0, "")
-        sites.append(
-            Site(
-                category=CATEGORIES[kind],
-                operator=trace.names[operator] if operator >= 0 else "",
-                module=trace.names[module].removeprefix(MODULE) if module >= 0 else "",
-                file=file,
-                line=line,
-                function=function,
-                bytes=int(total[row]),
-                blocks=int(count[row]),
-                largest=int(largest[row]),
-            )
-        )
+        kind, *key = distinct[row].tolist()
+        sites.append(Site(CATEGORIES[kind], place_of(key), int(total[row]), int(count[row]), int(largest[row])))
     return sites
 
 
-def enclosing(trace: Trace, blocks: Blocks, chosen: Rows, kind: Kind, test: Callable[[str], bool]) -> Ints:
-    """Returns for each block the row of the name of the innermost event of this kind around its allocation, or -1."""
-    found = np.full(len(chosen), -1, np.int64)
-    rows = trace.rows(kind)
-    rows = rows[name_matches(trace.names, trace.events.name[rows], test)]
-    own = by_thread(np.arange(len(chosen)), blocks.thread[chosen])
-    for thread, around in by_thread(rows, trace.events.thread).items():
-        mine = own.get(thread)
-        if mine is not None:
-            times = blocks.begin[chosen[mine]]
-            inside, row = innermost(trace.events.start[around], trace.events.end[around], times)
-            found[mine[inside]] = trace.events.name[around[row[inside]]]
-    return found
+class TracePlaces:
+    """The places of the blocks of a trace.
+
+    What a backward pass allocates has the module and the line of the forward operator that it belongs to.
+    """
+
+    def __init__(self, trace: Trace, blocks: Blocks) -> None:
+        self._trace, self._blocks = trace, blocks
+
+    def sites(self, category: Ints, chosen: Rows) -> list[Site]:
+        """Returns the places that allocated these blocks, the most bytes first."""
+        keys = np.column_stack((category[chosen], self.keys(chosen)))
+        return group_sites(keys, self._blocks.size[chosen], self.place)
+
+    def keys(self, chosen: Rows) -> Ints:
+        """Returns operator, module and frame of each block, as rows of the names, or -1."""
+        trace = self._trace
+        thread, time = self._blocks.thread[chosen], self._blocks.begin[chosen]
+        operator = self._around(thread, time, Kind.CPU_OP, _is_operator)
+        _, forward = linked_forward(trace, forward_links(trace), thread, time)
+        linked = forward >= 0
+        thread = np.where(linked, trace.events.thread[forward], thread)
+        time = np.where(linked, trace.events.start[forward], time)
+        module = self._around(thread, time, Kind.PYTHON, _is_module)
+        frame = self._around(thread, time, Kind.PYTHON, is_user_frame)
+        return np.column_stack((operator, module, frame))
+
+    def place(self, key: list[int]) -> Place:
+        """Returns the place with this key."""
+        names = self._trace.names
+        operator, module, frame = key
+        file, line, function = frame_parts(names[frame]) if frame >= 0 else ("", 0, "")
+        return Place(
+            operator=names[operator] if operator >= 0 else "",
+            module=_module_name(names[module]) if module >= 0 else "",
+            file=file,
+            line=line,
+            function=function,
+            path=self._modules_around(module) if module >= 0 else (),
+        )
+
+    def _around(self, thread: Ints, time: Ints, kind: Kind, test: Callable[[str], bool]) -> Ints:
+        """Returns the name of the innermost event of this kind at each time, or -1."""
+        trace = self._trace
+        found = np.full(len(time), -1, np.int64)
+        rows = trace.rows(kind)
+        rows = rows[name_matches(trace.names, trace.events.name[rows], test)]
+        own = by_thread(np.arange(len(time)), thread)
+        for each, around in by_thread(rows, trace.events.thread).items():
+            mine = own.get(each)
+            if mine is not None:
+                inside, row = innermost(trace.events.start[around], trace.events.end[around], time[mine])
+                found[mine[inside]] = trace.events.name[around[row[inside]]]
+        return found
+
+    def _modules_around(self, name: int) -> tuple[str, ...]:
+        """Returns the modules around the first call of a module. Each instance has a name of its own."""
+        path: list[str] = []
+        at = self._parents.get(name, -1)
+        while at >= 0 and len(path) < MAX_DEPTH:
+            path.append(_module_name(self._trace.names[at]))
+            at = self._parents.get(at, -1)
+        return tuple(reversed(path))
+
+    @cached_property
+    def _parents(self) -> dict[int, int]:
+        """Returns the name of the module around the first call of each module."""
+        trace = self._trace
+        rows = trace.rows(Kind.PYTHON)
+        rows = rows[name_matches(trace.names, trace.events.name[rows], _is_module)]
+        parents: dict[int, int] = {}
+        for own in by_thread(rows, trace.events.thread).values():
+            parent = own[nest(trace.events.start[own], trace.events.end[own]).parent]
+            names, first = np.unique(trace.events.name[own], return_index=True)
+            outer = np.where(parent[first] == own[first], -1, trace.events.name[parent[first]])
+            for name, above in zip(names.tolist(), outer.tolist(), strict=True):
+                parents.setdefault(name, above if above != name else -1)
+        return parents
 
 
 # Operators that only allocate for the operator around them.
@@ -102,3 +154,7 @@ def _is_operator(name: str) -> bool:
 
 def _is_module(name: str) -> bool:
     return name.startswith(MODULE)
+
+
+def _module_name(name: str) -> str:
+    return name.removeprefix(MODULE)

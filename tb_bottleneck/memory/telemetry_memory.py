@@ -1,5 +1,6 @@
 """The memory of a device in the monitor's series: its peak, and what grows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +23,11 @@ GROWTH = 0.05
 """Growth over the run as a share of its first part. Amazon SageMaker's rule for rising memory uses the same."""
 HOST_SHORT = 0.95
 """Share of the host's memory. Reclaimable caches are not counted as in use."""
+SHARED_SHORT = 0.9
+"""Share of /dev/shm: as for devices. A loader's batches are large against its size in a container."""
+PINNED_HIGH = 0.5
+"""Share of the host's memory that is pinned. The system can then page only the smaller half (our own limit; CUDA's
+documentation of cudaMallocHost warns of excessive amounts without a number)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +62,8 @@ class TelemetryMemory:
         """Returns the findings, warnings first."""
         account = self.account
         limit = near_limit(account) if account is not None else None
-        return by_severity((limit, self._growth(), self._host_short()))
+        host = (self._host_short(), self._shared_short(), self._pinned_high())
+        return by_severity((limit, self._growth(), *self._host_growth(), *host))
 
     def _growth(self) -> MemoryFinding | None:
         """The lowest value of each part of the run is higher than that of the part before.
@@ -66,14 +73,28 @@ class TelemetryMemory:
         values = self._step_column("memory_allocated")
         if len(values) < MIN_READINGS:
             values = self._device("memory_used")
-        values = values[len(values) // 10 :]
-        if len(values) < MIN_READINGS:
+        return rising("rising_memory", values)
+
+    def _host_growth(self) -> Iterator[MemoryFinding | None]:
+        """The memory of the training process, or of its loader's workers, rises."""
+        yield rising("rising_host_memory", self._series("process_memory", HOST))
+        yield rising("rising_worker_memory", self._series("worker_pss", HOST))
+
+    def _shared_short(self) -> MemoryFinding | None:
+        used, total = self._series("shared_memory_used", HOST), self._series("shared_memory_total", HOST)
+        if not len(used) or not len(total) or used.max() < SHARED_SHORT * total.min():
             return None
-        lows = np.array([part.min() for part in np.array_split(values, PARTS)])
-        grown = float(lows[-1] - lows[0])
-        if not (np.diff(lows) > 0).all() or grown < GROWTH * lows[0]:
+        evidence = (Value("shared_used", float(used.max())), Value("shared_total", float(total.min())))
+        return MemoryFinding("shared_memory_short", WARNING, 0, evidence)
+
+    def _pinned_high(self) -> MemoryFinding | None:
+        pinned, total = self._series("pinned_memory", HOST), self._series("host_memory_total", HOST)
+        if not len(pinned) or not len(total) or pinned.max() < PINNED_HIGH * total.min():
             return None
-        return MemoryFinding("rising_memory", WARNING, int(grown), (Value("from", lows[0]), Value("to", lows[-1])))
+        most = float(pinned.max())
+        return MemoryFinding(
+            "pinned_memory_high", WARNING, int(most), (Value("pinned", most), Value("host", total.min()))
+        )
 
     def _host_short(self) -> MemoryFinding | None:
         used = self._series("host_memory_used", HOST)
@@ -97,3 +118,18 @@ class TelemetryMemory:
     def _highest(self, name: str) -> int | None:
         values = self._step_column(name)
         return int(values.max()) if len(values) else None
+
+
+def rising(cause: str, values: Floats) -> MemoryFinding | None:
+    """Returns the finding if the lowest value of each part of the run is higher than that of the part before.
+
+    The first tenth is left out. Healthy runs reach their level and stay there; garbage collection only delays this.
+    """
+    values = values[len(values) // 10 :]
+    if len(values) < MIN_READINGS:
+        return None
+    lows = np.array([part.min() for part in np.array_split(values, PARTS)])
+    grown = float(lows[-1] - lows[0])
+    if not (np.diff(lows) > 0).all() or grown < GROWTH * lows[0]:
+        return None
+    return MemoryFinding(cause, WARNING, int(grown), (Value("from", lows[0]), Value("to", lows[-1])))

@@ -11,9 +11,10 @@ from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of
 from tb_bottleneck.memory.optimizer_state import state_per_parameter
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
+from tb_bottleneck.memory.sites import TracePlaces
 from tb_bottleneck.memory.weights import weights_read
 from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 _KINDS = {0: "cpu", 1: "cuda", 6: "rocm", 12: "xpu"}  # c10/core/DeviceType.h
@@ -50,6 +51,15 @@ class TraceMemory:
     def category(self) -> Ints:
         """The category of each block, as a row of CATEGORIES."""
         return categories_of(self.trace, self.blocks, self.phases)
+
+    @cached_property
+    def places(self) -> TracePlaces:
+        """The places that allocated the blocks."""
+        return TracePlaces(self.trace, self.blocks)
+
+    def place_keys(self, chosen: Rows) -> Ints:
+        """Returns the keys of the places of blocks."""
+        return self.places.keys(chosen)
 
     @cached_property
     def earlier(self) -> int:

@@ -3,6 +3,7 @@
 Nothing here initialises a device. Only the training may do that: after it, forked loader workers cannot use a device.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -74,6 +75,16 @@ def allocator_counts() -> Mapping[str, Any]:
     if not torch.cuda.is_initialized():
         return {}
     return cast(Mapping[str, Any], torch.cuda.memory_stats_as_nested_dict())
+
+
+def pinned_bytes() -> float | None:
+    """Returns the bytes that the allocator of pinned host memory has; None while CUDA is not initialised, and if torch
+    does not count them."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized() or not hasattr(torch.cuda, "host_memory_stats"):
+        return None
+    value = torch.cuda.host_memory_stats().get("allocated_bytes.current")
+    return None if value is None else float(value)
 
 
 class AllocatorCounters:

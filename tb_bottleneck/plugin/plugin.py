@@ -15,7 +15,7 @@ from tb_bottleneck.schema.signals import PLUGIN_NAME
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 
 TAB_NAME = "Bottlenecks"
-ANALYSE = "tb_bottleneck.diagnosis.trace:diagnose"
+ANALYSE = "tb_bottleneck.diagnosis.recording:diagnose_recording"
 """Dotted name of the function that a worker process calls for each recording."""
 ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
 """Dotted name of the function that a worker process calls for each question."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
@@ -41,7 +42,7 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     host = sum(recording.account.share(regime) for regime in INFLATED_BY_PROFILER)
     for defect in defects_of(recording.trace, recording.steps):
         if defect.code == "few_steps" and recording.steps.basis == "whole":
-            yield Defect("not_cut_into_steps", False)
+            yield Defect("not_cut_into_steps", False, _purpose(recording))
         elif defect.code != "profiler_inflated" or (not overhead_measured and host >= MIN_HOST_SHARE):
             yield defect
     overhead = overhead_defect(recording)
@@ -67,7 +68,12 @@ def _late_start(recording: Recording) -> Iterator[Defect]:
         return
     before = steps.begin - int(trace.events.start[rows[0]])
     if before > LATE_START_SHARE * (before + recording.account.window):
-        yield Defect("late_start", False, {"pause": before})
+        yield Defect("late_start", False, {"pause": before} | _purpose(recording))
+
+
+def _purpose(recording: Recording) -> dict[str, float | str]:
+    """Returns the kind of recording that the fix of a defect depends on."""
+    return {} if has_training(recording.trace) else {"kind": "inference"}
 
 
 def _unlinked(recording: Recording) -> Iterator[Defect]:

@@ -5,7 +5,9 @@ Formula: that time / the window; if shapes were recorded, a kernel counts here i
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
 it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
-work counts, at best all of it scales, but at most 19 % of the window: other programs may use these cores.
+work is at stake, and none of it counts as recoverable: nothing recorded shows that these cores are free, and that the
+work scales. With all cores instead of half of them, a measured training took 2.8 times as long beside other programs
+(tests/ACCURACY.md, tabular/threads_too_few).
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
@@ -35,8 +37,6 @@ FIRES_AT = 0.50
 OVERSUBSCRIBED = 1.0
 # Torch starts a thread for each physical core, so where half of them have none, the number was set to less.
 UNUSED_CORES = 0.5
-# A recording does not show whether other programs use these cores, so they are worth a warning and are never critical.
-MOST_OF_UNUSED_CORES = 0.19
 # A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
@@ -55,7 +55,6 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     found = (_too_few_threads(measures), _double(measures), _full_precision(measures), _misaligned(measures))
     causes = tuple(cause for cause in found if cause is not None)
     recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes if cause.certain)
-    recoverable += min(found[0].cost_share, MOST_OF_UNUSED_CORES) if found[0] else 0.0
     # Work of few threads, or in float64, may be limited by memory.
     at_stake = share + (account.share(Regime.MEMORY) if found[0] or found[1] else 0.0)
     status = FIRES if share >= FIRES_AT or causes else CLEAR

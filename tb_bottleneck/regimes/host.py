@@ -3,23 +3,33 @@
 Signal: idle device time while the launching thread records no operator, call, loader or interruption for over 0.5 ms,
 or runs an operator of over 0.1 ms that makes no runtime call.
 Formula: that time / the window.
+A pause before the first work of the device, in a recording without steps, may be the start of the program: it was seen
+once, so it does not count as recoverable.
 Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
 """
 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.host_dispatch import longest_host_pause, steps_between_pauses
+from tb_bottleneck.measures.trace.host_dispatch import idle_before_first_work, longest_host_pause, steps_between_pauses
 from tb_bottleneck.measures.trace.host_operators import host_operator_share, host_operator_time, host_operators
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
+# What takes most of the time decides.
+MAIN_PART = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement. Operators show by name what they compute; only recorded stacks show the Python code."""
-    return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes)
+    return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes, 1 - _at_start(measures))
+
+
+def _at_start(measures: Measures[Recording]) -> float:
+    """Returns the part of the regime's share that may be the start of the program."""
+    share = measures.account.share(Regime.HOST)
+    return min(measures.value(idle_before_first_work, otherwise=0.0) / share, 1.0) if share else 0.0
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
@@ -27,7 +37,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.HOST)
     computing = min(measures.value(host_operator_share, otherwise=0.0), share)
     operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))
-    python = Cause("host_python", share - computing, (longest_host_pause, steps_between_pauses))
+    recurring = _at_start(measures) < MAIN_PART
+    python = Cause("host_python", share - computing, (longest_host_pause, steps_between_pauses), certain=recurring)
     first, second = sorted((python, operators), key=lambda cause: -cause.cost_share)
     return (first, second) if second.cost_share >= FIRES_AT else (first,)
 

@@ -7,9 +7,12 @@ appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
 cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
 rule for outliers) take a third of it: more workers would wait for the same storage. Too few workers are the cause only
-from 6 fetches on: fewer may be the start of the workers, or one late batch. With a worker for each core, more of them
-would only take turns.
+from 6 fetches on: fewer may be the start of the workers, or one late batch, so without the longest fetch only the rest
+counts as recoverable. The wait for the first batch of a run does not recur. With a worker for each core, more of them
+would only take turns. Workers that are behind set the pace (measures/trace/workers_pace.py).
 """
+
+from dataclasses import replace
 
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
@@ -17,6 +20,8 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
+    WORKER_ITERATOR,
+    batches_seen,
     cores_available,
     fetches_recorded,
     first_batch_wait,
@@ -24,6 +29,7 @@ from tb_bottleneck.measures.trace.loader import (
     loader_idle,
     loader_iterator,
     loader_reads,
+    other_fetches,
     preparing_lines,
     slowest_fetch,
     uneven_fetches,
@@ -39,8 +45,9 @@ from tb_bottleneck.measures.trace.recorded_facts import (
     worker_start_method,
     workers_persist,
 )
+from tb_bottleneck.measures.trace.workers_pace import workers_behind
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
@@ -52,7 +59,10 @@ STARTED = (worker_start_method, workers_persist, on_windows)
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement. Fetches determine the cause first, then the kind of iterator."""
-    return idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, seen_by=loader_fetch)
+    part = measures.value(other_fetches, otherwise=0.0) if _few_fetches(measures) else 1.0
+    judgement = idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, part, seen_by=batches_seen)
+    behind = measures.value(workers_behind, otherwise=0.0) > 0
+    return replace(judgement, sets_pace=behind and judgement.status == FIRES)
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
@@ -70,7 +80,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         evidence += (loader_pins, on_windows)
         return (Cause("loader_in_main_process", share, evidence),)
-    if kind == "_MultiProcessingDataLoaderIter":
+    if kind == WORKER_ITERATOR:
         return (_of_workers(measures, share),)
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
@@ -79,16 +89,23 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:
     """Returns why the workers are late. Few fetches do not show whether they keep up."""
-    fetches = measures(fetches_recorded)
-    if isinstance(fetches, Measure) and fetches.value < MIN_FETCHES:
-        first = isinstance(measures(first_batch_wait), Measure)
+    if _few_fetches(measures):
         seen = (loader_idle, slowest_fetch, fetches_recorded, loader_iterator, *STARTED)
-        return Cause("first_batch" if first else "few_fetches", share, seen, bounded=not first)
+        if isinstance(measures(first_batch_wait), Measure):
+            return Cause("first_batch", share, seen, bounded=False, recurs=False)
+        return Cause("few_fetches", share, seen, certain=False)
     waits = (loader_idle, usual_fetch, slowest_fetch, loader_iterator)
     workers, cores = measures(workers_used), measures(cores_available)
     if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
         return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *STARTED))
     return Cause("too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *STARTED))
+
+
+def _few_fetches(measures: Measures[Recording]) -> bool:
+    """Returns True if workers make the batches, and too few of them were fetched to know whether they keep up."""
+    iterator = measures(loader_iterator)
+    in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
+    return in_workers and measures.value(fetches_recorded, otherwise=float(MIN_FETCHES)) < MIN_FETCHES
 
 
 def _waits_for_storage(measures: Measures[Recording]) -> bool:

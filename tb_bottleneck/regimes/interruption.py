@@ -42,7 +42,7 @@ SUSPECTS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. The costliest suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
+    """Returns the judgement. A suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
     return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
@@ -53,17 +53,29 @@ def _recoverable(measures: Measures[Recording]) -> float:
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the costliest suspect, and a start-up as a cause of its own; a small one only if it is alone."""
     share = measures.account.share(Regime.INTERRUPTION)
-    costs = {name: measures.value(measure, otherwise=0.0) for name, measure in SUSPECTS.items()}
+    once = min(measures.value(first_runs_once, otherwise=0.0), share)
+    recurring = _recurring(measures, share - once)
+    if not once:
+        return (recurring,)
+    start = Cause("start_up", once, (first_runs,), bounded=False, recurs=False)
+    first, second = sorted((recurring, start), key=lambda cause: -cause.cost_share)
+    return (first, second) if second.cost_share >= FIRES_AT else (first,)
+
+
+def _recurring(measures: Measures[Recording], share: float) -> Cause[Recording]:
+    once = measures.value(first_runs_once, otherwise=0.0) > 0
+    suspects = {name: measure for name, measure in SUSPECTS.items() if not (once and measure is first_runs)}
+    costs = {name: measures.value(measure, otherwise=0.0) for name, measure in suspects.items()}
     name = max(costs, key=lambda suspect: costs[suspect])
     period = (costliest_interruption, steps_between_interruptions, usual_step, interrupted_step)
     if costs[name] <= MIN_SUSPECT_SHARE * measures.value(interruption_time, otherwise=0.0):
-        return (Cause("other_interruption", share, period),)
+        return Cause("other_interruption", share, period)
     if name == "first_runs":
-        once = measures.value(first_runs_once, otherwise=0.0) > 0
         # Not bounded on the CPU: there the first call of compiled code, which loads it, looks like an operator's work.
-        return (Cause("start_up" if once else name, share, (first_runs,), bounded=not once and measures.on_device),)
-    return (Cause(name, share, (SUSPECTS[name], *period)),)
+        return Cause(name, share, (first_runs,), bounded=measures.on_device)
+    return Cause(name, share, (SUSPECTS[name], *period))
 
 
 RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT)

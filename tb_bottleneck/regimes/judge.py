@@ -1,11 +1,13 @@
 """The rules for traces in the order of the account. Each rule judges alone; a broken one does not affect the others."""
 
 import logging
+from dataclasses import replace
 from importlib import import_module
 
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.measure_set import Measures, Source
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.fast_step_limits import host_limit, input_limit, interruption_limit
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
@@ -26,6 +28,13 @@ RULES: tuple[Rule[Recording], ...] = tuple(_rule_of(regime) for regime in REGIME
 WORTH_RECOVERING = 0.10
 CRITICAL, WARNING = 0.20, 0.10
 
+LIMITS: dict[Regime, MeasureFunction[Recording]] = {
+    Regime.INTERRUPTION: interruption_limit,
+    Regime.INPUT: input_limit,
+    Regime.HOST: host_limit,
+}
+"""The share that fast steps allow to recover, for regimes that may be in some steps only."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -38,22 +47,35 @@ class Conclusion(Record, frozen=True):
 
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
-    """Returns one verdict per rule."""
-    return tuple(apply_rule(rule, measures) for rule in RULES)
+    """Returns one verdict per rule. What is in some steps only recovers at most what the fast steps allow."""
+    return tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
+
+
+def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verdict[Recording]:
+    judgement, measure = verdict.judgement, LIMITS.get(verdict.regime)
+    if measure is None:
+        return verdict
+    most = min(judgement.recoverable, measures.value(measure, otherwise=judgement.recoverable))
+    return replace(verdict, judgement=replace(judgement, recoverable=most))
 
 
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     """Returns the regime with the most recoverable time or, if none is worth it, the device regime that limits the run.
 
-    If unknown kernels run for longer than all device regimes own, or steps are much longer than others for no recorded
-    reason, the regime that shows it is returned: calling the device's work the limit would be a guess.
+    If input sets the pace, it goes before regimes with more time: until its batches come earlier, each other fix only
+    makes the wait for them longer. If unknown kernels run for longer than all device regimes own, or steps are much
+    longer than others for no recorded reason, the regime that shows it is returned: calling the device's work the limit
+    would be a guess. So it is with a regime that owns more than the device's work, but is not known to recur. The
+    severity is `info` if it is not known whether a cause that costs enough can be removed.
     """
-    costliest = max(verdicts, key=lambda verdict: verdict.judgement.recoverable)
+    worth = [verdict for verdict in verdicts if verdict.judgement.recoverable >= WORTH_RECOVERING]
+    pacing = [verdict for verdict in worth if verdict.judgement.sets_pace]
+    costliest = max(pacing or verdicts, key=lambda verdict: verdict.judgement.recoverable)
     recoverable = costliest.judgement.recoverable
     if recoverable >= WORTH_RECOVERING:
         severity = "critical" if recoverable >= CRITICAL else "warning"
         return Conclusion(costliest.regime, costliest.judgement.share, severity)
-    bounds = [verdict for verdict in verdicts if verdict.regime in DEVICE_REGIMES]
+    bounds = [verdict for verdict in verdicts if verdict.regime in DEVICE_REGIMES] or list(verdicts)
     bound = max(bounds, key=lambda verdict: verdict.judgement.share)
     owned = sum(verdict.judgement.share for verdict in bounds)
     for verdict in verdicts:
@@ -62,13 +84,28 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
             bound = verdict
         if verdict.regime == Regime.UNEXPLAINED and verdict.judgement.causes:
             return Conclusion(verdict.regime, verdict.judgement.causes[0].cost_share, "none")
-    return Conclusion(bound.regime, bound.judgement.share, "none")
+    unsettled = [verdict for verdict in verdicts if _unsettled(verdict)]
+    longest = max([*unsettled, bound], key=lambda verdict: verdict.judgement.share)
+    doubted = any(not cause.certain for verdict in unsettled for cause in verdict.judgement.causes)
+    severity = "info" if doubted or longest is not bound else "none"
+    return Conclusion(longest.regime, longest.judgement.share, severity)
+
+
+def _unsettled(verdict: Verdict[Source]) -> bool:
+    """Returns True if a cause costs enough, and the recording does not show that a fix recovers anything."""
+    causes = verdict.judgement.causes
+    return any(not (cause.certain and cause.recurs) and cause.cost_share >= WORTH_RECOVERING for cause in causes)
 
 
 def apply_rule(rule: Rule[Source], measures: Measures[Source]) -> Verdict[Source]:
-    """Returns the verdict of the rule with the measures it rests on. Never raises: a rule that fails is `broken`."""
+    """Returns the verdict of the rule with the measures it rests on. Never raises: a rule that fails is `broken`.
+
+    If no cause of the regime recurs, none of its time is recoverable, whatever the rule says.
+    """
     try:
         judgement = rule.judge(measures)
+        if judgement.causes and not any(cause.recurs for cause in judgement.causes):
+            judgement = replace(judgement, recoverable=0.0)
         evidence = [*judgement.evidence, *(measure for cause in judgement.causes for measure in cause.evidence)]
         return Verdict(rule.regime, judgement, {measure.__name__: measures(measure) for measure in evidence})
     except Exception:  # a failing rule is shown as broken, and the others still judge

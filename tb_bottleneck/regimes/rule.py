@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measure import Measure, Missing, share_between
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.regime import Regime
 
@@ -16,8 +16,9 @@ class Cause(Generic[Source]):
     """A reason why a regime owns time, with its own fix.
 
     `cost_share` is the share of the window at stake. `evidence` are the measures that show the cause. `bounded` is True
-    if removing the cause recovers at most `cost_share`; otherwise no gain is stated. `certain` is False if the source
-    cannot show that a fix recovers anything: the bound then holds, although less counts as recoverable.
+    if removing the cause recovers at most `cost_share`; otherwise no bound is stated. `certain` is False if the source
+    cannot show that a fix recovers anything: the bound then holds, although less counts as recoverable. `recurs` is
+    False if a run pays the cost once, at its start: a fix makes no later step faster, so nothing is recoverable.
     """
 
     name: str
@@ -25,6 +26,11 @@ class Cause(Generic[Source]):
     evidence: tuple[MeasureFunction[Source], ...]
     bounded: bool = True
     certain: bool = True
+    recurs: bool = True
+
+    def __post_init__(self) -> None:
+        """Limits the cost to a share of the window."""
+        object.__setattr__(self, "cost_share", share_between(self.cost_share))
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,8 @@ class Judgement(Generic[Source]):
     """The result of a rule.
 
     `recoverable` is the largest share of the window that fixing the regime could recover. `missing` names the signals
-    that the rule lacks when it abstains.
+    that the rule lacks when it abstains. `sets_pace` is True if the regime waits for something that takes its own time:
+    a shorter step then waits longer.
     """
 
     status: str
@@ -41,6 +48,12 @@ class Judgement(Generic[Source]):
     causes: tuple[Cause[Source], ...] = ()
     evidence: tuple[MeasureFunction[Source], ...] = ()
     missing: str = ""
+    sets_pace: bool = False
+
+    def __post_init__(self) -> None:
+        """Limits both numbers to shares of the window."""
+        object.__setattr__(self, "share", share_between(self.share))
+        object.__setattr__(self, "recoverable", share_between(self.recoverable))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 An interval combines independent sources of error, each with its 5 % and 95 % quantiles:
 
-- the fix: the low and the high estimate of its scenario. It may also take effect in part only (PARTIAL_EFFECT).
+- the fix: the low and the high estimate of its scenario. It may also take effect in part only (PARTIAL_EFFECT). The
+  fast steps of the run limit the gain of a fix that changes only some steps (fast_steps.py).
 - the profiler: the slowest and the fastest plausible host without it (host_scale.py).
 - the host of the next run, which is faster or slower than in this one (HOST_DRIFT).
 - everything else in the next run (RUN_TO_RUN_NOISE).
@@ -16,6 +17,7 @@ from math import exp, hypot, log
 
 from tb_bottleneck.record import Record
 from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.fast_steps import shortest_window
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -64,17 +66,18 @@ def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
 
 def gain_of(before: Variants, after: Variants) -> Gain:
     """Returns the gain, at least 1: users revert a fix that makes training slower."""
-    gain = _ratio(before.expected, after.expected)
+    gain = _ratio(before.expected, after.expected, _shortest(before, after))
     found = with_bounds(gain, errors_of(before, after))
     return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
     """Returns how far the gain may be below and above the expected one, as logarithms, by source of error."""
-    gain = _ratio(before.expected, after.expected)
+    shortest = _shortest(before, after)
+    gain = _ratio(before.expected, after.expected, shortest)
     partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
     gains = {
-        "fix": [partial, *(_ratio(before.expected, graph) for graph in after.fix)],
+        "fix": [partial, *(_ratio(before.expected, graph, shortest) for graph in after.fix)],
         "profiler": [_ratio(start, graph) for start, graph in zip(before.profiler, after.profiler, strict=True)],
         "host": [_ratio(before.expected, on_host(after.expected, factor)) for factor in HOST_DRIFTS],
         "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
@@ -94,5 +97,10 @@ def with_bounds(gain: float, errors: Mapping[str, tuple[float, float]]) -> Gain:
     return Gain(gain, gain * exp(-below), gain * exp(above))
 
 
-def _ratio(before: ModifiedGraph, after: ModifiedGraph) -> float:
-    return max(before.window(), 1.0) / max(after.window(), 1.0)
+def _shortest(before: Variants, after: Variants) -> float:
+    """Returns the shortest window after the fix that the fast steps of the run allow, in ns."""
+    return shortest_window(before.expected, after.fix[1])
+
+
+def _ratio(before: ModifiedGraph, after: ModifiedGraph, shortest: float = 1.0) -> float:
+    return max(before.window(), 1.0) / max(after.window(), shortest, 1.0)

@@ -185,8 +185,11 @@ class ModifiedGraph:
 
     def step_times(self) -> Floats:
         """Returns the step times in ns, which sum to the window. A lower bound of the window lengthens all steps."""
-        times = np.diff(self._replayed.edges)
-        return np.asarray(times * (self.window() / max(self._simulated, 1)), np.float64)
+        return np.asarray(self.simulated_steps() * (self.window() / max(self._simulated, 1)), np.float64)
+
+    def simulated_steps(self) -> Floats:
+        """Returns the step times in ns as the replay has them, without lower bounds of the window."""
+        return np.asarray(np.diff(self._replayed.edges), np.float64)
 
     @property
     def _simulated(self) -> int:

@@ -22,7 +22,12 @@ def parse_report(values: object, ignore_unknown_fields: bool = False) -> pb.Repo
         raise json_format.ParseError("a report is a JSON object")
     if values.get("schema") == 1:
         values = _from_schema_1(values)
-    return json_format.ParseDict(values, pb.Report(), ignore_unknown_fields=ignore_unknown_fields)
+    try:
+        return json_format.ParseDict(values, pb.Report(), ignore_unknown_fields=ignore_unknown_fields)
+    except json_format.ParseError:
+        raise
+    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise json_format.ParseError(f"not a report: {error}") from error  # a number with 400 digits, for example
 
 
 def _from_schema_1(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def names_of(recording: RecordingFile) -> tuple[str, str]:
 def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
     """Returns the recording for each name. The name of a run stands for its first trace, or else its telemetry."""
     named: dict[str, RecordingFile] = {}
-    for recording in sorted(recordings, key=lambda recording: recording.is_telemetry):
+    for recording in sorted(recordings, key=lambda recording: not recording.is_trace):
         for name in names_of(recording):
             named.setdefault(name, recording)
     return named

@@ -212,7 +212,7 @@ class OtherVerdict(_message.Message):
     def __init__(self, witness: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., trusted: bool = ..., because: _Optional[str] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("peak_bytes", "capacity_bytes", "headroom_bytes", "parts", "evidence_source", "kind", "allocated_bytes", "reserved_bytes", "estimated_bytes", "sites", "findings", "missing", "forecasts", "curve")
+    __slots__ = ("peak_bytes", "capacity_bytes", "headroom_bytes", "parts", "evidence_source", "kind", "allocated_bytes", "reserved_bytes", "estimated_bytes", "sites", "findings", "missing", "forecasts", "curve", "lifetimes", "history")
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
     CAPACITY_BYTES_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -227,6 +227,8 @@ class Memory(_message.Message):
     MISSING_FIELD_NUMBER: _ClassVar[int]
     FORECASTS_FIELD_NUMBER: _ClassVar[int]
     CURVE_FIELD_NUMBER: _ClassVar[int]
+    LIFETIMES_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_FIELD_NUMBER: _ClassVar[int]
     peak_bytes: float
     capacity_bytes: float
     headroom_bytes: float
@@ -241,17 +243,41 @@ class Memory(_message.Message):
     missing: str
     forecasts: _containers.RepeatedCompositeFieldContainer[MemoryForecast]
     curve: MemoryCurve
-    def __init__(self, peak_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., parts: _Optional[_Iterable[_Union[MemoryPart, _Mapping]]] = ..., evidence_source: _Optional[str] = ..., kind: _Optional[str] = ..., allocated_bytes: _Optional[float] = ..., reserved_bytes: _Optional[float] = ..., estimated_bytes: _Optional[float] = ..., sites: _Optional[_Iterable[_Union[MemorySite, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[MemoryFinding, _Mapping]]] = ..., missing: _Optional[str] = ..., forecasts: _Optional[_Iterable[_Union[MemoryForecast, _Mapping]]] = ..., curve: _Optional[_Union[MemoryCurve, _Mapping]] = ...) -> None: ...
+    lifetimes: _containers.RepeatedCompositeFieldContainer[MemoryLifetime]
+    history: MemoryHistory
+    def __init__(self, peak_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., parts: _Optional[_Iterable[_Union[MemoryPart, _Mapping]]] = ..., evidence_source: _Optional[str] = ..., kind: _Optional[str] = ..., allocated_bytes: _Optional[float] = ..., reserved_bytes: _Optional[float] = ..., estimated_bytes: _Optional[float] = ..., sites: _Optional[_Iterable[_Union[MemorySite, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[MemoryFinding, _Mapping]]] = ..., missing: _Optional[str] = ..., forecasts: _Optional[_Iterable[_Union[MemoryForecast, _Mapping]]] = ..., curve: _Optional[_Union[MemoryCurve, _Mapping]] = ..., lifetimes: _Optional[_Iterable[_Union[MemoryLifetime, _Mapping]]] = ..., history: _Optional[_Union[MemoryHistory, _Mapping]] = ...) -> None: ...
+
+class MemoryLifetime(_message.Message):
+    __slots__ = ("site", "begin_ns", "end_ns")
+    SITE_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    site: MemorySite
+    begin_ns: float
+    end_ns: float
+    def __init__(self, site: _Optional[_Union[MemorySite, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+
+class MemoryHistory(_message.Message):
+    __slots__ = ("peak_bytes", "end_bytes", "steps")
+    PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    END_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    peak_bytes: _containers.RepeatedScalarFieldContainer[float]
+    end_bytes: _containers.RepeatedScalarFieldContainer[float]
+    steps: int
+    def __init__(self, peak_bytes: _Optional[_Iterable[float]] = ..., end_bytes: _Optional[_Iterable[float]] = ..., steps: _Optional[int] = ...) -> None: ...
 
 class MemoryCurve(_message.Message):
-    __slots__ = ("times_ns", "series", "peak")
+    __slots__ = ("times_ns", "series", "peak", "step_ns")
     TIMES_NS_FIELD_NUMBER: _ClassVar[int]
     SERIES_FIELD_NUMBER: _ClassVar[int]
     PEAK_FIELD_NUMBER: _ClassVar[int]
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
     times_ns: _containers.RepeatedScalarFieldContainer[float]
     series: _containers.RepeatedCompositeFieldContainer[MemorySeries]
     peak: int
-    def __init__(self, times_ns: _Optional[_Iterable[float]] = ..., series: _Optional[_Iterable[_Union[MemorySeries, _Mapping]]] = ..., peak: _Optional[int] = ...) -> None: ...
+    step_ns: float
+    def __init__(self, times_ns: _Optional[_Iterable[float]] = ..., series: _Optional[_Iterable[_Union[MemorySeries, _Mapping]]] = ..., peak: _Optional[int] = ..., step_ns: _Optional[float] = ...) -> None: ...
 
 class MemorySeries(_message.Message):
     __slots__ = ("kind", "title", "bytes")
@@ -276,7 +302,7 @@ class MemoryPart(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., bytes: _Optional[float] = ..., share: _Optional[float] = ..., title: _Optional[str] = ...) -> None: ...
 
 class MemorySite(_message.Message):
-    __slots__ = ("kind", "bytes", "blocks", "operator", "module", "file", "line", "function")
+    __slots__ = ("kind", "bytes", "blocks", "operator", "module", "file", "line", "function", "path", "others")
     KIND_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
@@ -285,6 +311,8 @@ class MemorySite(_message.Message):
     FILE_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     bytes: float
     blocks: float
@@ -293,7 +321,9 @@ class MemorySite(_message.Message):
     file: str
     line: int
     function: str
-    def __init__(self, kind: _Optional[str] = ..., bytes: _Optional[float] = ..., blocks: _Optional[float] = ..., operator: _Optional[str] = ..., module: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ...) -> None: ...
+    path: _containers.RepeatedScalarFieldContainer[str]
+    others: int
+    def __init__(self, kind: _Optional[str] = ..., bytes: _Optional[float] = ..., blocks: _Optional[float] = ..., operator: _Optional[str] = ..., module: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., path: _Optional[_Iterable[str]] = ..., others: _Optional[int] = ...) -> None: ...
 
 class MemoryFinding(_message.Message):
     __slots__ = ("cause", "title", "severity", "bytes", "evidence", "fix")

@@ -81,7 +81,15 @@ SERIES: dict[str, Signal] = {
     "disk_busy": Signal("share", "Share of the time in which the busiest block device had a request"),
     "network_received": Signal("bytes_per_s", "Received from the network"),
     "network_sent": Signal("bytes_per_s", "Sent to the network"),
-    "host_memory_used": Signal("share", "Share of the machine's memory in use"),
+    "host_memory_used": Signal("share", "Share of the host's memory in use; of the control group's if that is fuller"),
+    "host_memory_available": Signal("bytes", "Memory of the host that this process can still use without swapping"),
+    "host_memory_total": Signal("bytes", "Memory of the machine, or of the control group if that has less left"),
+    "process_memory": Signal("bytes", "Resident memory of this process"),
+    "process_pss": Signal("bytes", "Memory of this process; shared pages are divided among their processes"),
+    "worker_pss": Signal("bytes", "Memory of the worker processes of the loader, with shared pages divided likewise"),
+    "shared_memory_used": Signal("bytes", "Bytes in /dev/shm, by all processes"),
+    "shared_memory_total": Signal("bytes", "Size of /dev/shm"),
+    "pinned_memory": Signal("bytes", "Host memory that torch has pinned for this process, in use and cached"),
     "monitor_cost": Signal("share", "Share of one core used by the monitor itself"),
 }
 

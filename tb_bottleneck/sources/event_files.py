@@ -3,6 +3,7 @@
 import os
 from functools import lru_cache
 
+from tb_bottleneck.persistence import open_regular
 from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 
 SNIFFED_BYTES = 64 * 1024
@@ -25,6 +26,6 @@ def holds_telemetry(path: str, size: int) -> bool:
 
 @lru_cache(maxsize=65536)
 def _looks_like_ours(path: str, size: int) -> bool:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(size)
     return any(tag in head for tag in TAGS)

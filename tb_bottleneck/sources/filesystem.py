@@ -16,6 +16,16 @@ class Status:
     tag: str = ""
 
 
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of a walk. `path` has the names that the user sees; `real`, for opening, has no links. They differ below a
+    link only."""
+
+    path: str
+    real: str
+    status: Status | None = None  # None if it is not known yet
+
+
 class FileSystem(Protocol):
     """A kind of storage. Methods raise OSError if an access fails, and Unreadable if it is not possible at all."""
 
@@ -28,8 +38,8 @@ class FileSystem(Protocol):
     def open(self, path: str) -> BinaryIO:
         """Opens the content for reading."""
 
-    def walk(self, top: str, problems: list[str]) -> "Iterator[tuple[str, Status | None]]":
-        """Yields the files below a directory, with their status if known. Adds to `problems` what cannot be listed."""
+    def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
+        """Yields the files below a directory. Adds to `problems` what cannot be listed, or is skipped."""
 
 
 def display_name(name: str) -> str:

@@ -40,6 +40,9 @@ _END_OF_BLOCK = 1 << 12
 # Bytes that are searched again with the next block: a boundary with its white space may cross both.
 _OVERLAP = 1 << 10
 
+# Text that ends in the middle of an event is read again when it is this many times as long.
+_RETRY_GROWTH = 4
+
 # Bytes after a damaged part that are searched for another event.
 _LOOKAHEAD = 1 << 16
 
@@ -61,6 +64,7 @@ class KinetoReader:
         self._head = b""
         self._tail = b""
         self._pending = b""
+        self._retry_from = 0
         self._skipping = False
         self._ended = False
 
@@ -74,6 +78,8 @@ class KinetoReader:
                     f"The file has more than {self._bounds.events / 1e6:.3g} million events, which is the limit. "
                     "Record fewer steps, or turn with_stack off."
                 )
+            if self.lost["malformed"] > max(self._bounds.malformed, count):
+                raise NotATrace("Most events of the file cannot be read. It is damaged, or it is no trace of torch.")
             if batch:
                 yield batch
         if self._blocks.truncated or not self._ended:
@@ -133,17 +139,21 @@ class KinetoReader:
     def _events_with(self, block: bytes) -> Batch:
         """Returns the events up to the last boundary in this block; the rest is pending until the next block."""
         data, searched = block, 0
-        boundary = None if self._skipping else _last_boundary(block, 0)
+        waits = len(self._pending) + len(block) < self._retry_from
+        boundary = None if self._skipping or waits else _last_boundary(block, 0)
         if boundary is None:
             searched = max(len(self._pending) - _OVERLAP, 0)
             data, self._pending = self._pending + block, b""
             if self._skipping:
                 return self._resumed(data)
-            boundary = _last_boundary(data, searched)
+            boundary = None if waits else _last_boundary(data, searched)
         if boundary is not None:
             text = b"".join((b"[", self._pending, memoryview(data)[: boundary.start() + 1], b"]"))
             self._pending = data[boundary.end() :]
-            return self._events_of(text)
+            events = self._events_of(text)
+            # An unclosed list with objects like events: reading it again with each block would take quadratic time.
+            self._retry_from = _RETRY_GROWTH * len(self._pending) if len(self._pending) > len(block) else 0
+            return events
         self._pending = data
         return self._events_of_large() if len(data) > self._bounds.event else []
 
@@ -171,7 +181,7 @@ class KinetoReader:
 
     def _events_of_large(self) -> Batch:
         """Reads pending text larger than an event may be: the end of the list and a large tail, or an event to skip."""
-        text, self._pending = self._pending, b""
+        text, self._pending, self._retry_from = self._pending, b"", 0
         events = self._lenient_events(text, b"")
         if len(self._pending) > self._bounds.event:
             self.lost["too large"] += 1

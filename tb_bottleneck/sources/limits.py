@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits in bytes, except `events`. Tests use smaller ones."""
+    """Limits in bytes, except `malformed` and `events`. Tests use smaller ones."""
 
     block: int = 1 << 18
     """Plain bytes that are decoded at once. Their events stay in the CPU caches while columns are built. Measured on
@@ -19,6 +19,10 @@ class Bounds:
 
     event: int = 16 << 20
     """One event with name and arguments; a thousand times the largest known. A larger one is skipped and counted."""
+
+    malformed: int = 100_000
+    """Events that cannot be read. Each takes 20 times as long as a valid one; a file with more of them than of valid
+    ones is refused."""
 
     events: int = 40_000_000
     """4 GB of columns at about 100 bytes per event."""

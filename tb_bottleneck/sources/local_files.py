@@ -2,17 +2,26 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
+from tb_bottleneck.persistence import open_regular
 from tb_bottleneck.schema.metadata import REVIEW_DIRECTORY
-from tb_bottleneck.sources.filesystem import Status, display_name
+from tb_bottleneck.sources.filesystem import FoundFile, Status, display_name
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", REVIEW_DIRECTORY})
+FOLLOW_VARIABLE = "TB_BOTTLENECK_FOLLOW_LINKS"
+"""Environment variable: with `1`, links that lead outside a logdir are followed, too."""
+LISTED_LINKS = 5
 
 
 class Local:
-    """Local disks. Symbolic links are followed; each real directory is visited once."""
+    """Local disks. Below a directory, symbolic links are followed only if they stay inside it, unless FOLLOW_VARIABLE
+    allows more: who may write to a logdir must not choose what the owner of this process reads."""
+
+    def __init__(self) -> None:
+        self.opens_links = True
+        """Set to False in a process that opens only files of a scan, which have no links in their path."""
 
     def absolute(self, path: str) -> str:
         """Returns the real path."""
@@ -23,23 +32,44 @@ class Local:
         return _status(os.stat(path) if file is None else os.fstat(file.fileno()))
 
     def open(self, path: str) -> BinaryIO:
-        """Opens the file for reading."""
-        return open(path, "rb")
+        """Opens a regular file for reading."""
+        return open_regular(path, self.opens_links)
 
-    def walk(self, top: str, problems: list[str]) -> Iterator[tuple[str, Status | None]]:
-        """Yields the files. Links to directories are visited last, so that real names are preferred."""
+    def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
+        """Yields the files. Links to directories are visited last, so that real names are preferred; each real
+        directory is visited once."""
         visited: set[tuple[int, int]] = set()
-        directories, links = [top], list[str]()
+        directories, links, outside = [FoundFile(top, top)], list[FoundFile](), list[str]()
         while directories or links:
             directory = directories.pop() if directories else links.pop(0)
-            for entry in _entries(directory, visited, problems):
-                if not _is_directory(entry):
-                    yield entry.path, None
+            for entry in _entries(directory.real, visited, problems):
+                path = os.path.join(directory.path, entry.name)
+                real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+                if not _is_inside(real, top) and not _follows():
+                    outside.append(os.path.relpath(path, top))
+                elif not _is_directory(entry):
+                    yield FoundFile(path, real)
                 elif entry.name not in SKIPPED_DIRECTORIES:
-                    (links if entry.is_symlink() else directories).append(entry.path)
+                    (links if entry.is_symlink() else directories).append(FoundFile(path, real))
+        if outside:
+            problems.append(_skipped(outside))
 
 
 LOCAL = Local()
+
+
+def _follows(environment: Mapping[str, str] = os.environ) -> bool:
+    return environment.get(FOLLOW_VARIABLE, "") == "1"
+
+
+def _is_inside(path: str, top: str) -> bool:
+    return path == top or path.startswith(top.rstrip(os.sep) + os.sep)
+
+
+def _skipped(links: list[str]) -> str:
+    names = ", ".join(map(display_name, links[:LISTED_LINKS])) + (", ..." if len(links) > LISTED_LINKS else "")
+    count = "1 link that leads" if len(links) == 1 else f"{len(links)} links that lead"
+    return f"{count} outside the logdir: skipped ({names}). Set {FOLLOW_VARIABLE}=1 to follow links to anywhere."
 
 
 def _entries(directory: str, visited: set[tuple[int, int]], problems: list[str]) -> list["os.DirEntry[str]"]:

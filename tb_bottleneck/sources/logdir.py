@@ -3,22 +3,22 @@
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
 torch.profiler (`*.pt.trace.json[.gz]`) are recordings by their name. Other JSON files are recordings if their first
 bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are recordings if they
-contain the monitor's telemetry.
+contain the monitor's telemetry. Pickles and JSON files are recordings if they begin as snapshots of an allocator do.
 """
 
 import os
 import re
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
-from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
+from tb_bottleneck.sources.filesystem import FileSystem, FoundFile, Status, display_name
 from tb_bottleneck.sources.local_files import LOCAL
-from tb_bottleneck.sources.paths import filesystem_of, is_url
+from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
+from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
 
 SNIFFED_BYTES = 64 * 1024
 """Bytes of an unknown JSON file that are read to recognise a trace. Headers of Kineto traces with a long
@@ -38,9 +38,9 @@ Natural = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class RecordingFile:
-    """One trace or event file at the time of the scan. A file that changed since is another Recording.
+    """One trace, event file or snapshot at the time of the scan. A file that changed since is another Recording.
 
-    `run` and `source` are for display and always valid Unicode; `path` is absolute and for opening.
+    `run` and `source` are for display and always valid Unicode; `path` is absolute, without links, and for opening.
     """
 
     path: str
@@ -49,11 +49,17 @@ class RecordingFile:
     size: int  # bytes
     mtime_ns: int
     tag: str = ""  # the storage's own version of the file (an ETag)
+    is_snapshot: bool = False  # True for a snapshot of an allocator
 
     @property
     def is_telemetry(self) -> bool:
-        """True for an event file of the monitor, which may grow; False for a trace."""
+        """True for an event file of the monitor, which may grow."""
         return is_event_file(self.path)
+
+    @property
+    def is_trace(self) -> bool:
+        """True for a trace."""
+        return not self.is_telemetry and not self.is_snapshot
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,9 @@ def parse_logdir_spec(spec: str) -> tuple[Root, ...]:
 def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     """Lists the recordings of a directory or file, local or at a URL.
 
-    Never raises because of a file. Symbolic links are followed, each real directory is visited once, and its real
-    name is preferred to a link. `problems` has a sentence for everything that could not be read.
+    Never raises because of a file. Symbolic links are followed inside the directory only (see local_files.py), each
+    real directory is visited once, and its real name is preferred to a link. `problems` has a sentence for everything
+    that could not be read.
     """
     given = os.fspath(root)
     try:
@@ -105,12 +112,13 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     except OSError as error:
         return Listing((), (f"{display_name(given)}: cannot be read ({error.strerror or error}).",))
     if status.kind != "directory":
-        alone = _recording(top, top.rpartition("/")[0] if is_url(top) else os.path.dirname(top), name, status)
-        return Listing((alone,) if alone else (), ())
+        folder = top.rpartition("/")[0] if is_url(top) else os.path.dirname(top)
+        alone = _recording(FoundFile(top, top), folder, name, status)
+        return Listing(((_recognised(alone) or alone),) if alone else (), ())
     problems: list[str] = []
-    files = ((path, known) for path, known in storage.walk(top, problems) if _may_be_recording(path))
-    candidates = (_recording(path, top, name, known or _status_of(storage, path)) for path, known in files)
-    recordings = [recording for recording in candidates if recording and _is_recording(recording)]
+    files = (file for file in storage.walk(top, problems) if _may_be_recording(file.path))
+    candidates = (_recording(file, top, name, file.status or _status_of(storage, file.real)) for file in files)
+    recordings = [found for candidate in candidates if candidate and (found := _recognised(candidate))]
     return Listing(tuple(sorted(recordings, key=_order)), tuple(problems))
 
 
@@ -134,7 +142,9 @@ def natural(text: str) -> Natural:
 def _may_be_recording(path: str) -> bool:
     if is_event_file(path):
         return not is_url(path)  # the telemetry reader follows a growing file, and object stores have none
-    return bool(_POSSIBLE_NAME.search(path)) and not path.endswith(SIDECAR_ENDING)
+    if path.endswith(SIDECAR_ENDING):
+        return False
+    return bool(_POSSIBLE_NAME.search(path)) or path.endswith(SNAPSHOT_ENDINGS)
 
 
 def _status_of(storage: FileSystem, path: str) -> Status | None:
@@ -144,10 +154,11 @@ def _status_of(storage: FileSystem, path: str) -> Status | None:
         return None  # deleted by now
 
 
-def _recording(path: str, top: str, name: str, status: Status | None) -> RecordingFile | None:
+def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> RecordingFile | None:
     """Returns the file as a recording, or None if it is gone or not a regular file (opening a pipe would block)."""
     if status is None or status.kind != "file":
         return None
+    path = file.path
     if is_url(path):
         directory, _, source = path.rpartition("/")
         inner = directory.removeprefix(top).strip("/") or "."
@@ -155,40 +166,36 @@ def _recording(path: str, top: str, name: str, status: Status | None) -> Recordi
         directory, source = os.path.split(path)
         inner = Path(os.path.relpath(directory, top)).as_posix()
     run = inner if not name else name if inner == "." else f"{name}/{inner}"
-    return RecordingFile(path, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
+    return RecordingFile(file.real, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
 
 
-def _is_recording(recording: RecordingFile) -> bool:
-    if _PROFILER_NAME.search(recording.path):
-        return True
+def _recognised(file: RecordingFile) -> RecordingFile | None:
+    """Returns the file as what its first bytes say it is, or None if it is no recording."""
+    if _PROFILER_NAME.search(file.path):
+        return file
     try:
-        if recording.is_telemetry:
-            return holds_telemetry(recording.path, recording.size)
-        return _looks_like_a_trace(recording.path, recording.size, recording.mtime_ns, recording.tag)
+        if file.is_telemetry:
+            return file if holds_telemetry(file.path, file.size) else None
+        form = _form_of(file.path, file.size, file.mtime_ns, file.tag)
     except OSError:
-        return False
+        return None
+    return replace(file, is_snapshot=form == "snapshot") if form else None
 
 
 @lru_cache(maxsize=65536)
-def _looks_like_a_trace(path: str, size: int, mtime_ns: int, tag: str) -> bool:
-    """Returns True if the first bytes look like a Chrome trace. `size`, `mtime` and `tag` are used only as cache keys.
+def _form_of(path: str, size: int, mtime_ns: int, tag: str) -> str:
+    """Returns "trace" or "snapshot" if the first bytes look like one, else "".
+
+    `size`, `mtime` and `tag` are used only as cache keys.
 
     Raises:
         OSError: the file cannot be read.
     """
-    head = _first_bytes(path)
+    head = first_bytes(path, SNIFFED_BYTES)
+    if looks_like_snapshot(head):
+        return "snapshot"
+    if path.endswith(SNAPSHOT_ENDINGS):
+        return ""
     if b'"traceEvents"' in head or (b'"schemaVersion"' in head and b'"deviceProperties"' in head):
-        return True
-    return bool(_LIST_OF_OBJECTS.match(head) and _PHASE.search(head))
-
-
-def _first_bytes(path: str) -> bytes:
-    """Returns at most SNIFFED_BYTES of the content, inflated if it is gzip, or less if the file is incomplete."""
-    with filesystem_of(path).open(path) as file:
-        raw = file.read(SNIFFED_BYTES)
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
-    try:
-        return zlib.decompressobj(wbits=31).decompress(raw, SNIFFED_BYTES)
-    except zlib.error:
-        return b""
+        return "trace"
+    return "trace" if _LIST_OF_OBJECTS.match(head) and _PHASE.search(head) else ""

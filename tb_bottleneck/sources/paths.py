@@ -4,6 +4,7 @@ No other module opens, lists or inspects a path that the user gave for recording
 """
 
 import re
+import zlib
 
 from tb_bottleneck.errors import NotFound, Unreadable
 from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
@@ -39,3 +40,19 @@ def status_of(path: str) -> Status:
         raise NotFound(f"invalid file name: {path!r}") from error
     except Unreadable as error:
         raise NotFound(str(error)) from error
+
+
+def first_bytes(path: str, count: int) -> bytes:
+    """Returns at most `count` bytes of the content, inflated if it is gzip, or less if the file is incomplete.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with filesystem_of(path).open(path) as file:
+        raw = file.read(count)
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    try:
+        return zlib.decompressobj(wbits=31).decompress(raw, count)
+    except zlib.error:
+        return b""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
 from tb_bottleneck.errors import Unreadable
-from tb_bottleneck.sources.filesystem import Status
+from tb_bottleneck.sources.filesystem import FoundFile, Status
 from tb_bottleneck.units import NS_PER_S
 
 Answer = TypeVar("Answer")
@@ -34,7 +34,7 @@ class Remote:
         file: BinaryIO = _call_store(path, lambda system, inner: system.open(inner, "rb"))
         return file
 
-    def walk(self, top: str, problems: list[str]) -> Iterator[tuple[str, Status | None]]:
+    def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
         """Yields all files from one listing: stores charge per request."""
 
         def listed(system: Any, inner: str) -> list[tuple[str, Status]]:
@@ -49,7 +49,8 @@ class Remote:
                         f"{top}: the file {name!r} is skipped, because fsspec would read {_CHAIN} as a second URL."
                     )
                 else:
-                    yield f"{top.rstrip('/')}/{name}" if not top.endswith("://") else top + name, status
+                    path = f"{top.rstrip('/')}/{name}" if not top.endswith("://") else top + name
+                    yield FoundFile(path, path, status)
         except OSError as error:
             problems.append(f"{top}: could not be listed ({error.strerror or error}).")
 

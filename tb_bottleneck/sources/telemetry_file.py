@@ -29,11 +29,15 @@ class Piece:
 
 
 class SeriesFile:
-    """Incrementally reads one event file of the monitor. Not thread-safe."""
+    """Incrementally reads one event file of the monitor. Not thread-safe.
 
-    def __init__(self, path: str) -> None:
+    It must be a regular file; without `follow_links`, no part of its absolute path may be a link.
+    """
+
+    def __init__(self, path: str, follow_links: bool = True) -> None:
         self.path = path
-        self._records = Records(path)
+        self._follow_links = follow_links
+        self._records = Records(path, follow_links=follow_links)
         self._dropped: Counter[str] = Counter()
         self._file = -1
         self.size = 0  # bytes, at the last read
@@ -57,7 +61,7 @@ class SeriesFile:
         status = os.stat(self.path)
         restarted = self._file not in (-1, status.st_ino) or status.st_size < self._records.offset
         if restarted:
-            self._records, self._dropped = Records(self.path), Counter()
+            self._records, self._dropped = Records(self.path, follow_links=self._follow_links), Counter()
         self._file, self.size = status.st_ino, status.st_size
         messages: list[RunContext | Packet] = []
         before = self._records.offset

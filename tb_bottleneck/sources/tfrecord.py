@@ -12,6 +12,8 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from tb_bottleneck.persistence import open_regular
+
 HEADER, FOOTER = 12, 4  # bytes: length and its checksum; the content's checksum
 LARGEST = 32 << 20  # bytes of one record; the monitor's packets are some kilobytes
 _SEARCH_BYTES = 1 << 20  # read at a time while searching for a valid record
@@ -74,8 +76,9 @@ def masked_crc32c(data: bytes) -> int:
 class Records:
     """The records of one file, each returned once. Not thread-safe."""
 
-    def __init__(self, path: str, largest: int = LARGEST) -> None:
+    def __init__(self, path: str, largest: int = LARGEST, follow_links: bool = True) -> None:
         self.path = path
+        self._follow_links = follow_links
         self.offset = 0
         self.dropped: Counter[str] = Counter()
         """Unusable records by reason: damaged | too_large."""
@@ -88,7 +91,7 @@ class Records:
         Raises:
             OSError: the file cannot be read.
         """
-        with open(self.path, "rb") as file:
+        with open_regular(self.path, self._follow_links) as file:
             size = os.fstat(file.fileno()).st_size
             stop = min(self.offset + at_most, size)
             while self.offset < stop:

@@ -7,6 +7,9 @@ from tb_bottleneck.record import Record
 
 Shape = tuple[Any, ...]
 
+# No device has room for more elements, and products of a few such numbers fit into floats.
+MAX_ELEMENTS = 2**50
+
 
 class Operands(Record, frozen=True):
     """Inputs of one operator call, as the profiler recorded them with record_shapes=True.
@@ -21,7 +24,7 @@ class Operands(Record, frozen=True):
 
 
 def operands_of(signature: tuple[bytes, bytes, bytes]) -> Operands | None:
-    """Returns the inputs that a signature describes, or None if it is malformed."""
+    """Returns the inputs that a signature describes; None if it is malformed or no device has room for a shape."""
     dims, types, concrete = (_list(part) for part in signature)
     if dims is None or not all(_is_shape(dim) for dim in dims):
         return None
@@ -44,7 +47,15 @@ def _is_shape(value: Any, depth: int = 0) -> bool:
     """Returns True for a list of sizes or a list of such lists (older torch writes "[]" for a list of tensors)."""
     if not isinstance(value, list):
         return isinstance(value, str) and not value
-    return all((isinstance(size, int) and size >= 0) or (depth < 1 and _is_shape(size, depth + 1)) for size in value)
+    elements = 1
+    for size in value:
+        if isinstance(size, int):
+            elements *= max(size, 1)
+            if size < 0 or elements > MAX_ELEMENTS:
+                return False
+        elif depth or not _is_shape(size, depth + 1):
+            return False
+    return True
 
 
 def _frozen(value: Any) -> Shape:

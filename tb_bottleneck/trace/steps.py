@@ -31,7 +31,7 @@ STUB_SHARE = 0.5
 
 
 class Steps(Record, frozen=True, eq=False):
-    """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns.
+    """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns. Each takes time.
 
     `basis` is profiler_step, inferred or whole (one step, the whole window). `host` has the host's own step boundaries,
     which assign launches to steps; like `edges` it has one entry more than there are steps.
@@ -65,14 +65,23 @@ def find_steps(trace: Trace) -> Steps | None:
     marks = _without_stub(trace, _rows_named(trace, _PROFILER_STEP))
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
-        return _with_device_ends(trace, "profiler_step", np.append(starts, ends.max()))
+        return _without_empty(_with_device_ends(trace, "profiler_step", np.append(starts, ends.max())))
     optimizer = _last_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
     if len(optimizer) > MIN_INFERRED_STEPS:
-        return _with_device_ends(trace, "inferred", optimizer)
+        return _without_empty(_with_device_ends(trace, "inferred", optimizer))
     period = find_period(trace)
     if len(period) > MIN_INFERRED_STEPS:
-        return _with_device_ends(trace, "inferred", period)
+        return _without_empty(_with_device_ends(trace, "inferred", period))
     return _whole(trace)
+
+
+def _without_empty(steps: Steps) -> Steps | None:
+    """Leaves out steps that take no time: marks that a damaged file has twice. Returns None if nothing remains."""
+    later = np.diff(steps.edges) > 0
+    if later.all():
+        return steps
+    kept = np.append(True, later)
+    return Steps(steps.basis, steps.edges[kept], steps.host[kept]) if later.any() else None
 
 
 def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
+from tb_bottleneck.trace.value_ranges import within_ranges
 from tb_bottleneck.trace.work_from_operator import work_from_operators
 
 
@@ -127,14 +128,15 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     for batch in reader.batches():
         builder.add(batch)
     memory = builder.memory()
+    events, memory, out_of_range = within_ranges(builder.build(), memory)
     return Trace(
         header=read_header(reader.header),
-        events=builder.build(),
+        events=events,
         names=builder.names(),
         threads=builder.threads(),
         signatures=builder.signatures(),
         messages=builder.messages(),
-        lost=reader.lost + builder.lost,
+        lost=reader.lost + builder.lost + out_of_range,
         truncated=reader.truncated,
         memory=memory,
     )

@@ -148,9 +148,40 @@ def test_the_memory_is_shown_with_its_peak_and_its_leak(look, width):
     assert seen.frame.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
+def test_places_are_a_table_or_a_tree_and_blocks_have_lifetimes(look):
+    seen = look("memory", run="leak")
+    panel = seen.frame.locator("#panel .memory")
+    table = panel.locator("table[aria-label='Where it was allocated']")
+    expect(table).to_contain_text("aten::linear", timeout=PATIENCE)
+    panel.get_by_role("button", name="Tree", exact=True).click()
+    expect(panel.locator(".memory-tree .branch .name").first).to_be_visible()
+    expect(panel.locator("table[aria-label='Lifetimes of blocks in this step'] .lifetime").first).to_be_visible()
+    expect(panel.locator("svg[aria-label*='more memory than the one before']")).to_be_visible()
+
+
+def test_a_table_and_the_whole_memory_can_be_downloaded(look):
+    seen = look("memory", run="leak")
+    with seen.page.expect_download() as table:
+        seen.frame.get_by_role("button", name="Download as CSV: Where it was allocated").click(timeout=PATIENCE)
+    lines = table.value.path().read_text().splitlines()
+    assert lines[0] == "Place,Bytes,Share,Blocks,Category"
+    with seen.page.expect_download() as whole:
+        seen.frame.locator("#panel .memory").get_by_role("button", name="Download as JSON").click()
+    parts = json.loads(whole.value.path().read_text())["parts"]
+    sizes = {line.split(",")[-1]: float(line.split(",")[1]) for line in lines[1:]}
+    assert sizes["Activations"] == next(part["bytes"] for part in parts if part["kind"] == "activations")
+
+
+def test_the_peak_is_compared_with_that_of_another_recording(look):
+    seen = look("memory", run="leak")
+    chosen = seen.frame.locator(".memory-compared select")
+    chosen.select_option(index=1, timeout=PATIENCE)
+    expect(seen.frame.locator(".memory-compared")).to_contain_text("No memory was recorded there.", timeout=PATIENCE)
+
+
 def test_the_diagnosis_leads_to_the_memory(look):
     seen = look("diagnosis", run="leak")
     card = seen.frame.locator(".memory-card")
     expect(card).to_contain_text("The graphs of past steps are kept", timeout=PATIENCE)
     card.locator("button").click()
-    expect(seen.frame.locator("#panel .memory-curve")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.locator("#panel .memory-curve").first).to_be_visible(timeout=PATIENCE)

@@ -9,10 +9,10 @@ from helpers.memory_recordings import RecordedAllocator
 from helpers.simulated_training_memory import SimulatedTraining
 
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.forecast.samples import samples_of
-from tb_bottleneck.memory.sites import sites_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message
 from tb_bottleneck.report.rendering.json_form import as_json
@@ -77,7 +77,8 @@ def test_damaged_events_give_an_account_that_sums_or_a_reason(seed):
     alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
     forecasts = Forecaster(memory, samples_of(memory) or 4).all()
     findings = findings_of(memory, steps) if steps is not None else []
-    message = memory_message(account, sites_of(trace, memory.blocks, memory.category, alive), findings, forecasts)
+    course = course_of(memory, steps.host) if steps is not None else None
+    message = memory_message(account, memory.places.sites(memory.category, alive), findings, forecasts, course)
     assert sum(account.bytes_of.values()) == account.peak
     assert as_json(message)
     assert list(lines_of(message))

@@ -18,7 +18,7 @@ def packet(series=None, columns=None, seconds: int = 200) -> Packet:
     times = [1.7e18 + S * (1 + number) for number in range(seconds)]
     made = Packet(sequence=0)
     for name, values in (series or {}).items():
-        device = "" if name.startswith("host") else GPU
+        device = GPU if name.startswith("memory") else ""
         made.series.add(name=name, device=device, unix_ns=times, values=np.broadcast_to(values, seconds).tolist())
     if columns:
         made.steps.number.extend(range(seconds))
@@ -93,6 +93,32 @@ def test_a_full_device_is_found(used, fires):
 @pytest.mark.parametrize(("share", "fires"), [(0.97, True), (0.9, False)])
 def test_a_full_host_is_found(share, fires):
     assert ("host_memory_short" in causes(memory_of({"host_memory_used": share}))) == fires
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"), [("process_memory", "rising_host_memory"), ("worker_pss", "rising_worker_memory")]
+)
+def test_host_memory_that_rises_is_found(name, cause):
+    assert causes(memory_of({name: np.linspace(1e9, 4e9, 200)})) == [cause]
+    assert not causes(memory_of({name: STEADY["rises in the first steps only"]}))
+    assert not causes(memory_of({name: STEADY["rises and falls"]}))
+
+
+@pytest.mark.parametrize(("used", "fires"), [(62e6, True), (40e6, False)])
+def test_full_shared_memory_is_found(used, fires):
+    found = causes(memory_of({"shared_memory_used": used, "shared_memory_total": 64e6}))
+    assert ("shared_memory_short" in found) == fires
+
+
+@pytest.mark.parametrize(("pinned", "fires"), [(40e9, True), (10e9, False)])
+def test_much_pinned_memory_is_found(pinned, fires):
+    found = causes(memory_of({"pinned_memory": pinned, "host_memory_total": 64e9}))
+    assert ("pinned_memory_high" in found) == fires
+
+
+def test_each_finding_needs_both_of_its_signals():
+    assert not causes(memory_of({"shared_memory_used": 62e6}))
+    assert not causes(memory_of({"pinned_memory": 40e9}))
 
 
 def test_the_report_of_telemetry_has_the_memory_part(tmp_path):

@@ -43,6 +43,10 @@ def _obey(word: str, rest: str, report: Report) -> None:
         bytearray(TOO_MUCH)
     if word == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if word == "count":  # writes a letter to a file, and dies
+        with open(rest, "a") as log:
+            log.write("x")
+        os.kill(os.getpid(), signal.SIGKILL)
     if word == "exit":
         os._exit(3)
     if word == "hang":

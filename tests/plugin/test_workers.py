@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tb_bottleneck.plugin.workers.analysis_queue import MAX_RETRIES
 from tests.plugin.tenant import Tenant, record, until
 
 MoveIn = Callable[..., Tenant]
@@ -75,6 +76,28 @@ def test_a_worker_killed_from_outside_while_it_reads(move_in: MoveIn, tmp_path: 
     os.kill(worker._process.pid, signal.SIGKILL)
     assert reason(tenant.report("held.pt.trace.json"))["code"] == "worker_died"
     assert tenant.done("other.pt.trace.json")["health"] == "ok"
+
+
+def test_a_recording_whose_worker_was_killed_is_read_again(move_in: MoveIn, tmp_path: Path) -> None:
+    """A worker that was killed once left its recording unreadable for good."""
+    trace = record(tmp_path / "t.pt.trace.json", "die ")
+    tenant = move_in(tmp_path, retry_seconds=0.0)
+    assert tenant.done("t.pt.trace.json")["reason"] == "worker_died"
+    record(trace, "fine")  # as long and as old as before
+    assert until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["health"] == "ok")["reason"] == ""
+
+
+def test_a_recording_that_always_ends_its_worker_is_read_a_few_times(move_in: MoveIn, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    record(tmp_path / "t.pt.trace.json", f"count {log}")
+    tenant = move_in(tmp_path, retry_seconds=0.0)
+    tenant.listed()
+    until(lambda: (tenant.runs(), log.exists() and log.read_text())[1], lambda read: read == "x" * (1 + MAX_RETRIES))
+    tenant.done("t.pt.trace.json")
+    for _ in range(20):
+        tenant.runs()
+    assert not tenant.plugin._analyses._waiting
+    assert tenant.entry("t.pt.trace.json")["reason"] == "worker_died"
 
 
 def test_without_further_requests_no_analysis_starts(move_in: MoveIn, tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ RUNS = 10
 def test_the_page_counts_every_run_and_has_a_line_for_each_kind(monkeypatch):
     for folder in ("TB_BOTTLENECK_TRACES", "TB_BOTTLENECK_PAIRS"):
         monkeypatch.delenv(folder, raising=False)
-    text = "\n".join(accuracy.page(RUNS))
+    text = "\n".join(accuracy.page(RUNS, second_runs=RUNS))
     assert f"## {RUNS} simulated trainings" in text
     assert f"| **all** | {RUNS} | {RUNS} |" in text
+    assert f"## {RUNS} runs of a second simulator" in text
     assert all(f"| {name} |" in text for name in PROBLEMS)
     assert all(f"| *healthy:* {name} |" in text for name in HARD_NEGATIVES)
     assert "Not judged this time: TB_BOTTLENECK_TRACES names no folder." in text

@@ -2,13 +2,13 @@
 
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tb_bottleneck.sources import logdir
 from tb_bottleneck.sources.logdir import Listing, Root, natural, parse_logdir_spec, scan, scan_all
+from tb_bottleneck.sources.paths import first_bytes
 
 TRACE = '{"schemaVersion": 1, "traceEvents": []}'
 
@@ -101,14 +101,13 @@ def test_a_gzip_file_that_ends_early_is_recognised_by_its_beginning(tmp_path: Pa
 
 def test_a_gzip_bomb_is_inflated_no_further_than_it_is_sniffed(tmp_path: Path) -> None:
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 50_000_000))
-    assert len(logdir._first_bytes(str(tmp_path / "bomb.json.gz"))) == logdir.SNIFFED_BYTES
+    assert len(first_bytes(str(tmp_path / "bomb.json.gz"), logdir.SNIFFED_BYTES)) == logdir.SNIFFED_BYTES
 
 
 def test_an_unchanged_file_is_sniffed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path / "t.json")
     read: list[str] = []
-    first_bytes: Callable[[str], bytes] = logdir._first_bytes
-    monkeypatch.setattr(logdir, "_first_bytes", lambda path: read.append(path) or first_bytes(path))
+    monkeypatch.setattr(logdir, "first_bytes", lambda path, count: read.append(path) or first_bytes(path, count))
     for _ in range(3):
         scan(tmp_path)
     assert len(read) == 1
@@ -127,12 +126,35 @@ def test_links_are_followed_and_each_directory_is_entered_once(tmp_path: Path) -
     put(tmp_path / "run5" / "t.pt.trace.json")
     (tmp_path / "latest").symlink_to(tmp_path / "run5")
     (tmp_path / "run5" / "loop").symlink_to(tmp_path)
-    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
-    put(elsewhere / "t.pt.trace.json")
-    (tmp_path / "linked").symlink_to(elsewhere)
     (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
     (tmp_path / "circle.json").symlink_to(tmp_path / "circle.json")
-    assert names(scan(tmp_path)) == ["linked t.pt.trace.json", "run5 t.pt.trace.json"]
+    (tmp_path / "best.pt.trace.json").symlink_to("run5/t.pt.trace.json")
+    found = scan(tmp_path)
+    assert names(found) == [". best.pt.trace.json", "run5 t.pt.trace.json"]
+    assert {recording.path for recording in found.recordings} == {str(tmp_path.resolve() / "run5/t.pt.trace.json")}
+    assert found.problems == ()
+
+
+def test_links_to_outside_are_skipped_and_listed_with_the_setting_that_follows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, elsewhere = tmp_path / "top", tmp_path / "topper"
+    put(top / "t.pt.trace.json")
+    put(elsewhere / "inner" / "t.pt.trace.json")
+    (top / "linked").symlink_to(elsewhere)
+    (top / "single.pt.trace.json").symlink_to("../topper/inner/t.pt.trace.json")
+    found = scan(top)
+    assert names(found) == [". t.pt.trace.json"]
+    (problem,) = found.problems
+    assert problem.startswith("2 links that lead outside the logdir: skipped (")
+    assert "linked" in problem
+    assert "single.pt.trace.json" in problem
+    assert "TB_BOTTLENECK_FOLLOW_LINKS=1" in problem
+    monkeypatch.setenv("TB_BOTTLENECK_FOLLOW_LINKS", "1")
+    found = scan(top)
+    assert names(found) == [". single.pt.trace.json", ". t.pt.trace.json", "linked/inner t.pt.trace.json"]
+    assert all(os.path.realpath(recording.path) == recording.path for recording in found.recordings)
+    assert found.problems == ()
 
 
 def test_a_linked_logdir_is_its_target(tmp_path: Path) -> None:

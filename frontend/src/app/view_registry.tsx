@@ -39,11 +39,13 @@ interface ViewEntry {
 
 /** Views of single operations. */
 function missingOperations(report: Report, entry: RunEntry): string | undefined {
-  if (!isTrace(entry)) return "Telemetry contains no single operations. A trace of torch.profiler does.";
+  if (!isTrace(entry)) return `${isSnapshot(entry) ? "A snapshot of the allocator" : "Telemetry"} contains no single operations. A trace of torch.profiler does.`;
   return report.health?.status === "unreadable" ? "This file could not be read." : undefined;
 }
 
-const missingTrace = (_: Report, entry: RunEntry) => (isTrace(entry) ? undefined : "This view needs a trace; this recording is telemetry.");
+const missingTrace = (_: Report, entry: RunEntry) => (isTrace(entry) ? undefined : `This view needs a trace; this recording is ${isSnapshot(entry) ? "a snapshot of the allocator" : "telemetry"}.`);
+
+const isSnapshot = ({ evidence_source }: RunEntry) => evidence_source === "snapshot";
 
 const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   diagnosis: {
@@ -79,7 +81,9 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   memory: {
     title: "Memory",
     missing: ({ memory }) => (memory ? undefined : "Memory was not recorded. A trace with profile_memory=True contains it."),
-    render: ({ report }) => <Memory report={report} />,
+    render: ({ report, entry, session, state: { list, baseline } }) => (
+      <Memory report={report} entry={entry} runs={list?.runs ?? []} session={session} baseline={baseline} />
+    ),
   },
   ranks: {
     title: "Ranks",
@@ -88,7 +92,7 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
   },
   live: {
     title: "Telemetry",
-    missing: (_, entry) => (isTrace(entry) ? "This recording is a trace. The monitor records telemetry." : undefined),
+    missing: (_, { evidence_source }) => (evidence_source === "telemetry" ? undefined : `This recording is a ${evidence_source || "trace"}. The monitor records telemetry.`),
     render: (shown) => <Telemetry {...viewProps(shown)} />,
   },
   compare: {

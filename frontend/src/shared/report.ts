@@ -204,8 +204,29 @@ export interface Memory {
   readonly missing: string;
   /** the peak under other conditions */
   readonly forecasts: readonly MemoryForecast[];
-  /** of a trace; absent if the peak lies outside the steps */
+  /** absent if the peak lies outside the steps, and for telemetry */
   readonly curve?: MemoryCurve;
+  /** blocks of the step of the peak, the largest first */
+  readonly lifetimes: readonly MemoryLifetime[];
+  /** absent with fewer than two steps */
+  readonly history?: MemoryHistory;
+}
+
+/** One block of memory. Times are since the beginning of the step; absent if the block exists before or after the step. */
+export interface MemoryLifetime {
+  readonly site?: MemorySite;
+  readonly begin_ns?: number;
+  readonly end_ns?: number;
+}
+
+/** The memory in tensors by step. */
+export interface MemoryHistory {
+  /** the most during the step */
+  readonly peak_bytes: readonly number[];
+  /** at the end of the step */
+  readonly end_bytes: readonly number[];
+  /** steps per entry: 1, or more in a long recording */
+  readonly steps: number;
 }
 
 /** The memory in use over the step of the peak. Memory that the allocator caches is not in it. */
@@ -215,6 +236,8 @@ export interface MemoryCurve {
   readonly series: readonly MemorySeries[];
   /** the point of the peak */
   readonly peak: number;
+  /** length of the step */
+  readonly step_ns: number;
 }
 
 export interface MemorySeries {
@@ -235,7 +258,7 @@ export interface MemoryPart {
   readonly title: string;
 }
 
-/** A place that allocated memory of the peak. Names are empty if they were not recorded. */
+/** A place that allocated memory of the peak. Names are empty if they were not recorded. After the largest places follows one entry per category for the other places. */
 export interface MemorySite {
   /** as in MemoryPart */
   readonly kind: string;
@@ -248,6 +271,10 @@ export interface MemorySite {
   /** of a trace: where the function begins; of a snapshot: of the call */
   readonly line: number;
   readonly function: string;
+  /** modules around `module`, or of a snapshot the callers of `function`; outermost first */
+  readonly path: readonly string[];
+  /** number of places, in the entry of the other places */
+  readonly others: number;
 }
 
 /** A problem with the memory, with its evidence and its fix. */
@@ -439,9 +466,9 @@ export interface Speedup {
   readonly expected: number;
   readonly low: number;
   readonly high: number;
-  /** replay | bound | none; of a job: ranks (from the accounts of its ranks) */
+  /** replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks) */
   readonly basis: string;
-  /** replay, ranks: the assumptions, as text; otherwise empty */
+  /** replay, estimate, ranks: the assumptions, as text; otherwise empty */
   readonly assumes: string;
   /** why no gain was simulated; empty if one was, or if replay.because states the reason */
   readonly because: string;

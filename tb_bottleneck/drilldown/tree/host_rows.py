@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tb_bottleneck.measures.user_code.forward_operators import is_autograd_node
 from tb_bottleneck.record import Record
+from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost, nest
 from tb_bottleneck.trace.table import Bools, Ints, by_thread

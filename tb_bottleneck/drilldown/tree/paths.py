@@ -10,17 +10,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.optimizer_steps import BACKWARD, OPTIMIZER
+from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.tree.forest import ROOT, Forest, Labels, depths
 from tb_bottleneck.drilldown.tree.host_rows import HostRows
-from tb_bottleneck.measures.user_code.forward_operators import ACCUMULATION, forward_of, is_autograd_node
+from tb_bottleneck.measures.user_code.forward_operators import forward_of
 from tb_bottleneck.measures.user_code.frames import (
     already_running,
     is_torch_block,
     is_user_function,
 )
 from tb_bottleneck.record import Record
+from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
 from tb_bottleneck.trace.frame_owner import frame_without_line, short_frame
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import passing_names

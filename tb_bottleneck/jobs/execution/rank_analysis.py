@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.sources.event_files import is_event_file
-from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS
+from tb_bottleneck.sources.snapshot import is_snapshot
 
 if TYPE_CHECKING:
     from tb_bottleneck.attribution.recording import Recording
@@ -51,7 +51,7 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
         from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 
         return RankResult(_packed(diagnose_telemetry(task.path, run=task.run, progress=progress)))
-    if task.path.endswith(SNAPSHOT_ENDINGS):
+    if is_snapshot(task.path):
         from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 
         return RankResult(_packed(diagnose_snapshot(task.path, run=task.run)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.fast_steps import fast_step
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable
 from tb_bottleneck.measures.telemetry.step_phases import run_queue_per_core
 from tb_bottleneck.telemetry.bounded_columns import Floats
@@ -27,6 +28,19 @@ def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     """
     missing = recording.why_missing("core_wait_total")
     return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
+
+
+def contention_limit(recording: TelemetryRecording) -> Measure | Missing:
+    """Share of the time that steps in windows without such a wait allow to recover; missing if all windows have it."""
+    windows = recording.windows
+    with np.errstate(invalid="ignore", divide="ignore"):
+        steps = windows.wall / windows.steps
+    known = np.isfinite(steps) & ~np.isnan(core_wait_by_window(recording))
+    fast = fast_step(steps[known], core_wait_by_window(recording)[known] * steps[known])
+    if not fast:
+        return Missing("the process waits for a core in all windows, or in all but a few")
+    share = 1 - fast / float(np.average(steps[known], weights=windows.steps[known]))
+    return Measure(max(share, 0.0), "share", "window", int(known.sum()))
 
 
 def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:

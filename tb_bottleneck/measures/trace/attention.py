@@ -10,7 +10,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, with_example
+from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -38,8 +38,7 @@ def unfused_attention_share(recording: Recording) -> Measure | Missing:
         return _on_the_cpu(recording, spans)
     ops = device_work(recording, Work.STREAMING)
     ops = ops.take(spans.contains(ops.issued(recording.trace.calls)))
-    covered = union(ops.start, ops.end).covered(recording.steps.begin, recording.steps.end)
-    return with_example(float(covered) / recording.account.window, "share", "window", ops.start, ops.end)
+    return window_share(recording, ops.start, ops.end)
 
 
 def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:

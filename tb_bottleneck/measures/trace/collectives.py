@@ -12,7 +12,7 @@ from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example
-from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.order_statistics import distinct_values, heaviest_value
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import short
@@ -67,7 +67,7 @@ def costliest_collective(recording: Recording) -> Measure | Missing:
     rows = collectives_of(recording)
     if not len(rows):
         return NO_COLLECTIVE
-    name = int(np.argmax(np.bincount(rows.name, weights=rows.end - rows.start)))
+    name = heaviest_value(rows.name, rows.end - rows.start)
     return text_measure(short(recording.trace.names[name]), int((rows.name == name).sum()))
 
 

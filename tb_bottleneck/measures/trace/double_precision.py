@@ -4,10 +4,11 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, clip, intersect, merge, union
+from tb_bottleneck.intervals import Spans, intersect, merge, union
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.window import with_example
+from tb_bottleneck.measures.trace.window import window_share
+from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.operand_precision import has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
@@ -27,8 +28,7 @@ def double_precision_share(recording: Recording) -> Measure | Missing:
         spans = union(ops.start, ops.end)
     else:
         spans = double_time(recording)
-    inside = clip(spans, recording.steps.begin, recording.steps.end)
-    return with_example(inside.total() / recording.account.window, "share", "window", inside.starts, inside.ends)
+    return window_share(recording, spans.starts, spans.ends)
 
 
 def costliest_in_double(recording: Recording) -> Measure | Missing:
@@ -42,7 +42,7 @@ def costliest_in_double(recording: Recording) -> Measure | Missing:
         name, time = trace.events.name[operators.rows[mask]], operators.own[mask]
     if not len(name):
         return Missing("nothing works in float64")
-    costliest = int(np.argmax(np.bincount(name, weights=time)))
+    costliest = heaviest_value(name, time)
     shown = short(trace.names[costliest]) if recording.on_device else cut(trace.names[costliest])
     return text_measure(shown, int((name == costliest).sum()))
 

@@ -3,10 +3,17 @@
 import re
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import intersect, union
+from tb_bottleneck.intervals import intersect
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
+from tb_bottleneck.measures.trace.window import (
+    device_work,
+    host_calls,
+    host_rows,
+    in_host_steps,
+    window_share,
+    with_example,
+)
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
@@ -39,8 +46,7 @@ def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
         rows, own = _pointwise_operators(recording, in_optimizer)
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
     ops = _pointwise_kernels(recording, in_optimizer)
-    covered = union(ops.start, ops.end).covered(recording.steps.begin, recording.steps.end)
-    return with_example(float(covered) / recording.account.window, "share", "window", ops.start, ops.end)
+    return window_share(recording, ops.start, ops.end)
 
 
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
@@ -81,7 +87,7 @@ def optimizer_work(recording: Recording) -> Measure | Missing:
     if recording.on_device:
         return Missing("the device runs the optimizer's kernels while the host goes on")
     inside = intersect(recording.owned_spans.of(Regime.MEMORY), recording.optimizer_steps)
-    return with_example(inside.total() / recording.account.window, "share", "window", inside.starts, inside.ends)
+    return window_share(recording, inside.starts, inside.ends)
 
 
 def _inside_optimizer(recording: Recording) -> Bools | None:

@@ -62,6 +62,20 @@ def longest_host_pause(recording: Recording) -> Measure | Missing:
     return Measure(float(end - begin), "ns", "window", len(spans), begin=begin, end=end)
 
 
+def idle_before_first_work(recording: Recording) -> Measure | Missing:
+    """Share of the window in which Python or the host's operators run before the first work of any device.
+
+    It is 0 in a recording with steps: they began before it, or are marked.
+    """
+    if not recording.on_device:
+        return _CPU_RUN
+    gaps = recording.gaps
+    early = (gaps.end <= recording.trace.all_device_ops.start.min()) & (recording.steps.basis == "whole")
+    idle = gaps.by_activity[early][:, [Activity.COMPUTE, Activity.OTHER]].sum(axis=1)
+    share = float(idle.sum()) / recording.account.window
+    return with_example(share, "share", "window", gaps.begin[early], gaps.end[early])
+
+
 def steps_between_pauses(recording: Recording) -> Measure | Missing:
     """The median number of steps from one long pause to the next: 1 if every step has one.
 

@@ -6,7 +6,8 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.precisions import Precision, misaligned, precision_of
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.kernels import longest_call_of
-from tb_bottleneck.measures.trace.window import device_work, with_example
+from tb_bottleneck.measures.trace.window import device_work, window_share
+from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
@@ -53,8 +54,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     if length[matrix].sum() >= length[vector].sum():
         return Measure(0.0, "share", "window", 0)
     plain = ops.take(vector)
-    share = float(length[vector].sum()) / recording.account.window
-    return with_example(share, "share", "window", plain.start, plain.end)
+    return window_share(recording, plain.start, plain.end)
 
 
 def tf32_available(recording: Recording) -> Measure | Missing:
@@ -110,8 +110,7 @@ def misaligned_products(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     ops = _misaligned_products(recording)
-    share = float((ops.end - ops.start).sum()) / recording.account.window
-    return with_example(share, "share", "window", ops.start, ops.end)
+    return window_share(recording, ops.start, ops.end)
 
 
 def misaligned_kernel(recording: Recording) -> Measure | Missing:
@@ -119,7 +118,7 @@ def misaligned_kernel(recording: Recording) -> Measure | Missing:
     ops = _misaligned_products(recording)
     if not len(ops):
         return Missing("no misaligned kernel ran")
-    name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
+    name = heaviest_value(ops.name, ops.end - ops.start)
     return longest_call_of(recording, name, ops.take(ops.name == name))
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator, workers_used
-from tb_bottleneck.measures.trace.window import device_work, with_example
+from tb_bottleneck.measures.trace.window import device_work, window_share, with_example
+from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
@@ -39,7 +40,7 @@ def costliest_kernel(recording: Recording) -> Measure | Missing:
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
-    name = int(np.argmax(np.bincount(ops.name, weights=ops.end - ops.start)))
+    name = heaviest_value(ops.name, ops.end - ops.start)
     return longest_call_of(recording, name, ops.take(ops.name == name))
 
 
@@ -59,7 +60,7 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     spans = recording.busy[Regime.UNEXPLAINED]
-    return with_example(spans.total() / recording.account.window, "share", "window", spans.starts, spans.ends)
+    return window_share(recording, spans.starts, spans.ends)
 
 
 def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:

@@ -13,12 +13,14 @@ from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.host_operators import operator_names
 from tb_bottleneck.measures.trace.window import host_rows, in_host_steps, with_example
 from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Ints, Rows
 
 NO_LOADER = Missing("no DataLoader iteration was recorded")
+ONLY_BATCHES = Missing("only some code that creates batches was recorded, and no DataLoader iteration")
 SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 _ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 # A slow fetch takes more than this many times the median (the method's rule for outliers), and more than a millisecond:
@@ -48,6 +50,12 @@ def loader_fetch(recording: Recording) -> Measure | Missing:
     return with_example(spans.total() / len(recording.steps), "ns", "step", events.start[rows], events.end[rows])
 
 
+def batches_seen(recording: Recording) -> Measure | Missing:
+    """The same; if it is missing, the reason tells whether code that creates batches was recorded without a loader."""
+    fetch = loader_fetch(recording)
+    return ONLY_BATCHES if isinstance(fetch, Missing) and recording.account.ns[Regime.INPUT] else fetch
+
+
 def loader_idle(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
@@ -56,7 +64,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     if not idle.any():
         return Measure(0.0, "ns", "step", 0)
     longest = int(np.argmax(idle))
-    begin, end = int(gaps.begin[longest]), int(gaps.end[longest])
+    begin, end = _loading_in(recording, int(gaps.begin[longest]), int(gaps.end[longest]))
     return Measure(float(idle.sum()) / len(recording.steps), "ns", "step", int((idle > 0).sum()), begin=begin, end=end)
 
 
@@ -147,6 +155,15 @@ def fetches_recorded(recording: Recording) -> Measure | Missing:
     """The number of fetches in the whole recording; from MIN_FETCHES on they show whether workers keep up."""
     rows, events = fetches(recording), recording.trace.events
     return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
+
+
+def other_fetches(recording: Recording) -> Measure | Missing:
+    """Share of the loader's time outside its longest fetch: what would remain if that one was an exception."""
+    rows = fetches(recording)
+    length = recording.trace.events.duration[rows]
+    if not len(rows) or not length.sum():
+        return NO_LOADER
+    return Measure(1 - float(length.max()) / float(length.sum()), "share", "loader time", len(rows))
 
 
 def first_batch_wait(recording: Recording) -> Measure | Missing:
@@ -244,6 +261,16 @@ def _irregular(slow: Ints) -> bool:
     """Returns True if slow fetches come at uneven distances; this needs three distances at least."""
     distance = np.diff(slow)
     return len(distance) > MIN_SLOW and bool(distance.std() > IRREGULAR * distance.mean())
+
+
+def _loading_in(recording: Recording, begin: int, end: int) -> tuple[int, int]:
+    """Returns the part of an idle gap with the longest fetch; the whole gap if no fetch was recorded there."""
+    events, rows = recording.trace.events, fetches(recording)
+    starts, ends = np.maximum(events.start[rows], begin), np.minimum(events.end[rows], end)
+    if not len(rows) or (ends - starts).max() <= 0:
+        return begin, end
+    longest = int(np.argmax(ends - starts))
+    return int(starts[longest]), int(ends[longest])
 
 
 def _step_without(recording: Recording, idle: float) -> float:

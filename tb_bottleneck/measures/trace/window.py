@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
@@ -47,6 +48,12 @@ def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -
 def host_step_of(recording: Recording, times: Ints) -> Ints:
     """Returns the host's step at each time: -1 before the first step, the number of steps after the last."""
     return np.asarray(np.searchsorted(recording.steps.host, times, side="right") - 1, np.int64)
+
+
+def window_share(recording: Recording, begin: Ints, end: Ints) -> Measure:
+    """Returns the share of the window that the intervals cover; they may overlap, and extend beyond the window."""
+    covered = int(union(begin, end).covered(recording.steps.begin, recording.steps.end))
+    return with_example(covered / recording.account.window, "share", "window", begin, end)
 
 
 def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> Measure:

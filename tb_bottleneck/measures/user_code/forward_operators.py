@@ -1,88 +1,16 @@
-"""Leads operators of the backward pass back to the forward operators that they belong to.
-
-Autograd runs the backward pass from its own code, often on a thread of its own, so no Python frame encloses it. A
-backward operator has the sequence number of its forward operator, as the profiler's own links do (pytorch
-torch/csrc/profiler/util.cpp; kineto generateForwardBackwardLinks: of several operators, the last one counts).
-"""
-
-import re
-
-import numpy as np
+"""The forward operators that operators of the backward pass belong to, for one recording."""
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.optimizer_steps import BACKWARD
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.record import Record
-from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.nesting import innermost
-from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
-from tb_bottleneck.trace.trace import Trace
-
-ACCUMULATION = "torch::autograd::AccumulateGrad"
-_BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
-
-
-class _Links(Record, frozen=True, eq=False):
-    backward: dict[int, Rows]  # operators of the backward pass, by thread
-    threads: Ints  # the keys of `backward`
-    forward: Rows  # operators of the forward pass, by sequence number, then by start
-    sequence: Ints  # of `forward`
+from tb_bottleneck.trace.autograd.forward_links import ForwardLinks, forward_links, linked_forward
+from tb_bottleneck.trace.table import Ints
 
 
 @memoized
-def _links(recording: Recording) -> _Links:
-    trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[events.sequence[rows] > 0]
-    is_root = is_autograd_node(trace)[rows]
-    is_node = name_matches(trace.names, events.name[rows], lambda name: bool(_BACKWARD_NODE.search(name)))
-    forward = rows[~is_node]
-    forward = forward[np.lexsort((events.start[forward], events.sequence[forward]))]
-    backward = by_thread(rows[is_root], events.thread)
-    return _Links(backward, np.array([*backward], np.int64), forward, events.sequence[forward])
-
-
-def is_autograd_node(trace: Trace) -> Bools:
-    """Returns a mask of the events that are nodes of the backward pass, as the engine of autograd runs them.
-
-    torch before 1.10 recorded them without the engine, under the names of the nodes.
-    """
-    rows, names = trace.rows(Kind.CPU_OP), trace.events.name
-    root = name_matches(trace.names, names[rows], lambda name: name.startswith(BACKWARD))
-    if not root.any():
-        root = name_matches(
-            trace.names, names[rows], lambda name: bool(_BACKWARD_NODE.search(name)) or name == ACCUMULATION
-        )
-    mask = np.zeros(len(trace.events), np.bool_)
-    mask[rows[root]] = True
-    return mask
-
-
-def _is_plain_node(name: str) -> bool:
-    return name == ACCUMULATION or bool(_BACKWARD_NODE.search(name))
+def _links(recording: Recording) -> ForwardLinks:
+    return forward_links(recording.trace)
 
 
 def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
-    """Returns the backward operator that runs on each thread at each time, and its forward operator.
-
-    Both are rows of the events, or -1 if there is none. The forward operator is the last one with the same sequence
-    number that began before the time.
-    """
-    events, links = recording.trace.events, _links(recording)
-    backward, forward = np.full(len(times), -1, np.int64), np.full(len(times), -1, np.int64)
-    for thread in np.intersect1d(distinct_values(threads), links.threads, assume_unique=True).tolist():
-        own, rows = np.flatnonzero(threads == thread), links.backward[thread]
-        running, row = innermost(events.start[rows], events.end[rows], times[own])
-        backward[own[running]] = rows[row[running]]
-    linked = np.flatnonzero(backward >= 0)
-    if not len(linked) or not len(links.forward):
-        return backward, forward
-    last = np.searchsorted(links.sequence, events.sequence[backward[linked]], side="right") - 1
-    found: Bools = last >= 0
-    candidate = links.forward[np.maximum(last, 0)]
-    found &= events.sequence[candidate] == events.sequence[backward[linked]]
-    found &= events.start[candidate] < times[linked]
-    forward[linked[found]] = candidate[found]
-    return backward, forward
+    """Returns the backward operator that runs on each thread at each time, and its forward operator; -1 for none."""
+    return linked_forward(recording.trace, _links(recording), threads, times)

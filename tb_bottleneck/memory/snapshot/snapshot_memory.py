@@ -16,12 +16,12 @@ from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_calls, categories_of_earlier
+from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces
 from tb_bottleneck.memory.snapshot.snapshot_stacks import Role, roles_of
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
-from tb_bottleneck.trace.frame_owner import is_user_frame
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.units import NS_PER_US
 
 ROUNDING = 512
@@ -86,6 +86,11 @@ class SnapshotMemory:
             device=zeros + self.device,
         )
 
+    @property
+    def in_use(self) -> Ints:
+        """Bytes in tensors after each recorded call."""
+        return self.events.allocated
+
     @cached_property
     def blocks(self) -> Blocks:
         """The blocks of the recorded calls."""
@@ -129,7 +134,8 @@ class SnapshotMemory:
 
     @cached_property
     def _updates(self) -> Ints:
-        """Times of the optimizer's steps, in ns: their annotations, or the allocations of the optimizer."""
+        """Times of the optimizer's steps, in ns: their annotations, or the first allocation of the optimizer after each
+        backward pass."""
         times = [
             it.time_us * NS_PER_US
             for it in self.snapshot.annotations
@@ -137,8 +143,20 @@ class SnapshotMemory:
         ]
         if times:
             return np.sort(np.array(times, np.int64))
-        blocks = self.blocks
-        return np.sort(blocks.begin[(self.roles[self._stack] == Role.OPTIMIZER) & blocks.known_begin])
+        role, begin = self.roles[self._stack], self.blocks.begin
+        optimizer, backward = (
+            np.sort(begin[(role == each) & self.blocks.known_begin]) for each in (Role.OPTIMIZER, Role.BACKWARD)
+        )
+        passes = np.searchsorted(backward, optimizer)
+        return optimizer[np.diff(passes, prepend=-1) > 0]
+
+    @cached_property
+    def edges(self) -> Ints:
+        """Times between the steps, in ns: the first and the last call, and the optimizer's steps between them."""
+        time, updates = self.events.time, self._updates
+        if len(time):
+            updates = updates[(updates > time[0]) & (updates <= time[-1])]
+        return np.unique(np.concatenate((time[:1], updates, time[-1:] + 1)))
 
     @cached_property
     def _earlier_category(self) -> Ints:
@@ -192,42 +210,29 @@ class SnapshotMemory:
         """Memory that the steps leave behind. A step begins with an optimizer step of the one before."""
         return growth_between(np.unique(self._updates), self.blocks, self.category)
 
+    @cached_property
+    def places(self) -> SnapshotPlaces:
+        """The places that allocated the blocks."""
+        return SnapshotPlaces(self.snapshot)
+
     def sites(self) -> list[Site]:
-        """Returns the lines that allocated the memory of the peak, the most bytes first."""
+        """Returns the places that allocated the memory of the peak, the most bytes first."""
         row = self.peak_row
         alive = self.blocks.alive(row) if row is not None else np.zeros(len(self.blocks), np.bool_)
-        return self._sites(
+        return self.places.sites(
             np.concatenate((self.blocks.size[alive], self._earlier["size"])),
             np.concatenate((self._stack[alive], self._earlier["stack"])),
             np.concatenate((self.category[alive], self._earlier_category)),
         )
 
     def growing_sites(self) -> list[Site]:
-        """Returns the lines that allocated what the steps leave, the most bytes first."""
+        """Returns the places that allocated what the steps leave, the most bytes first."""
         kept = self.growth.kept
-        return self._sites(self.blocks.size[kept], self._stack[kept], self.category[kept])
+        return self.places.sites(self.blocks.size[kept], self._stack[kept], self.category[kept])
 
-    def _sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
-        keys, which = np.unique(np.stack((category, stack), axis=1), axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        total = np.bincount(which, size, minlength=len(keys)).astype(np.int64)
-        largest = np.zeros(len(keys), np.int64)
-        np.maximum.at(largest, which, size)
-        count = np.bincount(which, minlength=len(keys))
-        sites = []
-        for at in np.argsort(-total, kind="stable").tolist():
-            kind, number = keys[at].tolist()
-            file, line, function = self._line(number)
-            sizes = {"bytes": int(total[at]), "blocks": int(count[at]), "largest": int(largest[at])}
-            sites.append(Site(CATEGORIES[kind], "", "", file, line, function, **sizes))
-        return sites
-
-    def _line(self, stack: int) -> tuple[str, int, str]:
-        """Returns the innermost frame of the program in a stack."""
-        for frame in self.snapshot.frames_of(stack):
-            if is_user_frame(f"{frame.file}({frame.line}): {frame.function}"):
-                return frame.file, frame.line, frame.function
-        return "", 0, ""
+    def place_keys(self, chosen: Rows) -> Ints:
+        """Returns the places of blocks of the recorded calls, as keys of `places`."""
+        return self.places.keys(self._stack[chosen])
 
 
 def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tb_bottleneck.persistence import cache_directory, write_atomically
+from tb_bottleneck.persistence import cache_directory, read_own, write_atomically
 
 CALIBRATION_SCHEMA = 1
 NAMES = (
@@ -58,8 +58,7 @@ def load(device: str, driver: str) -> dict[str, float] | None:
     if folder is None:
         return None
     try:
-        with open(folder / _name(device, driver), "rb") as file:
-            entry = json.loads(file.read(_MAX_BYTES))
+        entry = json.loads(read_own(folder / _name(device, driver), _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (CALIBRATION_SCHEMA, device)

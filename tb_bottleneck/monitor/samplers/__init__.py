@@ -10,8 +10,11 @@ from tb_bottleneck.monitor.samplers.host_memory import HostMemory
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
 from tb_bottleneck.monitor.samplers.network import Network
 from tb_bottleneck.monitor.samplers.own_process import OwnProcess
+from tb_bottleneck.monitor.samplers.pinned_memory import PinnedMemory
 from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
+from tb_bottleneck.monitor.samplers.process_memory import ProcessMemory
 from tb_bottleneck.monitor.samplers.sampler import Sampler
+from tb_bottleneck.monitor.samplers.shared_memory import SharedMemory
 
 
 def all_samplers() -> list[Sampler]:
@@ -27,6 +30,9 @@ def all_samplers() -> list[Sampler]:
         Disks(),
         Network(),
         HostMemory(),
+        ProcessMemory(),
+        SharedMemory(),
+        PinnedMemory(),
         _of_gpus(),
     ]
 

@@ -1,4 +1,4 @@
-"""The loader's worker processes: their number, the cores they use and wait for, and what they read.
+"""The loader's worker processes: their number, the cores they use and wait for, what they read, and their memory.
 
 A worker is a process of multiprocessing: a fork of this process (with the same command line), or a new interpreter with
 multiprocessing's spawn or fork server in its command line. Other child processes, such as a compiler, are not workers.
@@ -11,14 +11,15 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tb_bottleneck.monitor.samplers.process_files import ProcessFiles
+from tb_bottleneck.monitor.samplers.process_files import NO_PSS, ProcessFiles
 from tb_bottleneck.monitor.samplers.process_tree import Descendant, ProcessTree, process_tree
 from tb_bottleneck.monitor.samplers.rates import Clock, Rates
 from tb_bottleneck.monitor.samplers.sampler import Reading
+from tb_bottleneck.monitor.samplers.seldom import Seldom
 
 # The process name of torch's workers since 2.5.
 _TORCH_WORKER = "pt_data_worker"
-_CORE_WAIT, _READ = "worker_core_wait", "worker_read"
+_CORE_WAIT, _READ, _PSS = "worker_core_wait", "worker_read", "worker_pss"
 _NS_PER_S = 1e9
 MAX_READ = 32
 """Workers whose files are read, about 20 µs each; the others are taken to be like these."""
@@ -45,6 +46,7 @@ class Workers:
         self._last: tuple[float, dict[tuple[int, float], float]] | None = None
         self._root = root
         self._rates = Rates(clock)
+        self._seldom = Seldom(clock)
 
     def read(self) -> Iterator[Reading]:
         """Yields the count, and from the second reading on the cores."""
@@ -60,13 +62,19 @@ class Workers:
             used = sum(max(cpu_s - before.get(worker, 0.0), 0.0) for worker, cpu_s in workers.items())
             yield Reading("worker_cores", used / (now - began))
         self._last = (now, workers)
-        yield from self._of_files([pid for pid, _ in workers])
+        pids = [pid for pid, _ in workers]
+        yield from self._of_files(pids)
+        pss = self._seldom.read(lambda: self._pss(pids)) if pids else None
+        if pss is not None:
+            yield Reading(_PSS, pss)
 
     def missing(self) -> Mapping[str, str]:
         """Returns what only Linux tells of another process."""
-        if ProcessFiles(self._root, self._pid).read_bytes() is not None:
-            return {}
-        return dict.fromkeys((_CORE_WAIT, _READ), "only Linux has it, in /proc/PID")
+        own = ProcessFiles(self._root, self._pid)
+        missing = {} if own.has_pss() else {_PSS: NO_PSS}
+        if own.read_bytes() is None:
+            missing |= dict.fromkeys((_CORE_WAIT, _READ), "only Linux has it, in /proc/PID")
+        return missing
 
     def close(self) -> None:
         """Does nothing."""
@@ -84,6 +92,12 @@ class Workers:
             found = [rate for (signal, _), rate in rates.items() if signal == name]
             if found:
                 yield Reading(name, sum(found) / per_unit * len(pids) / len(found))
+
+    def _pss(self, pids: list[int]) -> float | None:
+        """Returns the proportional set size of all workers, estimated from the first MAX_READ."""
+        found = [ProcessFiles(self._root, pid).pss_bytes() for pid in pids[:MAX_READ]]
+        known = [value for value in found if value is not None]
+        return sum(known) * len(pids) / len(known) if known else None
 
     def _is_worker(self, process: Descendant) -> bool:
         if process.name == _TORCH_WORKER:

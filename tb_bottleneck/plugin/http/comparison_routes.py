@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from werkzeug.wrappers import Request
 
 from tb_bottleneck.knowledge.gpus import known_names
-from tb_bottleneck.plugin.http.responses import Response, error, message, pending, worker_reply
+from tb_bottleneck.plugin.http.responses import Response, client_of, error, message, pending, worker_reply
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
@@ -42,14 +42,14 @@ class ComparisonRoutes:
         ids = [request.args.get(name, "") for name in ("a", "b")]
         if not all(ids):
             return error(400, "A parameter is missing: use compare?a=ID&b=ID with ids that `runs` lists.")
-        return self._ask(ids, lambda recordings: CompareQuestion(*recordings))
+        return self._ask(request, ids, lambda recordings: CompareQuestion(*recordings))
 
     def series(self, request: Request) -> Response:
         """Returns the comparison of several recordings, in the order given."""
         ids = request.args.getlist("id")
         if not 2 <= len(ids) <= MAX_SERIES_RUNS or not all(ids):
             return error(400, f"Use series?id=ID&id=ID... with 2 to {MAX_SERIES_RUNS} ids that `runs` lists.")
-        return self._ask(ids, lambda recordings: SeriesQuestion(tuple(recordings)))
+        return self._ask(request, ids, lambda recordings: SeriesQuestion(tuple(recordings)))
 
     def what_if(self, request: Request) -> Response:
         """Returns the prediction for one recording under other conditions."""
@@ -70,6 +70,7 @@ class ComparisonRoutes:
         if all(value is None for value in (*texts.values(), *numbers.values())):
             return error(400, f"A condition is missing: use at least one of {', '.join((*TEXTS, *NUMBERS))}.")
         return self._ask(
+            request,
             ids,
             lambda recordings: WhatIfQuestion(
                 recordings[0],
@@ -86,7 +87,10 @@ class ComparisonRoutes:
         return message(DeviceList(names=known_names()))
 
     def _ask(
-        self, ids: Sequence[str], new_question: Callable[[Sequence[ComparedRecording]], RecordingQuestion]
+        self,
+        request: Request,
+        ids: Sequence[str],
+        new_question: Callable[[Sequence[ComparedRecording]], RecordingQuestion],
     ) -> Response:
         """Returns the reply to the question about the recordings with these ids."""
         scan = self._runs.latest()
@@ -96,7 +100,7 @@ class ComparisonRoutes:
         if len(recordings) < len(ids):
             return error(404, "There is no recording with one of these ids (any more); `runs` lists all ids.")
         compared = [compared_recording(recording, scan) for recording in recordings]
-        return worker_reply(self._questions.ask(new_question(compared)))
+        return worker_reply(self._questions.ask(new_question(compared), client=client_of(request)))
 
 
 def compared_recording(recording: RecordingFile, scan: LogdirScan) -> ComparedRecording:

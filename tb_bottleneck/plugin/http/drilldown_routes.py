@@ -6,7 +6,7 @@ from typing import TypeAlias
 from werkzeug.wrappers import Request
 
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
-from tb_bottleneck.plugin.http.responses import Response, error, worker_reply
+from tb_bottleneck.plugin.http.responses import Response, client_of, error, worker_reply
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import (
@@ -119,4 +119,4 @@ class DrilldownRoutes:
             except ValueError:
                 return error(400, f"`{name}` is not a number: omit it, or use nanoseconds on the trace's clock.")
         question = new_question(TraceFile.of(id_of(recording), recording), *numbers)
-        return worker_reply(self._questions.ask(question), encoding)
+        return worker_reply(self._questions.ask(question, client=client_of(request)), encoding)

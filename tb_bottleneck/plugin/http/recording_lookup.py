@@ -51,6 +51,8 @@ class RecordingLookup:
         recording = self.recording(request)
         if isinstance(recording, RecordingFile) and recording.is_telemetry:
             return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
+        if isinstance(recording, RecordingFile) and recording.is_snapshot:
+            return error(404, "This recording is a snapshot of an allocator; report?id=ID has all of it.")
         return recording
 
 

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 METHODS = ("GET", "HEAD")
+MAX_CLIENT_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> R
             return error(422, reply.sentence)
         case WorkerFailure():
             return error(500, f"The answer could not be computed: {reply.detail}.")
+
+
+def client_of(request: Request) -> str:
+    """Returns a name of the client, by which questions take turns. A wrong one only competes with others."""
+    forwarded = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip()
+    return f"{request.remote_addr} {forwarded}"[:MAX_CLIENT_NAME]
 
 
 def application(handler: Handler) -> App:

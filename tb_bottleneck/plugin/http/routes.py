@@ -112,7 +112,7 @@ class Routes:
         if isinstance(recording, Response):
             return recording
         if not recording.is_telemetry:
-            return error(404, "This recording is a trace; `runs` lists telemetry with the `evidence_source` telemetry.")
+            return error(404, "This is no telemetry; `runs` lists telemetry with the `evidence_source` telemetry.")
         try:
             points, since, until = (finite_number(request.args.get(name, "")) for name in ("points", "since", "until"))
         except ValueError:

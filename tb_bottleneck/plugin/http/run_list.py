@@ -74,7 +74,7 @@ class RunListBuilder:
 def _entry(
     recording: RecordingFile, state: AnalysisState, digest: Digest | None, review: Review | None
 ) -> dict[str, Any]:
-    source = "telemetry" if recording.is_telemetry else "trace"
+    source = "telemetry" if recording.is_telemetry else "snapshot" if recording.is_snapshot else "trace"
     entry = RunEntry(
         id=id_of(recording),
         run=recording.run,

@@ -51,11 +51,11 @@ class RecordingRegistry:
         from tb_bottleneck.report.equal_ranks import MAX_COMPARED, have_equal_accounts
 
         own = self.look(recording)[1]
-        if recording.is_telemetry or own is None or not own.account:
+        if not recording.is_trace or own is None or not own.account:
             return []
         equal: dict[int, RecordingFile] = {}
         for other in self._wanted:
-            if other.run != recording.run or other.is_telemetry or other == recording:
+            if other.run != recording.run or not other.is_trace or other == recording:
                 continue
             digest = self.look(other)[1]
             if digest is None or digest.rank is None or digest.rank == own.rank:
@@ -68,11 +68,14 @@ class RecordingRegistry:
         """Returns the analysed recordings of the other evidence source in the same directory; without one, that of the
         logdir that a monitor writes to, if each source has only one recording there."""
         own = _directory(recording)
-        others = [other for other in self._wanted if other.is_telemetry != recording.is_telemetry]
+        if recording.is_snapshot:
+            return []
+        timed = [other for other in self._wanted if not other.is_snapshot]
+        others = [other for other in timed if other.is_telemetry != recording.is_telemetry]
         near = [other for other in others if _directory(other) == own]
         if not near:
             logdir = _logdir(recording)
-            beside = [other for other in self._wanted if logdir and _logdir(other) == logdir]
+            beside = [other for other in timed if logdir and _logdir(other) == logdir]
             near = [other for other in beside if len(beside) == 2 and other in others]
         return [other for other in near if self.look(other)[1] is not None]
 

@@ -44,7 +44,7 @@ class TelemetryEntry:
 
         self.lock = threading.Lock()
         self.recording = recording
-        self.reader = TelemetryReader(recording.path)
+        self.reader = TelemetryReader(recording.path, follow_links=False)  # a scan has resolved the path
         self._report: Report | None = None
         self._report_key: tuple[int, bool] | None = None
         self._report_made_at = 0.0

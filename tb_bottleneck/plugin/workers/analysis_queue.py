@@ -25,6 +25,10 @@ from tb_bottleneck.sources.logdir import RecordingFile
 REPORTS_KEPT = 256  # about 50 KB each; a dropped report is built again on request
 GROWING = "growing"
 """The health reason code of a file that is still being written: reading it again later may succeed."""
+TRANSIENT = frozenset({"worker_died", "worker_not_started"})
+"""Reason codes of failures that may not be due to the file: someone ended the process, or the system had no memory."""
+MAX_RETRIES = 2
+"""After this many more failures the file is the likely reason, and it is not read again."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class AnalysisQueue:
         self._interrupted: set[RecordingFile] = set()  # running, but no longer wanted
         self._digests: dict[RecordingFile, Digest] = {}
         self._retry_at: dict[RecordingFile, float] = {}
+        self._retries: dict[RecordingFile, int] = {}  # after transient failures
         self._reports: LruCache[RecordingFile, Report] = LruCache(REPORTS_KEPT)
         self._slots: dict[threading.Thread, WorkerProcess] = {}
         self._last_request = time.monotonic()
@@ -65,7 +70,7 @@ class AnalysisQueue:
         """Makes these the only recordings to analyse, and drops the results of all others."""
         with self._changed:
             self._wanted = wanted = frozenset(recordings)
-            for by_recording in (self._digests, self._requested_at, self._retry_at):
+            for by_recording in (self._digests, self._requested_at, self._retry_at, self._retries):
                 for unwanted in by_recording.keys() - wanted:
                     del by_recording[unwanted]
             self._reports.keep(wanted.__contains__)
@@ -170,5 +175,16 @@ class AnalysisQueue:
             self._digests[recording] = Digest.of(report)
             self._reports.put(recording, report)
             self._retry_at.pop(recording, None)
-            if any(reason.code == GROWING for reason in report.health.reasons):
-                self._retry_at[recording] = time.monotonic() + self._limits.retry_seconds
+            delay = self._retry_delay(recording, {reason.code for reason in report.health.reasons})
+            if delay is not None:
+                self._retry_at[recording] = time.monotonic() + delay
+
+    def _retry_delay(self, recording: RecordingFile, reasons: set[str]) -> float | None:
+        """Returns after how many seconds the recording is read again; None if its result is final."""
+        if GROWING in reasons:
+            return self._limits.retry_seconds
+        retries = self._retries.get(recording, 0)
+        if not reasons & TRANSIENT or retries >= MAX_RETRIES:
+            return None
+        self._retries[recording] = retries + 1
+        return float(self._limits.retry_seconds * 2**retries)

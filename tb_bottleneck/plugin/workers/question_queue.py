@@ -1,107 +1,161 @@
-"""The queue in front of the process that answers questions about recordings and keeps their traces in memory.
+"""Answers questions about recordings in a few worker processes.
 
-    ask(question) ──▶ waiting (newest first) ──▶ the process ──▶ replies (cached, up to a number of bytes)
+    ask(question, client) ──▶ waiting ──▶ a slot (a thread and its process) ──▶ replies (cached, up to REPLY_BYTES)
 
-A process of its own answers questions at once, while the analyses of other recordings run; and the processes that
-analyse keep no traces. It starts with the first question, and ends when no question came for a while.
+Processes of their own answer questions at once, while the analyses of other recordings run; and the processes that
+analyse keep no traces. A slot starts when no other one may take a waiting question (question_schedule.py), and ends
+when no question came for a while. A question that no client asks any more is dropped; if it runs, its process is ended.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
 from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.question_schedule import QuestionSchedule
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode
 from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 
+PROCESSES = 3
 PATIENCE_SECONDS = 2.0
 """Maximum time that a request waits for its reply; then the client has to ask again. A browser has six connections."""
-WAITING_LIMIT = 64  # a tab does not withdraw its questions, so the oldest ones are dropped
+ABANDONED_SECONDS = 10.0  # a tab asks again after a quarter of a second
 REPLY_BYTES = 48 << 20
 BYTES_PER_REPLY = 2000  # estimate for the objects of a question and its entries
 FAILURE_SECONDS = 5.0  # a failure is repeated for this long, then the question is tried again
 SECONDS_PER_QUESTION = 300.0
 
 
+@dataclass
+class _Interest:
+    """The requests that wait for the reply to a question now, and when the last one ended."""
+
+    requests: int = 0
+    ended: float = 0.0
+
+
 class QuestionQueue:
     """Any thread may call every method."""
 
     def __init__(self, answer: str, limits: WorkerLimits) -> None:
-        limits = replace(limits, seconds_per_file=SECONDS_PER_QUESTION)
-        self._worker = WorkerProcess("answer_questions", answer, limits)
-        self._idle_seconds = limits.idle_seconds
+        self._answer = answer
+        self._limits = replace(limits, seconds_per_file=SECONDS_PER_QUESTION)
         self._changed = threading.Condition()
-        self._waiting: OrderedDict[RecordingQuestion, None] = OrderedDict()
-        self._running: RecordingQuestion | None = None
-        self._progress = 0.0
+        self._schedule = QuestionSchedule()
+        self._slots: dict[threading.Thread, WorkerProcess] = {}
+        self._progress: dict[RecordingQuestion, float] = {}  # of the running questions
+        self._interest: dict[RecordingQuestion, _Interest] = {}  # in the waiting and the running questions
+        self._interrupted: set[RecordingQuestion] = set()  # running, but abandoned
         self._replies: OrderedDict[RecordingQuestion, Reply] = OrderedDict()
         self._failed_at: dict[RecordingQuestion, float] = {}
         self._bytes = 0
-        self._thread: threading.Thread | None = None
         self._closed = False
 
-    def ask(self, question: RecordingQuestion, patience: float = PATIENCE_SECONDS) -> Reply | AnalysisState:
-        """Waits up to `patience` seconds for the reply. If there is none by then, returns the progress."""
+    def ask(
+        self, question: RecordingQuestion, patience: float = PATIENCE_SECONDS, client: str = ""
+    ) -> Reply | AnalysisState:
+        """Waits up to `patience` seconds for the reply. If there is none by then, returns the progress.
+
+        Clients, given by any name, take turns.
+        """
         with self._changed:
             self._forget_old_failure(question)
-            if question not in self._replies and question != self._running:
-                self._waiting[question] = None
-                self._waiting.move_to_end(question)
-                if len(self._waiting) > WAITING_LIMIT:
-                    self._waiting.popitem(last=False)
-                self._start()
+            self._drop_abandoned()
+            interest = self._interest.setdefault(question, _Interest())
+            interest.requests += 1
+            if question not in self._replies and question not in self._progress:
+                self._schedule.add(question, client)
+                self._start_slots()
             self._changed.wait_for(lambda: question in self._replies or self._closed, patience)
+            interest.requests -= 1
+            interest.ended = time.monotonic()
             if question in self._replies:
+                self._interest.pop(question, None)
                 self._replies.move_to_end(question)
                 return self._replies[question]
-            return AnalysisState("analysing", self._progress) if question == self._running else WAITING
+            share = self._progress.get(question)
+            return WAITING if share is None else AnalysisState("analysing", share)
 
     def close(self) -> None:
-        """Ends the process; returns when it is gone."""
+        """Ends the processes; returns when they are gone."""
         with self._changed:
             self._closed = True
-            thread = self._thread
+            slots = dict(self._slots)
             self._changed.notify_all()
-        self._worker.kill()
-        if thread is not None:
+        for thread, worker in slots.items():
+            worker.kill()
             thread.join()
 
-    def _start(self) -> None:
-        """Starts the thread if there is none. The caller holds the lock."""
-        self._changed.notify_all()
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._serve, name="tb_bottleneck-questions", daemon=True)
-            self._thread.start()
+    def _idle(self) -> set[threading.Thread]:
+        return self._slots.keys() - {slot for slot, _ in self._schedule.running.values()}
 
-    def _serve(self) -> None:
+    def _start_slots(self) -> None:
+        """Wakes the idle slots, or starts another one if they leave a question to it. The caller holds the lock."""
+        self._changed.notify_all()
+        idle = self._idle()
+        if self._closed or idle or len(self._slots) >= PROCESSES or self._schedule.next(None, idle) is None:
+            return
+        worker = WorkerProcess("answer_questions", self._answer, self._limits)
+        thread = threading.Thread(target=self._serve, args=(worker,), name="tb_bottleneck-questions", daemon=True)
+        self._slots[thread] = worker
+        thread.start()
+
+    def _serve(self, worker: WorkerProcess) -> None:
+        """Answers questions until none came for a while. Each slot runs this in its thread."""
         while (question := self._take()) is not None:
-            self._keep(question, self._worker.ask(question, self._advance))
-        self._worker.rest()
+            self._keep(question, worker.ask(question, partial(self._advance, question)))
+        worker.rest()
         with self._changed:
-            self._thread = None
-            if self._waiting:
-                self._start()  # a question may have come while the process ended
+            slot = threading.current_thread()
+            del self._slots[slot]
+            self._schedule.forget(slot)
+            self._start_slots()  # a question may have come while the process ended
 
     def _take(self) -> RecordingQuestion | None:
-        """Returns the newest question, or None if none came for a while."""
+        """Returns the next question, or None if there was none for a while."""
+        slot = threading.current_thread()
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._waiting, self._idle_seconds)
-            if self._closed or not self._waiting:
-                return None
-            self._running, _ = self._waiting.popitem()
-            self._progress = 0.0
-            return self._running
+            self._changed.wait_for(
+                lambda: self._closed or self._schedule.next(slot, self._idle()) is not None, self._limits.idle_seconds
+            )
+            question = None if self._closed else self._schedule.next(slot, self._idle())
+            if question is not None:
+                self._schedule.start(question, slot)
+                self._progress[question] = 0.0
+                self._start_slots()  # the other questions may need another slot
+            return question
 
-    def _advance(self, share: float) -> None:
+    def _advance(self, question: RecordingQuestion, share: float) -> None:
         with self._changed:
-            self._progress = share
+            self._progress[question] = share
+
+    def _drop_abandoned(self) -> None:
+        """Drops the questions that no client asked for a while. The caller holds the lock."""
+        now = time.monotonic()
+        for question, interest in list(self._interest.items()):
+            if interest.requests or now - interest.ended < ABANDONED_SECONDS:
+                continue
+            del self._interest[question]
+            self._schedule.waiting.pop(question, None)
+            if question in self._progress and question not in self._interrupted:
+                self._interrupted.add(question)
+                slot, _ = self._schedule.running[question]
+                self._slots[slot].interrupt()  # type: ignore[index]  # slots are threads
 
     def _keep(self, question: RecordingQuestion, reply: Reply) -> None:
         with self._changed:
-            self._running = None
+            self._schedule.end(question)
+            del self._progress[question]
+            if question in self._interrupted and isinstance(reply, WorkerFailure):
+                self._interrupted.discard(question)
+                self._ask_again(question)
+                return
+            self._interrupted.discard(question)
+            self._interest.pop(question, None)
             self._replies[question] = reply
             self._bytes += _size(question, reply)
             if isinstance(reply, WorkerFailure):
@@ -111,6 +165,12 @@ class QuestionQueue:
                 self._failed_at.pop(oldest, None)
                 self._bytes -= _size(oldest, old_reply)
             self._changed.notify_all()
+
+    def _ask_again(self, question: RecordingQuestion) -> None:
+        """Lets a question that was ended wait again, if a client asked it meanwhile. The caller holds the lock."""
+        if question in self._interest:
+            self._schedule.add(question, "")
+        self._start_slots()
 
     def _forget_old_failure(self, question: RecordingQuestion) -> None:
         if time.monotonic() - self._failed_at.get(question, float("inf")) > FAILURE_SECONDS:

@@ -6,7 +6,8 @@ names each file with its modification time and size. A file that was replaced th
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias, get_args
 
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -155,6 +156,22 @@ RecordingQuestion: TypeAlias = (
 _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
 
 
+@lru_cache(maxsize=1024)
+def paths_of(question: RecordingQuestion) -> frozenset[str]:
+    """Returns the traces that the question is about. Questions about one trace should not read it at the same time."""
+    parts: list[Any] = [question]
+    paths = set()
+    while parts:
+        part = parts.pop()
+        if isinstance(part, TraceFile):
+            paths.add(part.path)
+        elif isinstance(part, tuple):
+            parts.extend(part)
+        elif is_dataclass(part):
+            parts.extend(getattr(part, field.name) for field in fields(part))
+    return frozenset(paths)
+
+
 def encode(question: RecordingQuestion) -> bytes:
     """Returns the question as JSON. Paths that are not valid Unicode survive the round trip."""
     return json.dumps({"type": type(question).__name__, "fields": asdict(question)}).encode()
@@ -167,13 +184,13 @@ def decode(payload: bytes) -> RecordingQuestion:
         ValueError, KeyError, TypeError: the payload is not such a question.
     """
     question = json.loads(payload)
-    fields = {name: _FIELD_DECODERS.get(name, _unchanged)(value) for name, value in question["fields"].items()}
-    return _TYPES[question["type"]](**fields)
+    values = {name: _FIELD_DECODERS.get(name, _unchanged)(value) for name, value in question["fields"].items()}
+    return _TYPES[question["type"]](**values)
 
 
-def _compared_recording(fields: Mapping[str, Any]) -> ComparedRecording:
-    telemetry = tuple(TelemetryFile(**file) for file in fields["telemetry"])
-    return ComparedRecording(fields["name"], TraceFile(**fields["trace"]), telemetry)
+def _compared_recording(values: Mapping[str, Any]) -> ComparedRecording:
+    telemetry = tuple(TelemetryFile(**file) for file in values["telemetry"])
+    return ComparedRecording(values["name"], TraceFile(**values["trace"]), telemetry)
 
 
 def _unchanged(value: Any) -> Any:
@@ -181,8 +198,8 @@ def _unchanged(value: Any) -> Any:
 
 
 _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
-    "trace": lambda fields: TraceFile(**fields),
-    "other": lambda fields: TraceFile(**fields) if fields is not None else None,
+    "trace": lambda values: TraceFile(**values),
+    "other": lambda values: TraceFile(**values) if values is not None else None,
     "a": _compared_recording,
     "b": _compared_recording,
     "recording": _compared_recording,

@@ -24,6 +24,7 @@ from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
 from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.sources.local_files import LOCAL
 
 if TYPE_CHECKING:
     from tb_bottleneck.drilldown.trace_cache import TraceCache
@@ -41,8 +42,8 @@ _log = logging.getLogger(__name__)
 
 
 def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
-    """Turns recordings into reports until stdin ends. `function` is the dotted name of `diagnosis.trace.diagnose`, or
-    of a function with the same signature."""
+    """Turns recordings into reports until stdin ends. `function` is the dotted name of
+    `diagnosis.recording.diagnose_recording`, or of a function with the same signature."""
     requests, replies = _start(memory_bytes, parent)
     diagnose = partial(diagnose_cached, pkgutil.resolve_name(function), Store.from_environment(os.environ))
     _serve(requests, replies, partial(_report, diagnose))
@@ -59,6 +60,7 @@ def answer_questions(function: str, memory_bytes: int, parent: int) -> None:
 
 def _start(memory_bytes: int, parent: int) -> tuple[BinaryIO, BinaryIO]:
     pipes = _take_pipes()
+    LOCAL.opens_links = False  # the server has resolved the paths
     threading.Thread(target=_exit_with_parent, args=(parent,), name="parent-watch", daemon=True).start()
     _limit_resources(memory_bytes)
     return pipes
@@ -90,7 +92,7 @@ def _report(diagnose: Analyse, payload: bytes, progress: ProgressCallback) -> Re
     job = json.loads(payload)
     try:
         report = diagnose(job["path"], run=job["run"], progress=progress)
-        report.run = job["run"]
+        report.run, report.source = job["run"], job["source"]
         as_json(report)  # a report without a JSON form must fail here, not in a route
         return FrameKind.REPORT, report.SerializeToString()
     except BrokenPipeError:  # the server has ended

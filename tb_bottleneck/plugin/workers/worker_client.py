@@ -58,7 +58,7 @@ class WorkerProcess:
     def analyse(self, recording: RecordingFile, on_progress: Callable[[float], None]) -> Outcome:
         """Returns the recording's report, or why there is none. Calls `on_progress` with the share done. Never
         raises."""
-        request = json.dumps({"path": recording.path, "run": recording.run}).encode()
+        request = json.dumps({"path": recording.path, "run": recording.run, "source": recording.source}).encode()
         outcome = self._run(request, on_progress)
         return outcome if isinstance(outcome, Outcome) else _INVALID_REPLY
 

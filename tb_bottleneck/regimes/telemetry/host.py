@@ -9,10 +9,10 @@ reading of the Linux documentation, accounting/psi), and the process itself wait
 tenth of its core time on. More torch threads than cores (regimes/compute.py) are the cause if the process waits.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.core_contention import core_wait, thread_runs, threads_to_use
+from tb_bottleneck.measures.telemetry.core_contention import contention_limit, core_wait, thread_runs, threads_to_use
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle, workers_beside_main
 from tb_bottleneck.measures.telemetry.step_phases import (
@@ -81,13 +81,17 @@ def contended_cores(
 ) -> Cause[TelemetryRecording] | None:
     """Returns the cause if other threads keep this process from running.
 
-    It costs the process's wait for a core, at most the share `most`.
+    It costs the process's wait for a core, at most the share `most`. If it comes and goes, the steps without it are a
+    bound; where it is constant, nothing recorded shows the time without it.
     """
     pressure, queue = measures.value(core_pressure, 0.0), measures.value(run_queue_per_core, 0.0)
     waits = measures.value(core_wait, 0.0)
     if pressure < HIGH_CORE_PRESSURE or queue <= HIGH_RUN_QUEUE or waits < MIN_CORE_WAIT:
         return None
     evidence = (core_wait, process_cores, core_pressure, run_queue_per_core, cores_usable, workers_beside_main)
+    limit = measures(contention_limit)
+    if isinstance(limit, Measure):
+        return Cause("contended_cores", min(most, waits, limit.value), evidence)
     return Cause("contended_cores", min(most, waits), evidence, bounded)
 
 

@@ -12,22 +12,20 @@ factors of BESIDE_WORKERS. Workers that are behind limit every other fix (`at_wo
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.loader import (
     SINGLE_PROCESS_ITERATOR,
-    WORKER_ITERATOR,
-    fetches,
     loader_iterator,
     workers_factor,
     workers_needed,
 )
+from tb_bottleneck.measures.trace.workers_pace import LONGEST_HANDOVER_NS, made_by_workers, workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
-BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: 200_000, Estimate.HIGH: 60_000}
+BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
 SLOWER_WORKERS = 1.3
 # New workers share cores and memory with the host of the training, which takes longer by these factors. Low: of two
 # public recordings of ResNet-50 with 0 and 4 workers, the step of the second took 12 % longer than without this factor.
@@ -36,11 +34,6 @@ BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1
 # model itself takes 1.35 times as long with workers.
 BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
 MIN_WAITS = 2
-# Longer fetches wait.
-LONGEST_HANDOVER_NS = BATCH_HANDOVER_NS[Estimate.LOW]
-# If most fetches wait, for this share of the time, the workers are always behind and determine the pace of the
-# training. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 %: handing over 19 MB.
-SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
 
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
@@ -77,22 +70,6 @@ def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
     A step that gets shorter otherwise waits longer for its batch.
     """
     return graph.with_pace(graph.window()) if workers_are_behind(graph.base.recording) else graph
-
-
-def made_by_workers(recording: Recording) -> bool:
-    """Returns True if worker processes are known to make the batches."""
-    iterator = loader_iterator(recording)
-    return isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
-
-
-def workers_are_behind(recording: Recording) -> bool:
-    """Returns True if training waits for its workers' batches, not only for their handover."""
-    if not made_by_workers(recording):
-        return False
-    events, rows = recording.trace.events, fetches(recording)
-    durations = events.duration[rows[recording.in_window(events.start[rows])]]
-    mostly_slow = bool(len(durations)) and float(np.mean(durations > LONGEST_HANDOVER_NS)) >= SLOW_FETCHES_FROM
-    return mostly_slow and float(durations.sum()) >= WAITING_FROM * recording.account.window
 
 
 def _floor(graph: ModifiedGraph) -> float | None:

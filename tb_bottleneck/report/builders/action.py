@@ -30,18 +30,21 @@ def action_sentence(report: pb.Report) -> str:
     for finding in report.findings:
         gain, action = finding.speedup, finding.fix.action
         if action and finding.regime == report.verdict.regime and gain.expected >= 1 + WORTH_DOING:
-            simulated = gain.basis == "replay"
-            return f"{action}: {_simulated(gain.expected, gain.low, gain.high) if simulated else _bound(gain.high)}"
+            return f"{action}: {_of_basis(gain)}"
     return ""
+
+
+def _of_basis(gain: pb.Speedup) -> str:
+    if gain.basis == "replay":
+        return _simulated(gain.expected, gain.low, gain.high)
+    if gain.basis == "estimate":
+        return f"roughly {_times(gain.expected, 1)}{_TIMES} faster ({_times(gain.low, 1)}{_TIMES} or more)"
+    return f"at most {_times(gain.high, 1)}{_TIMES} faster"
 
 
 def _simulated(expected: float, low: float, high: float) -> str:
     digits = 1 if high - low >= WIDE else 2
     return f"about {_times(expected, digits)}{_TIMES} faster ({_times(low, digits)} to {_times(high, digits)})"
-
-
-def _bound(high: float) -> str:
-    return f"at most {_times(high, 1)}{_TIMES} faster"
 
 
 def _times(factor: float, digits: int) -> str:

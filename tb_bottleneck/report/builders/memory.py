@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from tb_bottleneck.knowledge.memory_texts import evidence_label, memory_advice, part_label, sentence
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import Category
-from tb_bottleneck.memory.curve import MemoryCurve
+from tb_bottleneck.memory.course.curve import MemoryCurve
+from tb_bottleneck.memory.course.memory_course import MemoryCourse
 from tb_bottleneck.memory.finding import MemoryFinding, Value
 from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-MAX_SITES = 20
+MAX_SITES = 60
 
 
 def memory_message(
@@ -19,7 +20,7 @@ def memory_message(
     sites: Sequence[Site],
     findings: Iterable[MemoryFinding],
     forecasts: Iterable[Forecast] = (),
-    curve: MemoryCurve | None = None,
+    course: MemoryCourse | None = None,
 ) -> pb.Memory:
     """Returns the memory part of a report."""
     message = pb.Memory(
@@ -29,12 +30,13 @@ def memory_message(
         allocated_bytes=account.allocated,
         estimated_bytes=account.estimated,
         parts=[_part(account, category, size) for category, size in account.rows],
-        sites=[_site(site) for site in sites[:MAX_SITES]],
+        sites=_sites(sites),
         findings=findings_message(findings),
         missing=" ".join(_missing(account)),
         forecasts=[_forecast(forecast, account.capacity) for forecast in forecasts],
-        curve=None if curve is None else _curve(curve),
     )
+    if course is not None:
+        _add_course(message, course)
     if account.kind != "cpu":
         message.reserved_bytes = account.reserved
     if account.capacity is not None:
@@ -42,12 +44,27 @@ def memory_message(
     return message
 
 
+def _add_course(message: pb.Memory, course: MemoryCourse) -> None:
+    """Adds the curve of the step of the peak, the lifetimes of its blocks, and the history over the steps."""
+    if course.curve is not None:
+        message.curve.CopyFrom(_curve(course.curve))
+    for lifetime in course.lifetimes:
+        added = message.lifetimes.add(site=_site(lifetime.site))
+        if lifetime.begin is not None:
+            added.begin_ns = lifetime.begin
+        if lifetime.end is not None:
+            added.end_ns = lifetime.end
+    if course.history is not None:
+        peaks, ends = course.history.peaks.tolist(), course.history.ends.tolist()
+        message.history.CopyFrom(pb.MemoryHistory(peak_bytes=peaks, end_bytes=ends, steps=course.history.steps))
+
+
 def _curve(curve: MemoryCurve) -> pb.MemoryCurve:
     series = [
         pb.MemorySeries(kind=category.value, title=part_label(category.value), bytes=values.tolist())
         for category, values in curve.bytes_of.items()
     ]
-    return pb.MemoryCurve(times_ns=curve.times.tolist(), series=series, peak=curve.peak)
+    return pb.MemoryCurve(times_ns=curve.times.tolist(), series=series, peak=curve.peak, step_ns=curve.length)
 
 
 def findings_message(findings: Iterable[MemoryFinding]) -> list[pb.MemoryFinding]:
@@ -75,16 +92,30 @@ def _part(account: MemoryAccount, category: Category, size: int) -> pb.MemoryPar
     return pb.MemoryPart(kind=kind, bytes=size, share=account.share(category), title=part_label(kind))
 
 
+def _sites(sites: Sequence[Site]) -> list[pb.MemorySite]:
+    """Returns the largest places, and one entry per category for the others."""
+    found = [_site(site) for site in sites[:MAX_SITES]]
+    rest: dict[Category, pb.MemorySite] = {}
+    for site in sites[MAX_SITES:]:
+        others = rest.setdefault(site.category, pb.MemorySite(kind=site.category.value))
+        others.bytes += site.bytes
+        others.blocks += site.blocks
+        others.others += 1
+    return found + list(rest.values())
+
+
 def _site(site: Site) -> pb.MemorySite:
+    place = site.place
     return pb.MemorySite(
         kind=site.category.value,
         bytes=site.bytes,
         blocks=site.blocks,
-        operator=site.operator,
-        module=site.module,
-        file=site.file,
-        line=min(site.line, 2**31 - 1),
-        function=site.function,
+        operator=place.operator,
+        module=place.module,
+        file=place.file,
+        line=min(place.line, 2**31 - 1),
+        function=place.function,
+        path=place.path,
     )
 
 

@@ -1,9 +1,8 @@
 """The predictions of the replay in the report: gains of findings, the plan, and the reason if there is none."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tb_bottleneck.record import Record
-from tb_bottleneck.regimes.judge import CRITICAL, WARNING
 from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction
@@ -11,9 +10,6 @@ from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
-
-# From the most severe to the least severe.
-_LEVELS = ("critical", "warning", "info")
 
 
 class ReplayFailed(Record, frozen=True):
@@ -62,25 +58,6 @@ def replay_check(prediction: Prediction | ReplayFailed) -> pb.Replay:
         because=_because(check),
         host=_host(scales) if scales is not None and prediction.gains else "",
     )
-
-
-def lowered_severity(
-    severity: str, confidence: str, causes: Iterable[str], prediction: Prediction | ReplayFailed | None
-) -> str:
-    """Returns the severity of a conclusion, lowered to what is known about the gain of its fixes; never raised.
-
-    If every cause was simulated, it follows the gain of all fixes together. Otherwise a fix may save as much as its
-    rule states, which is a bound: with low confidence, a bound is not critical.
-    """
-    if severity not in _LEVELS:
-        return severity
-    gains = prediction.gains if isinstance(prediction, Prediction) else {}
-    plan = prediction.plan if isinstance(prediction, Prediction) else ()
-    saved = 1 - 1 / max((step.total.expected for step in plan), default=1.0)
-    simulated = "critical" if saved >= CRITICAL else "warning" if saved >= WARNING else "info"
-    if gains and all(cause in gains for cause in causes):
-        return max(severity, simulated, key=_LEVELS.index)
-    return "warning" if severity == "critical" and confidence == "low" and simulated != "critical" else severity
 
 
 def why_not_simulated(cause: str, on_cpu: bool) -> str:

@@ -15,14 +15,8 @@ from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, action_sentence
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
-from tb_bottleneck.report.builders.predictions import (
-    ReplayFailed,
-    lowered_severity,
-    plan_rows,
-    replay_check,
-    simulated_speedup,
-    why_not_simulated,
-)
+from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
+from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, replay_check
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
@@ -111,10 +105,10 @@ def build_report(
     if diagnosis is None:
         return report
     writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction, places or {})
-    report.verdict.CopyFrom(writer.verdict(latest_phase_only))
     report.regimes.extend(map(writer.regime_verdict, diagnosis.verdicts))
     report.findings.extend(writer.finding(*named) for named in causes_by_cost(diagnosis, texts))
     report.plan.extend(plan_rows(prediction) if isinstance(prediction, Prediction) else ())
+    report.verdict.CopyFrom(writer.verdict(report, latest_phase_only))
     if prediction is not None:
         report.replay.CopyFrom(replay_check(prediction))
     report.verdict.action = action_sentence(report)
@@ -210,10 +204,10 @@ class _DiagnosisWriter(Record, frozen=True):
     prediction: Prediction | ReplayFailed | None
     places: Places
 
-    def verdict(self, latest_phase_only: bool) -> pb.Verdict:
+    def verdict(self, report: pb.Report, latest_phase_only: bool) -> pb.Verdict:
+        """Returns the verdict of a report with its findings and its plan."""
         conclusion, confidence = self.diagnosis.conclusion, self.diagnosis.confidence
-        causes = [cause.name for _, cause in causes_by_cost(self.diagnosis, self.texts)]
-        severity = lowered_severity(conclusion.severity, confidence, causes, self.prediction)
+        severity = stated_severity(conclusion, confidence, report.findings, report.plan)
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
         first = next(iter(causes_by_cost(self.diagnosis, self.texts)), None)
         if first is not None and first[0].regime == conclusion.regime in AVOIDABLE_REGIMES:
@@ -252,7 +246,7 @@ class _DiagnosisWriter(Record, frozen=True):
             cause=cause.name,
             regime=verdict.regime,
             cost_share=cause.cost_share,
-            speedup=self._speedup(verdict, cause),
+            speedup=stated_gain(verdict, cause, self.prediction, self.context.device_kind == "cpu"),
             evidence=list(self._evidence(verdict, cause)),
             fix=pb.Fix(
                 summary=advice.summary,
@@ -264,18 +258,6 @@ class _DiagnosisWriter(Record, frozen=True):
             where=place_rows(self.places, verdict.regime, cause.name),
         )
 
-    def _speedup(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Speedup:
-        """Returns the simulated gain of the cause; without one, a bound with the reason."""
-        most = verdict.judgement.recoverable if cause.certain else 1.0
-        bound = _bound(min(most, cause.cost_share), cause.bounded)
-        if not isinstance(self.prediction, Prediction):
-            return bound
-        if cause.name in self.prediction.gains:
-            return simulated_speedup(cause.name, self.prediction)
-        if self.prediction.check.trusted:
-            bound.because = why_not_simulated(cause.name, self.context.device_kind == "cpu")
-        return bound
-
     def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
         """Returns the lines of evidence, without optional ones if their measure is missing."""
         for line in self.texts.evidence_lines(verdict.regime, cause):
@@ -283,14 +265,6 @@ class _DiagnosisWriter(Record, frozen=True):
             if not (line.optional and isinstance(fact, Missing)):
                 label = Template(line.label).safe_substitute(each=self.context.each)
                 yield _evidence_row(pb.Evidence(label=label, compared_with=line.compared_with), fact)
-
-
-def _bound(recoverable: float, bounded: bool) -> pb.Speedup:
-    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing."""
-    if not bounded or not 0 < recoverable < 1:
-        return pb.Speedup(expected=1, low=1, high=1, basis="none")
-    best = 1 / (1 - recoverable)
-    return pb.Speedup(expected=best, low=1, high=best, basis="bound")
 
 
 def _evidence_row(row: pb.Evidence, fact: Measure | Missing) -> pb.Evidence:

@@ -8,6 +8,7 @@ from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
+from tb_bottleneck.measures.trace.purpose import steps_found, training_recorded
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
@@ -20,9 +21,11 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
     account, texts = measures.account, _texts()
     working = account.share(Regime.COMPUTE) + account.share(Regime.MEMORY)
     model = "large" if working >= compute.FIRES_AT else "small"
+    purpose = "next_of_training" if isinstance(measures(training_recorded), Measure) else "next_of_inference"
     following = f"{model}_on_device" if measures.on_device else f"{model}_on_cpu"
-    sentences = texts["model"][model], texts["data"][_data(measures)], texts["next"][following]
-    return Template(" ".join(sentences)).safe_substitute(device="GPU" if measures.on_device else "CPU")
+    sentences = texts["model"][model], texts["data"][_data(measures)], texts[purpose][following]
+    per = "each step" if isinstance(measures(steps_found), Measure) else "the recording"
+    return Template(" ".join(sentences)).safe_substitute(device="GPU" if measures.on_device else "CPU", per=per)
 
 
 def _data(measures: Measures[Recording]) -> str:

@@ -1,7 +1,8 @@
 """Stores reports and summaries of ranks in the user's cache directory: an unchanged trace is not read twice.
 
-There is one file per entry. Its name is a hash of the file's identity; it contains the entry and a hash of it. Files
-are replaced atomically, so any number of processes may use one directory. An error only costs the time to read a trace
+There is one file per entry. Its name is a hash of the file's identity; it contains the entry and a hash of both. Others
+may be able to write to the directory, so only files of this user that nobody else may change are used. Files are
+replaced atomically, so any number of processes may use one directory. An error only costs the time to read a trace
 again: no exception is raised.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from tb_bottleneck.persistence import cache_directory, write_atomically
+from tb_bottleneck.persistence import cache_directory, read_own, write_atomically
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 
@@ -70,19 +71,18 @@ class Store:
 
     def _read(self, entry: Path) -> bytes | None:
         try:
-            with open(entry, "rb") as file:
-                content = _unpacked(file.read(MAX_REPORT_BYTES + 1))
+            content = _unpacked(entry, read_own(entry, MAX_REPORT_BYTES + 1))
         except OSError:
             return None
         with contextlib.suppress(OSError):
             if content is None:
                 entry.unlink()
             else:
-                os.utime(entry)  # the least recently used entry is removed first
+                os.utime(entry, follow_symlinks=False)  # the least recently used entry is removed first
         return content
 
     def _write(self, entry: Path, content: bytes) -> None:
-        data = hashlib.sha256(content).digest() + content
+        data = _digest(entry, content) + content
         if len(data) > MAX_REPORT_BYTES:
             return
         with contextlib.suppress(OSError):
@@ -118,6 +118,11 @@ class Store:
             total -= size
 
 
-def _unpacked(data: bytes) -> bytes | None:
+def _unpacked(entry: Path, data: bytes) -> bytes | None:
     digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-    return content if hashlib.sha256(content).digest() == digest else None
+    return content if _digest(entry, content) == digest else None
+
+
+def _digest(entry: Path, content: bytes) -> bytes:
+    """Returns the hash of the entry. It includes the name: an entry that was renamed is about another file."""
+    return hashlib.sha256(entry.name.encode() + content).digest()

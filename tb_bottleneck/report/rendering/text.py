@@ -29,6 +29,9 @@ _BASIS = {
 }
 
 
+_SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
+_SMALL = "Minor: less than a tenth of the time can be saved"
+_NOTABLE = 1 / (1 - 0.1)  # a gain that saves a tenth of the time
 _SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock is telemetry's
 _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
@@ -77,11 +80,19 @@ def _severity(report: pb.Report) -> str:
             return "It is not known what would save time"
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
         return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
-    return {
-        "critical": "Critical: a fifth of the time or more can be saved",
-        "warning": "Worth fixing: a tenth of the time or more can be saved",
-        "info": "Minor: less than a tenth of the time can be saved",
-    }.get(verdict.severity, verdict.severity)
+    if verdict.regime == Regime.GPU_UNUSED:
+        return "Critical: the device does none of the work"
+    gains = [finding.speedup for finding in report.findings if finding.regime == verdict.regime]
+    if verdict.severity == "info":
+        small = bool(report.plan) or all(gain.basis == "replay" or 1 < gain.high < _NOTABLE for gain in gains)
+        return _SMALL if gains and small else "The recording does not show whether a tenth of the time can be saved"
+    word, part = _SEVERITIES.get(verdict.severity, (verdict.severity, ""))
+    if report.plan or any(gain.basis == "replay" for gain in gains):
+        return f"{word}: {part} of the time or more can be saved"
+    if any(gain.basis == "estimate" for gain in gains):
+        return f"{word}: {part} of the time or more can probably be saved"
+    most = 1 - 1 / max((gain.high for gain in gains), default=1.0)
+    return f"{word}: at most {share_text(most)} of the time can be saved"
 
 
 def _why(report: pb.Report) -> str:
@@ -217,4 +228,7 @@ def gain_text(speedup: pb.Speedup) -> str:
         return f"; at best {factor_text(speedup.high)} as fast (a bound, not simulated)"
     if speedup.basis == "replay":
         return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"
+    if speedup.basis == "estimate":
+        least = factor_text(speedup.low)
+        return f"; roughly {factor_text(speedup.expected)} as fast ({least} or more, from measured changes)"
     return "; no gain is predicted"

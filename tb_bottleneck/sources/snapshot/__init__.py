@@ -1,4 +1,32 @@
 """Reads allocator snapshots, which are pickles of plain data, without executing anything in them."""
 
-# Names of files that torch.cuda.memory._dump_snapshot writes in its documentation. They are read if they are named.
+import re
+
+from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.sources.paths import first_bytes
+
+# Names of files that torch.cuda.memory._dump_snapshot writes in its documentation.
 SNAPSHOT_ENDINGS = (".pickle", ".pkl", ".pickle.gz", ".pkl.gz")
+_JSON_ENDINGS = (".json", ".json.gz")
+_TRACE_ENDINGS = (".pt.trace.json", ".pt.trace.json.gz")
+_PICKLE = b"\x80"  # the opcode that every pickle of protocol 2 and newer begins with
+_KEYS = re.compile(rb"segments|device_traces|total_size")
+_JSON = re.compile(rb'\s*(?:\{\s*"(?:segments|device_traces)"\s*:|\[\s*\{\s*"(?:device|address|total_size)"\s*:)')
+_HEAD = 1000
+
+
+def looks_like_snapshot(head: bytes) -> bool:
+    """Returns True if a file with these first bytes, inflated, is an allocator snapshot. Nothing is decoded."""
+    if head.startswith(_PICKLE):
+        return bool(_KEYS.search(head[:_HEAD]))
+    return bool(_JSON.match(head))
+
+
+def is_snapshot(path: str) -> bool:
+    """Returns True if a file is a snapshot of an allocator: by its ending, or by the first bytes of a JSON file."""
+    if path.endswith(_TRACE_ENDINGS) or not path.endswith((*SNAPSHOT_ENDINGS, *_JSON_ENDINGS)):
+        return False
+    try:
+        return path.endswith(SNAPSHOT_ENDINGS) or looks_like_snapshot(first_bytes(path, _HEAD))
+    except (OSError, Unreadable):
+        return False

@@ -11,7 +11,7 @@ from tb_bottleneck.comparison.devices.loader_throughput import (
     worker_throughput_limit,
 )
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.replay.scenarios.loader import workers_are_behind
+from tb_bottleneck.measures.trace.workers_pace import workers_are_behind
 
 # A batch is ready every ten columns, and the device works on it for four of them.
 BEHIND = repeated(9, workers="######....", op="......#...", launch="......|...", gpu=".......###", sync=".......###")

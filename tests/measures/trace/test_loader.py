@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from helpers.draw import drawn
+from helpers.draw import drawn, drawn_trace
 from simulate.examine import measured
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy
@@ -11,7 +11,18 @@ from simulate.workload import healthy
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.loader import loader_reads, slowest_fetch, uneven_fetches, usual_fetch
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.loader import (
+    batches_seen,
+    loader_idle,
+    loader_reads,
+    other_fetches,
+    slowest_fetch,
+    uneven_fetches,
+    usual_fetch,
+)
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.input import RULE
 from tb_bottleneck.report.cache.sidecar import _has_own_advice
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -63,6 +74,26 @@ def test_workers_that_are_too_few_deliver_in_bursts_and_that_is_not_uneven(tmp_p
     assert uneven_fetches(fetched(tmp_path, burst * 5, SEVERAL)).value == 0
     irregular = [0.1] * 3 + [40] + [0.1] * 9 + [40] + [0.1] + [40] + [0.1] * 6 + [40] + [0.1]
     assert uneven_fetches(fetched(tmp_path, irregular, SEVERAL)).value > 0.9
+
+
+def test_the_example_of_a_wait_is_the_fetch_and_not_what_follows_it(tmp_path):
+    trace = drawn_trace("workers #####...............\npython  .....#####..........\ngpu     ..........aabbccddee")
+    recording = Recording(trace, find_steps(trace))
+    idle = loader_idle(recording)
+    assert idle.value > 0
+    assert idle.end - idle.begin == pytest.approx(idle.value, rel=0.1)
+
+
+def test_batches_without_a_loader_are_told_apart_from_no_batches(tmp_path):
+    """0.6 % "waiting for data" stood beside "no DataLoader iteration was recorded"."""
+    none = Recording(trace := drawn_trace("step aaaabbbb\ngpu  .##..##."), find_steps(trace))
+    assert "only" not in batches_seen(none).because
+    trace = drawn_trace("step aaaaabbbbb\nop   ##...##...\nh2d  ...#....#.\ngpu  ....a....a", 1000)
+    made = Recording(trace, find_steps(trace))
+    assert made.account.share(Regime.INPUT) > 0
+    assert "only some code" in batches_seen(made).because
+    verdict = RULE.judge(Measures(made))
+    assert verdict.status == "fires" or "only some code" in verdict.missing
 
 
 def test_too_few_fetches_give_no_measure(tmp_path):
@@ -173,8 +204,14 @@ def test_few_late_batches_of_workers_do_not_advise_more_workers(tmp_path):
         """,
     )
     assert "few_fetches" in few
+    assert few["few_fetches"].speedup.basis == "bound"
     assert "too_few_workers" not in few
     assert "num_workers" not in few["few_fetches"].fix.code
+
+
+def test_one_late_batch_is_not_recoverable_and_late_ones_but_the_longest_are(tmp_path):
+    assert other_fetches(fetched(tmp_path, [0.1, 80, 0.1, 0.1], SEVERAL)).value < 0.01
+    assert other_fetches(fetched(tmp_path, [40, 40, 40, 40], SEVERAL)).value == pytest.approx(0.75)
 
 
 def test_the_first_batch_of_workers_is_their_start(tmp_path):

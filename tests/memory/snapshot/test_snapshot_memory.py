@@ -3,10 +3,12 @@
 import pickle
 from collections import Counter
 
+import numpy as np
 import pytest
 from helpers.simulated_allocator import SimulatedAllocator
-from helpers.snapshots import BASE, block, random_snapshot, segment
+from helpers.snapshots import BASE, block, frame, random_snapshot, segment
 
+from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory, snapshot_memory
 from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
 
@@ -69,7 +71,7 @@ def test_an_empty_snapshot_has_an_empty_account():
 
 def test_lines_of_the_program_are_named():
     sites = memory_of(SimulatedAllocator(3, 0).snapshot()).sites()
-    lines = {(site.category.value, site.file, site.line) for site in sites}
+    lines = {(site.category.value, site.place.file, site.place.line) for site in sites}
     assert ("activations", "/home/me/model.py", 31) in lines
     assert ("optimizer", "/home/me/train.py", 44) in lines
     assert [site.bytes for site in sites] == sorted((site.bytes for site in sites), reverse=True)
@@ -78,3 +80,48 @@ def test_lines_of_the_program_are_named():
 def test_the_device_with_the_most_memory_is_chosen():
     raw = {"segments": [segment(BASE, [block(512)]), segment(BASE + 4096, [block(4096)], device=1)]}
     assert memory_of(raw).device == 1
+
+
+def test_the_curve_of_a_snapshot_has_the_simulated_bytes_at_its_peak():
+    simulated = SimulatedAllocator(4, 0)
+    memory = memory_of(simulated.snapshot())
+    course = course_of(memory, memory.edges)
+    at_peak = {kind.value: int(values[course.curve.peak]) for kind, values in course.curve.bytes_of.items()}
+    assert {kind: size for kind, size in at_peak.items() if size} == +simulated.truth
+    assert max(course.history.peaks) == sum(simulated.truth.values())
+    assert len(course.history.peaks) == 5  # the calls before the first update, and those after each of the four
+    assert {it.site.category.value for it in course.lifetimes} >= {"activations", "optimizer", "workspaces"}
+
+
+def test_a_leak_rises_through_the_history_of_a_snapshot():
+    memory = memory_of(SimulatedAllocator(6, 0, leak=1 << 22).snapshot())
+    ends = course_of(memory, memory.edges).history.ends.tolist()
+    assert np.diff(ends[1:-1]).tolist() == [1 << 22] * 4
+
+
+def test_without_annotations_the_allocations_of_the_optimizer_separate_the_steps():
+    raw = SimulatedAllocator(5, 0).snapshot() | {"external_annotations": []}
+    memory = memory_of(raw)
+    assert len(memory.edges) == 7  # five updates, the first and the last call
+
+
+STACK = [
+    ("", 0, "at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)"),
+    ("", 0, "at::_ops::addmm::redispatch(c10::DispatchKeySet)"),
+    ("/usr/lib/python3.11/site-packages/torch/nn/modules/linear.py", 125, "forward"),
+    ("/home/me/model.py", 31, "forward"),
+    ("/home/me/train.py", 44, "main"),
+]
+
+
+def test_a_stack_gives_operator_line_and_callers():
+    memory = memory_of({"segments": [segment(BASE, [block(512, [frame(*it) for it in STACK])])], "device_traces": []})
+    place = memory.sites()[0].place
+    assert (place.operator, place.file, place.line) == ("aten::addmm", "/home/me/model.py", 31)
+    assert place.path == ("/home/me/train.py:44 main",)
+
+
+def test_a_stack_of_autograd_gives_its_node():
+    node = frame("", 0, "torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)")
+    memory = memory_of({"segments": [segment(BASE, [block(512, [node])])], "device_traces": []})
+    assert memory.sites()[0].place.operator == "BmmBackward0"

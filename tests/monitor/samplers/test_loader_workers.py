@@ -144,4 +144,19 @@ def test_waits_and_reads_of_workers_are_rates_over_all_of_them(
 
 
 def test_other_systems_say_that_only_linux_tells_what_workers_read(children: Children, machine: Machine) -> None:
-    assert Workers(children, US, machine.clock, machine.root).missing().keys() == {"worker_core_wait", "worker_read"}
+    assert Workers(children, US, machine.clock, machine.root).missing().keys() == {
+        "worker_core_wait",
+        "worker_read",
+        "worker_pss",
+    }
+
+
+def test_the_memory_of_workers_is_summed_and_read_seldom(
+    children: Children, workers: Workers, machine: Machine
+) -> None:
+    for pid in (71, 72):
+        children.set(pid, 1.0)
+        machine.write(f"proc/{pid}/smaps_rollup", f"Pss:  {pid} kB\n")
+    assert values(workers)["worker_pss"] == (71 + 72) * 1024
+    machine.now += 5
+    assert "worker_pss" not in values(workers)

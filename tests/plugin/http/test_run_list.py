@@ -56,6 +56,15 @@ def test_each_answer_has_the_current_state() -> None:
     assert run_list(lists, None).state == "scanning"
 
 
+def test_each_recording_has_its_evidence_source() -> None:
+    events = RecordingFile("/logs/events.out.tfevents.1", ".", "events.out.tfevents.1", 7, 1)
+    snapshot = RecordingFile("/logs/a.pickle", ".", "a.pickle", 7, 1, is_snapshot=True)
+    progress = Progress(dict.fromkeys((A, events, snapshot), (WAITING, None)))
+    lists = RunListBuilder("/logs", progress)  # type: ignore[arg-type]
+    runs = run_list(lists, scan(A, events, snapshot)).runs
+    assert [run.evidence_source for run in runs] == ["trace", "telemetry", "snapshot"]
+
+
 def test_what_did_not_change_is_not_made_again() -> None:
     progress = Progress({A: (DONE, digest(0.4)), B: (WAITING, None)})
     lists, first = RunListBuilder("/logs", progress), scan(A, B)  # type: ignore[arg-type]

@@ -66,6 +66,19 @@ def series(process):
     return RecordingFile(f"{folder}/{EVENTS}", "a/tb_bottleneck", EVENTS, 7, 1)
 
 
+def test_a_snapshot_beside_a_trace_is_joined_with_nothing():
+    snapshot = RecordingFile("/logs/a/rank0.pickle", "a", "rank0.pickle", 7, 1, is_snapshot=True)
+    monitor = series(4711)
+    judged = pb.Verdict(regime="host", severity="warning", share=0.3, confidence="high")
+    trace = pb.Report(run="a", evidence_source="trace", verdict=judged)
+    memory = pb.Report(run="a", evidence_source="snapshot", memory=pb.Memory(peak_bytes=5))
+    telemetry = pb.Report(run="a", evidence_source="telemetry", verdict=pb.Verdict(regime="unexplained"))
+    registry = RecordingRegistry(Analyses({TRACE: trace, snapshot: memory}), Analyses({monitor: telemetry}))
+    registry.want([TRACE, snapshot, monitor])
+    assert registry.report(snapshot) == memory
+    assert registry.report(TRACE).evidence_source == "both"
+
+
 @pytest.mark.parametrize(("processes", "joined"), [((4711,), True), ((4711, 4712), False)], ids=["one", "two"])
 def test_a_trace_of_the_trainings_own_profiler_is_joined_with_the_only_monitor_of_its_logdir(processes, joined):
     judged = pb.Verdict(regime="host", severity="warning", share=0.3, confidence="high")

@@ -1,6 +1,7 @@
 """Tests of telemetry through TensorBoard's own WSGI application: list, verdict, updates, and the route `telemetry`."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -201,3 +202,29 @@ def test_a_run_without_new_data_is_judged_as_a_whole(
     assert tenant.done(NAME)["verdict"]["regime"] == "compute"
     monkeypatch.setattr(module, "LIVE_SECONDS", 0.0)
     assert until(lambda: tenant.entry(NAME), lambda entry: entry["verdict"]["regime"] == "input")["live"] is False
+
+
+@pytest.mark.parametrize("replacement", ["pipe", "link"])
+def test_a_file_that_became_a_pipe_or_a_link_costs_its_own_run_only(
+    move_in: MoveIn, tmp_path: Path, messages: Any, replacement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scan saw a regular file. Opening a pipe would hang the request, and every later one."""
+    write(tmp_path / "a" / NAME, messages)
+    write(tmp_path / "b" / NAME, messages)
+    tenant = move_in(tmp_path)
+    until(tenant.listed, lambda entries: [entry["state"] for entry in entries] == ["done", "done"])
+    ids = {entry["run"]: entry["id"] for entry in tenant.listed()}
+    monkeypatch.setattr("tb_bottleneck.plugin.state.run_index.SCAN_SECONDS", 1e6)
+    tenant.runs()
+    (tmp_path / "a" / NAME).unlink()
+    if replacement == "pipe":
+        os.mkfifo(tmp_path / "a" / NAME)
+    else:
+        (tmp_path / "a" / NAME).symlink_to(tmp_path / "b" / NAME)
+    report = tenant.get(f"report?id={ids['a']}")
+    if report.status_code == 200:  # 404 if a scan that ran meanwhile found it gone
+        assert report.json is not None
+        assert report.json["report"]["health"]["status"] == "unreadable"
+    other = tenant.get(f"report?id={ids['b']}")
+    assert other.json is not None
+    assert other.json["report"]["health"]["status"] == "ok"

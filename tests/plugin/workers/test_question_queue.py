@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.plugin.workers import question_queue as module
+from tb_bottleneck.plugin.workers import question_schedule
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
 from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
@@ -25,8 +26,10 @@ def questions() -> Iterator[QuestionQueue]:
         yield queue
 
 
-def ask(questions: QuestionQueue, id_: str = "0", path: str = "", patience: float = PATIENCE) -> object:
-    return questions.ask(TablesQuestion(TraceFile(id_, path, 1, 2)), patience)
+def ask(
+    questions: QuestionQueue, id_: str = "0", path: str = "", patience: float = PATIENCE, client: str = ""
+) -> object:
+    return questions.ask(TablesQuestion(TraceFile(id_, path, 1, 2)), patience, client)
 
 
 def ids(questions: dict[RecordingQuestion, object]) -> list[str]:
@@ -89,22 +92,22 @@ def test_a_question_that_is_not_answered_in_time_returns_its_progress(questions:
         lambda reply: isinstance(reply, AnalysisState) and reply.progress == 0.25,
     )
     assert state == AnalysisState("analysing", 0.25)
-    assert ask(questions, "7", patience=0.0) == WAITING
+    assert ask(questions, "7", gate, patience=0.0) == WAITING
     Path(gate).write_bytes(b"")
     assert isinstance(ask(questions, "gate", gate), bytes)
-    assert isinstance(ask(questions, "7"), bytes)
+    assert isinstance(ask(questions, "7", gate), bytes)
 
 
 def test_the_newest_question_goes_first_and_the_oldest_are_dropped(
     questions: QuestionQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WAITING_LIMIT", 2)
+    monkeypatch.setattr(question_schedule, "WAITING_LIMIT", 2)
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)
     ask(questions, "gate", gate, patience=0.5)
     for number in (1, 2, 3):
-        ask(questions, f"{number}", patience=0.0)
-    assert ids(questions._waiting) == ["2", "3"]
+        ask(questions, f"{number}", gate, patience=0.0)
+    assert ids(questions._schedule.waiting) == ["2", "3"]
     Path(gate).write_bytes(b"")
     until(lambda: len(questions._replies), lambda count: count == 3)
     assert ids(questions._replies) == ["gate", "3", "2"]
@@ -132,7 +135,7 @@ def test_long_questions_count_too(questions: QuestionQueue, monkeypatch: pytest.
 def test_the_process_ends_when_no_question_came_for_a_while_and_starts_again() -> None:
     with closing(QuestionQueue("tests.plugin.fake_answer:answer", WorkerLimits(idle_seconds=0.05))) as questions:
         assert isinstance(ask(questions), bytes)
-        until(lambda: questions._thread, lambda thread: thread is None)
+        until(lambda: len(questions._slots), lambda slots: slots == 0)
         assert isinstance(ask(questions, "1"), bytes)
 
 
@@ -143,8 +146,54 @@ def test_closing_ends_the_wait_of_a_request(tmp_path: Path) -> None:
     replies: list[object] = []
     thread = threading.Thread(target=lambda: replies.append(ask(questions, "gate", gate)))
     thread.start()
-    until(lambda: questions._running, lambda running: running is not None)
+    until(lambda: len(questions._progress), lambda running: running == 1)
     questions.close()
     thread.join()
     assert isinstance(replies[0], AnalysisState | WorkerFailure)
-    assert questions._thread is None or not questions._thread.is_alive()
+    assert not any(thread.is_alive() for thread in questions._slots)
+
+
+def test_a_question_that_hangs_delays_no_other_recording(questions: QuestionQueue, tmp_path: Path) -> None:
+    gates = [str(tmp_path / name) for name in ("a", "b", "c")]
+    for gate in gates:
+        os.mkfifo(gate)
+        assert isinstance(ask(questions, "gate", gate, patience=0.1, client="one"), AnalysisState)
+    until(lambda: len(questions._progress), lambda running: running == question_schedule.MAX_PER_CLIENT)
+    assert isinstance(ask(questions, "7", "other", client="two"), bytes)
+    assert len(questions._slots) == module.PROCESSES
+
+
+def test_a_question_that_nobody_asks_any_more_is_ended(
+    questions: QuestionQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ABANDONED_SECONDS", 0.2)
+    gate = str(tmp_path / "gate")
+    os.mkfifo(gate)
+    ask(questions, "gate", gate, patience=0.0)
+    until(lambda: len(questions._progress), lambda running: running == 1)
+    ask(questions, "later", gate, patience=0.0)
+
+    def others_still_ask() -> object:
+        assert isinstance(ask(questions, "7", "other"), bytes)
+        return dict(questions._progress)
+
+    until(others_still_ask, lambda running: not running)
+    assert not questions._schedule.waiting
+    assert not questions._interest
+    assert isinstance(ask(questions, "8", gate), bytes)
+
+
+def test_a_question_that_is_asked_again_while_it_is_ended_is_answered(
+    questions: QuestionQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ABANDONED_SECONDS", 0.0)
+    gate = str(tmp_path / "gate")
+    os.mkfifo(gate)
+    ask(questions, "gate", gate, patience=0.0)
+    until(lambda: len(questions._progress), lambda running: running == 1)
+    ask(questions, "7", "other", patience=0.0)  # ends the first question
+    monkeypatch.setattr(module, "ABANDONED_SECONDS", 60.0)
+    thread = threading.Thread(target=Path(gate).write_bytes, args=(b"",))
+    thread.start()
+    assert isinstance(ask(questions, "gate", gate), bytes)
+    thread.join()

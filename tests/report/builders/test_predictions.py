@@ -7,9 +7,7 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.replay.check import Check
-from tb_bottleneck.replay.plan import Gain, PlanStep, Prediction
-from tb_bottleneck.report.builders.predictions import ReplayFailed, lowered_severity, why_not_simulated
+from tb_bottleneck.report.builders.predictions import why_not_simulated
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -120,37 +118,3 @@ def test_the_text_says_why_there_is_no_plan(report):
     text = render(report(UNEXPLAINED))
     assert "What to change first" not in text
     assert "Nothing is predicted" in text
-
-
-@pytest.mark.parametrize(
-    ("alone", "together", "severity"),
-    [
-        ((1.0, 1.05), None, "info"),  # the rule estimates a fifth of the time, and no fix saves it
-        ((1.05, 1.2), (1.08, 1.2), "info"),
-        ((1.1, 1.2), (1.12, 1.2), "warning"),
-        ((1.1, 1.2), (1.4, 1.6), "critical"),
-    ],
-)
-def test_the_severity_is_lowered_to_what_the_fixes_are_simulated_to_save(alone, together, severity):
-    plan = ()
-    if together is not None:
-        plan = (PlanStep("unfused_pointwise", "fusing", 1e6, Gain(together[0], 1.0, together[1])),)
-    gains = {"unfused_pointwise": Gain(alone[0], 1.0, alone[1])}
-    prediction = Prediction(Check(error=0.0, frozen_share=0.0), gains, plan, None)
-    for confidence in ("low", "high"):
-        assert lowered_severity("critical", confidence, ["unfused_pointwise"], prediction) == severity
-    assert lowered_severity("none", "high", ["unfused_pointwise"], prediction) == "none"
-    assert lowered_severity("warning", "high", ["unfused_pointwise"], prediction) != "critical"
-
-
-@pytest.mark.parametrize("prediction", [Prediction(Check(0.0, 0.0), {}, (), None), ReplayFailed(), None])
-def test_what_could_not_be_simulated_keeps_the_severity_of_its_rule_unless_the_confidence_is_low(prediction):
-    assert lowered_severity("critical", "medium", ["degraded_link"], prediction) == "critical"
-    assert lowered_severity("critical", "low", ["degraded_link"], prediction) == "warning"
-    assert lowered_severity("warning", "low", ["degraded_link"], prediction) == "warning"
-
-
-def test_a_simulated_gain_of_one_cause_stays_critical_beside_a_cause_that_was_not_simulated():
-    plan = (PlanStep("fp32_matmul", "precision", 1e6, Gain(2.0, 1.5, 2.5)),)
-    prediction = Prediction(Check(0.0, 0.0), {"fp32_matmul": Gain(2.0, 1.5, 2.5)}, plan, None)
-    assert lowered_severity("critical", "low", ["fp32_matmul", "start_up"], prediction) == "critical"

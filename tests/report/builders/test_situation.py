@@ -20,6 +20,8 @@ STEPS = f"step {''.join(letter * 20 for letter in 'abcd')}"
 LARGE, SMALL = f"gpu {'aaaaaabbbbbbcccccccc' * 4}", f"small {'aaaaaabbbbbbcccccccc' * 4}"
 COMPLEX, WORKERS = f"loader {('##' + '.' * 18) * 4}", f"workers {('##' + '.' * 18) * 4}"
 ON_THE_CPU = f"op {'aaaaaaabbbbbbbcccccc' * 4}"
+# A backward pass, which makes the recording a training.
+BACKWARD = f"dispatch {('.' * 19 + '#') * 4}"
 NONE = Conclusion(Regime.COMPUTE, 0.9, "none")
 
 
@@ -45,7 +47,7 @@ def said(tmp_path, *rows, conclusion=NONE, **header):
     ],
 )
 def test_the_situation_of_model_and_data(tmp_path, rows, model, data, following):
-    text = said(tmp_path, *rows)
+    text = said(tmp_path, *rows, BACKWARD)
     assert model in text
     assert data in text
     assert following in text
@@ -53,10 +55,34 @@ def test_the_situation_of_model_and_data(tmp_path, rows, model, data, following)
 
 
 def test_a_cpu_run_is_told_of_a_gpu_and_not_of_predictions_that_do_not_exist(tmp_path):
-    text = said(tmp_path, ON_THE_CPU, deviceProperties=[])
+    text = said(tmp_path, ON_THE_CPU, BACKWARD, deviceProperties=[])
     assert "for this CPU" in text
     assert "A GPU" in text
+    assert "more machines" in text
     assert "what-if" not in text
+
+
+@pytest.mark.parametrize("rows", [(LARGE,), (SMALL,), (ON_THE_CPU,)])
+def test_an_inference_gets_no_advice_for_trainings(tmp_path, rows):
+    text = said(tmp_path, *rows)
+    assert "training" not in text
+    assert "--batch" not in text
+    assert "more devices" not in text
+    assert "each step" in text
+
+
+def test_without_steps_nothing_is_said_of_a_step(tmp_path):
+    path = tmp_path / "t.pt.trace.json"
+    path.write_text(json.dumps(drawn("op    ##..................\ngpu   ..aabbccddeeffgghhii", 1000)))
+    trace = load(str(path))
+    steps = find_steps(trace)
+    assert steps.basis == "whole"
+    text = situation_of(Measures(Recording(trace, steps)), NONE)
+    assert "step" not in text
+    assert "most of the recording" in text
+    fix = {reason.code: reason.fix for reason in diagnose(str(path)).health.reasons}["not_cut_into_steps"]
+    assert "model(request)" in fix
+    assert "train" not in fix
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,31 @@ def test_a_damaged_entry_is_removed(tmp_path, damage):
     assert entries(tmp_path) == []
 
 
+def test_a_renamed_entry_is_about_another_file(tmp_path):
+    store = Store(tmp_path, "1")
+    store.put(TRACE, REPORT)
+    (entry,) = tmp_path.iterdir()
+    other = FileIdentity("/logs/b.pt.trace.json", 7, 1)
+    entry.rename(store._entry(other))
+    assert store.get(other) is None
+
+
+@pytest.mark.parametrize("forged", ["pipe", "link", "writable"])
+def test_an_entry_that_others_may_have_written_is_not_used(tmp_path, forged):
+    """The cache directory may be shared (TB_BOTTLENECK_CACHE)."""
+    store = Store(tmp_path / "cache", "1")
+    store.put(TRACE, REPORT)
+    (entry,) = (tmp_path / "cache").iterdir()
+    if forged == "writable":
+        entry.chmod(0o666)
+    else:
+        entry.rename(tmp_path / "elsewhere")
+        os.mkfifo(entry) if forged == "pipe" else entry.symlink_to(tmp_path / "elsewhere")
+    assert store.get(TRACE) is None
+    store.put(TRACE, REPORT)
+    assert store.get(TRACE) == REPORT
+
+
 def test_the_least_recently_used_one_goes_first(tmp_path):
     store = Store(tmp_path, "1", max_bytes=2000)
     traces = [FileIdentity(f"/logs/{number}", 1, 1) for number in range(40)]

@@ -10,6 +10,7 @@ import charts from "../../shared/style/charts.css";
 import comparisonStyle from "../../shared/style/comparison.css";
 import viewStyle from "../../shared/style/view.css";
 import { runName, sourceName } from "../../shared/text/names";
+import { MemoryDifference } from "../../shared/widgets/memory_difference";
 import { Notes } from "../../shared/widgets/notes";
 import { Request } from "../../shared/widgets/request";
 import { WaterfallTable } from "../../shared/widgets/waterfall_table";
@@ -97,6 +98,7 @@ async function requestPair({ client }: Session, a: string, b: string, signal: Ab
 
 function PairPage({ session, ...pair }: Omit<PairProps, "show"> & { readonly session: Session }) {
   const { comparison, a, reportA, reportB } = pair;
+  const [memoryA, memoryB] = [reportA, reportB].map((report) => (report?.memory?.parts.length ? report.memory : undefined));
   const show = (run: "a" | "b", cause: string | undefined) => {
     if (run === "a") session.choose(keyOf(a));
     session.open("diagnosis");
@@ -117,7 +119,8 @@ function PairPage({ session, ...pair }: Omit<PairProps, "show"> & { readonly ses
       <WaterfallTable times={comparison} />
       {comparison.expected && <ExpectedTime comparison={comparison} expected={comparison.expected} reportA={reportA} reportB={reportB} />}
       <Causes changed={comparison.causes} reportA={reportA} reportB={reportB} show={show} />
-      <Environment rows={comparison.context} />
+      {memoryA && memoryB && <MemoryDifference a={memoryA} b={memoryB} />}
+      <Environment rows={comparison.context.filter(({ key }) => !memoryA || !memoryB || !key.startsWith("memory_"))} />
       <Notes lines={comparison.notes} title="Notes" />
     </>
   );

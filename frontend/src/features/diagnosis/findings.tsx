@@ -76,6 +76,7 @@ function FindingCard({ finding, begin, showFocus, reviewed, showPlace }: Context
       {finding.speedup?.basis === "replay" && finding.speedup.assumes && (
         <p class="muted footnote">The simulation assumes that {finding.speedup.assumes}.</p>
       )}
+      {finding.speedup?.basis === "estimate" && <p class="muted footnote">This assumes that {finding.speedup.assumes}.</p>}
       {finding.speedup?.because && <p class="muted footnote">{finding.speedup.because}</p>}
       {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} showFocus={showFocus} />}
       {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title || title(finding.cause)} />}

@@ -23,7 +23,7 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         <RecordingName of={report} />
       </p>
       {children}
-      <h1>{verdict ? leadOf(verdict) : noVerdict(status)}</h1>
+      <h1>{verdict ? leadOf(verdict) : noVerdict(status, report.evidence_source)}</h1>
       {verdict?.action && <p class="cause">{verdict.headline}</p>}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict)} />}

@@ -15,8 +15,8 @@ export function reportMarkdown(report: Report): string {
   return joinParts(parts);
 }
 
-function heading({ verdict, health: state }: Report): string {
-  if (!verdict) return `## ${escaped(noVerdict(state?.status ?? ""))}`;
+function heading({ verdict, health: state, evidence_source }: Report): string {
+  if (!verdict) return `## ${escaped(noVerdict(state?.status ?? "", evidence_source))}`;
   return joinParts([`## ${escaped(leadOf(verdict))}`, verdict.action && escaped(verdict.headline)]).trimEnd();
 }
 

@@ -19,7 +19,7 @@ export function Curve({ curve }: { curve: MemoryCurve }) {
   const width = useWidth(drawing, WIDTH);
   const areas = stacked(curve);
   const { times_ns: times, peak } = curve;
-  const [begin, end] = [times[0] ?? 0, times[times.length - 1] ?? 0];
+  const [begin, end] = [0, Math.max(curve.step_ns ?? 0, times[times.length - 1] ?? 0)];
   const totals = areas[areas.length - 1]?.high ?? [];
   const highest = Math.max(...totals, 1);
   const bottom = HEIGHT - BOTTOM;
@@ -39,7 +39,7 @@ export function Curve({ curve }: { curve: MemoryCurve }) {
           </g>
         ))}
         {areas.map((area) => (
-          <path key={area.kind} class="area" d={outline(area, x, y)} fill={memoryColourOf(area.kind)}>
+          <path key={area.kind} class="area" d={outline(area, x, y, width - RIGHT)} fill={memoryColourOf(area.kind)}>
             <title>{area.title}</title>
           </path>
         ))}

@@ -1,38 +1,58 @@
 // What fills the memory at its peak, over a step, by place; what is wrong with it, and what would fit.
-import { useState } from "preact/hooks";
 import { memoryColourOf } from "../../shared/colours";
+import { save } from "../../shared/page/download";
 import { addStyle } from "../../shared/page/style_sheet";
-import type { Memory, MemoryFinding, MemoryForecast, MemoryPart, MemorySite, Report } from "../../shared/report";
+import type { Memory, MemoryFinding, MemoryForecast, MemoryPart, Report, RunEntry } from "../../shared/report";
+import type { Session } from "../../shared/run/session";
 import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
-import { bytes, count, evidence as valueOf, share } from "../../shared/text/format";
+import { bytes, evidence as valueOf, share } from "../../shared/text/format";
+import { fileStem, runName } from "../../shared/text/names";
 import { CodeBlock } from "../../shared/widgets/code_block";
-import { SortableTable } from "../../shared/widgets/sortable_table";
+import { Compared } from "./compared";
 import { Curve } from "./curve";
+import { History } from "./history";
+import { Lifetimes } from "./lifetimes";
 import sheet from "./memory.css";
-import { grouped, groupings, type Group, type Grouping } from "./stack";
+import { Places } from "./places";
 
 addStyle(charts);
 addStyle(viewStyle);
 addStyle(sheet);
 
-export function MemoryView({ report: { memory } }: { report: Report }) {
+interface Props {
+  readonly report: Report;
+  readonly entry: RunEntry;
+  readonly runs: readonly RunEntry[];
+  readonly session: Session;
+  /** The recording that the address names for comparison. */
+  readonly baseline: string | undefined;
+}
+
+export function MemoryView({ report, ...others }: Props) {
+  const { memory } = report;
   if (!memory) return <p class="muted">No memory was recorded: use profile(..., profile_memory=True).</p>;
+  const { parts, curve, history, lifetimes, forecasts, findings } = memory;
+  const titles = new Map([...parts, ...(curve?.series ?? [])].map(({ kind, title }) => [kind, title]));
+  const download = () => save(`${runName(report.run)}_${fileStem(report.source)}_memory.json`, new Blob([JSON.stringify(memory, null, 1)], { type: "application/json" }));
   return (
     <div class="memory">
-      <Summary memory={memory} />
-      {memory.findings.map((finding) => (
+      <Summary memory={memory} download={download} />
+      {findings.map((finding) => (
         <FindingCard key={finding.cause} finding={finding} />
       ))}
-      {memory.parts.length > 0 && <Parts parts={memory.parts} />}
-      {memory.curve && <Curve curve={memory.curve} />}
-      {memory.sites.length > 0 && <Places sites={memory.sites} titles={new Map(memory.parts.map(({ kind, title }) => [kind, title]))} />}
-      {memory.forecasts.length > 0 && <Forecasts forecasts={memory.forecasts} />}
+      {parts.length > 0 && <Parts parts={parts} />}
+      {curve && <Curve curve={curve} />}
+      {history && <History history={history} />}
+      {parts.length > 0 && memory.evidence_source !== "telemetry" && <Places memory={memory} />}
+      {curve && lifetimes.length > 0 && <Lifetimes lifetimes={lifetimes} curve={curve} titles={titles} />}
+      {forecasts.length > 0 && <Forecasts forecasts={forecasts} />}
+      {parts.length > 0 && <Compared memory={memory} {...others} />}
     </div>
   );
 }
 
-function Summary({ memory }: { memory: Memory }) {
+function Summary({ memory, download }: { memory: Memory; download: () => void }) {
   const { peak_bytes: peak, capacity_bytes: capacity, headroom_bytes: headroom, missing } = memory;
   return (
     <section>
@@ -43,6 +63,11 @@ function Summary({ memory }: { memory: Memory }) {
         </p>
       )}
       {missing && <p class="muted footnote">{missing}</p>}
+      <p class="on-screen">
+        <button type="button" class="link" onClick={download}>
+          Download as JSON
+        </button>
+      </p>
     </section>
   );
 }
@@ -79,47 +104,6 @@ function Parts({ parts }: { parts: readonly MemoryPart[] }) {
         </tbody>
       </table>
     </section>
-  );
-}
-
-const TITLES: Readonly<Record<Grouping, string>> = { place: "Place", module: "Module", line: "Line", operator: "Operator" };
-
-function Places({ sites, titles }: { sites: readonly MemorySite[]; titles: ReadonlyMap<string, string> }) {
-  const available = groupings(sites);
-  const [by, setBy] = useState<Grouping>(available[0] ?? "place");
-  return (
-    <>
-      {available.length > 1 && (
-        <div class="controls">
-          <div class="buttons" role="group" aria-label="Group by">
-            {available.map((each) => (
-              <button key={each} type="button" aria-pressed={each === by} onClick={() => setBy(each)}>
-                {TITLES[each]}
-              </button>
-            ))}
-          </div>
-        </div>
-      )}
-      <SortableTable<Group>
-        key={by}
-        caption="Where it was allocated"
-        rows={grouped(sites, by)}
-        initial={{ by: "bytes", descending: true }}
-        searchText={({ name }) => name}
-        columns={[
-          { key: "name", title: TITLES[by], figure: false, value: ({ name }) => name, cell: ({ name }) => <code>{name}</code> },
-          { key: "bytes", title: "Bytes", figure: true, value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
-          { key: "blocks", title: "Blocks", figure: true, value: (row) => row.blocks, cell: (row) => count(row.blocks) },
-          {
-            key: "kinds",
-            title: "Category",
-            figure: false,
-            value: ({ kinds }) => kinds[0],
-            cell: ({ kinds }) => kinds.map((kind) => titles.get(kind) ?? kind).join(", "),
-          },
-        ]}
-      />
-    </>
   );
 }
 

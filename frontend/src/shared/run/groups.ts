@@ -41,4 +41,4 @@ export function neighbour(runs: readonly RunEntry[], filter: string, from: Key |
 }
 
 /** Returns true if the recording is a trace. Comparisons read traces only. */
-export const isTrace = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry";
+export const isTrace = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry" && evidence_source !== "snapshot";

@@ -160,6 +160,8 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
     case "bound":
       return { gain: `up to ${times(gain.expected)}`, basis: "an upper bound, if all of this time disappeared" };
+    case "estimate":
+      return { gain: `roughly ${times(gain.expected)}`, basis: `from measured changes, ${times(gain.low)} or more` };
     case "ranks":
       return { gain: times(gain.expected), basis: `from the accounts of its ranks${among(gain)}` };
     default:

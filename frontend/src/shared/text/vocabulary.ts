@@ -13,7 +13,7 @@ export interface Label {
 const SEVERITY: ReadonlyMap<string, Label> = new Map<string, Label>([
   ["critical", { text: "Critical", icon: "critical", tone: "bad" }],
   ["warning", { text: "Worth fixing", icon: "warning", tone: "careful" }],
-  ["info", { text: "Minor", icon: "info", tone: "note" }],
+  ["info", { text: "Small or unknown gain", icon: "info", tone: "note" }],
   ["none", { text: "Little to gain", icon: "check", tone: "good" }],
 ]);
 
@@ -84,8 +84,11 @@ export const wait = (word: string): string => WAIT.get(word) ?? words(word);
 export const roof = (word: string): string => ROOF.get(word) ?? words(word);
 export const confidence = (word: string): string => `${title(word)} confidence`;
 
-/** Shown instead of a verdict, by the health of the recording. */
-export const noVerdict = (word: string): string => NO_VERDICT.get(word) ?? "There is no verdict.";
+/** Shown instead of a verdict, by the health of the recording and its evidence source. */
+export function noVerdict(status: string, source: string): string {
+  if (source === "snapshot" && status === "ok") return "A snapshot of the allocator: it shows the memory, and has no times of steps.";
+  return NO_VERDICT.get(status) ?? "There is no verdict.";
+}
 
 /** Why a recording has no verdict, in short: its health, and the first reason if that adds information. */
 export function withoutVerdict(status: string, code: string): string {

@@ -1,6 +1,8 @@
 // A table with sortable columns, a search, and a limit on the rows shown at first.
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { save } from "../page/download";
+import { csvOf } from "../text/csv";
 import { count } from "../text/format";
 import { reordered, searched, sorted, type Order } from "./sorting";
 
@@ -35,6 +37,10 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
   const matches = useMemo(() => (searchText ? searched(rows, searchText, search) : rows), [rows, search]);
   const column = columns.find(({ key }) => key === order.by);
   const sortedRows = useMemo(() => (column ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
+  const download = () => {
+    const text = csvOf(columns.map(({ title }) => title), sortedRows.map((row) => columns.map(({ value }) => value(row))));
+    save(`${caption}.csv`, new Blob([text], { type: "text/csv" }));
+  };
   return (
     <section class="sortable">
       <header>
@@ -53,6 +59,9 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
             {search ? `${count(matches.length)} of ${count(rows.length)}` : count(rows.length)}
           </span>
         )}
+        <button type="button" class="link on-screen" aria-label={`Download as CSV: ${caption}`} title="Download these rows as CSV" onClick={download}>
+          CSV
+        </button>
       </header>
       <div class="scrolled" role="region" aria-label={caption} tabIndex={0}>
         <table aria-label={caption}>

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grouped, groupings, outline, stacked } from "../../../src/features/memory/stack";
-import type { MemorySite } from "../../../src/shared/report";
-
-const site = (fields: Partial<MemorySite>): MemorySite => ({ kind: "activations", bytes: 1, blocks: 1, operator: "", module: "", file: "", line: 0, function: "", ...fields });
+import { growthText } from "../../../src/features/memory/growth";
+import { outline, stacked } from "../../../src/features/memory/stack";
 
 test("series are stacked in their order", () => {
   const areas = stacked({
@@ -13,27 +11,21 @@ test("series are stacked in their order", () => {
       { kind: "activations", title: "Activations", bytes: [0, 6, 2] },
     ],
     peak: 1,
+    step_ns: 25,
   });
   assert.deepEqual(areas.map(({ low, high }) => [low, high]), [[[0, 0, 0], [4, 4, 4]], [[4, 4, 4], [4, 10, 6]]]);
 });
 
-test("the outline keeps a value until the next time", () => {
-  const area = { kind: "a", title: "A", low: [0, 0], high: [2, 5] };
-  assert.equal(outline(area, [10, 30], (value) => 100 - value), "M10 98H30V95V100H30V100Z");
-  assert.equal(outline(area, [], (value) => value), "");
+test("the outline keeps a value until the next time, and the last one to the end", () => {
+  const area = { kind: "a", title: "A", low: [0, 1], high: [2, 5] };
+  assert.equal(outline(area, [10, 30], (value) => 100 - value, 50), "M10 98H30V95H50V99H30V100H10Z");
+  assert.equal(outline(area, [], (value) => value, 50), "");
 });
 
-test("places are grouped by what was recorded", () => {
-  const sites = [
-    site({ bytes: 5, module: "Linear_0", file: "train.py", line: 4, function: "step" }),
-    site({ bytes: 7, module: "Linear_1", file: "train.py", line: 4, function: "step", kind: "gradients" }),
-    site({ bytes: 1 }),
-  ];
-  assert.deepEqual(grouped(sites, "line").map(({ name, bytes, kinds }) => [name, bytes, kinds]), [
-    ["train.py:4 step", 12, ["activations", "gradients"]],
-    ["not recorded", 1, ["activations"]],
-  ]);
-  assert.deepEqual(grouped(sites, "module").map(({ name }) => name), ["Linear_1", "Linear_0", "not recorded"]);
-  assert.deepEqual(groupings(sites), ["place", "module", "line"]);
-  assert.deepEqual(groupings([site({})]), []);
+test("growth is said only if every step rises", () => {
+  const text = (...end_bytes: number[]) => growthText({ peak_bytes: end_bytes, end_bytes, steps: 1 });
+  assert.match(text(1000, 3000, 5000, 5000), /more memory than the one before: 2\.00\skB per step/);
+  assert.equal(text(1000, 1000, 1000, 900), "Each step ends with the same memory.");
+  assert.match(text(1000, 3000, 2000, 5000), /1\.00\skB to 3\.00\skB/);
+  assert.equal(text(1000, 3000), "");
 });

@@ -72,6 +72,7 @@ test("a speedup states its basis", () => {
   assert.deepEqual(format.speedup(gain("replay")), { gain: "1.69×", basis: "simulated on this recording, between 1.30× and 1.69×" });
   assert.equal(format.speedup(gain("replay", 1.69, 1.69)).basis, "simulated on this recording");
   assert.equal(format.speedup(gain("bound")).gain, "up to 1.69×");
+  assert.deepEqual(format.speedup(gain("estimate")), { gain: "roughly 1.69×", basis: "from measured changes, 1.30× or more" });
 });
 
 test("no speedup is shown if none was predicted", () => {

@@ -7,13 +7,13 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
+from tb_bottleneck.measures.trace.workers_pace import workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.loader import (
     BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     beside_workers,
-    workers_are_behind,
 )
 from tb_bottleneck.units import share_text
 

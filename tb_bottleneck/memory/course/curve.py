@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.memory.categories import CATEGORIES, Category
-from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.memory.course.recorded_memory import RecordedMemory, step_of_peak
 from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Ints, Rows
 
 POINTS = 160
@@ -20,28 +19,32 @@ MAX_EVENTS = 2_000_000
 class MemoryCurve:
     """Bytes in use by category at some times, in ns since the beginning of the step. `peak` is the point of the peak.
 
-    Constant parts, such as parameters from before the recording, are in it. Cached memory is not.
+    Constant parts, such as parameters from before the recording, are in it. Cached memory is not. `length` is that of
+    the step, in ns.
     """
 
+    length: int
     times: Ints
     bytes_of: Mapping[Category, Ints]
     peak: int
 
 
-def curve_of(memory: TraceMemory, steps: Steps) -> MemoryCurve | None:
-    """Returns the curve of the step that contains the peak, or None if the peak lies outside the steps."""
-    time = memory.events.time
-    at = int(np.searchsorted(steps.host, time[memory.peak_row], side="right")) - 1
-    if not 0 <= at < len(steps):
+def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
+    """Returns the curve of the step that contains the peak, or None if the peak lies outside the steps.
+
+    `edges` has the begin of each step and the end of the last one, in ns.
+    """
+    step, peak_row = step_of_peak(memory, edges), memory.peak_row
+    if step is None or peak_row is None:
         return None
-    begin, end = int(steps.host[at]), int(steps.host[at + 1])
-    first, last = np.searchsorted(time, (begin, end), side="left").tolist()
+    time = memory.events.time
+    first, last = np.searchsorted(time, step, side="left").tolist()
     if not 0 < last - first <= MAX_EVENTS:
         return None
     in_use = _by_category(memory, first, last)
-    rows = _highest(in_use.sum(axis=0), memory.peak_row - first)
+    rows = _highest(in_use.sum(axis=0), peak_row - first)
     constant = dict(memory.account.bytes_of)
-    alive = memory.blocks.alive(memory.peak_row)
+    alive = memory.blocks.alive(peak_row)
     sums = np.bincount(memory.category[alive], memory.blocks.size[alive], minlength=len(CATEGORIES))
     bytes_of: dict[Category, Ints] = {}
     for index, category in enumerate(CATEGORIES):
@@ -51,10 +54,11 @@ def curve_of(memory: TraceMemory, steps: Steps) -> MemoryCurve | None:
         values = in_use[index][rows] + before
         if values.any():
             bytes_of[category] = values
-    return MemoryCurve(time[first + rows] - begin, bytes_of, int(np.searchsorted(rows, memory.peak_row - first)))
+    at_peak = int(np.searchsorted(rows, peak_row - first))
+    return MemoryCurve(step[1] - step[0], time[first + rows] - step[0], bytes_of, at_peak)
 
 
-def _by_category(memory: TraceMemory, first: int, last: int) -> Ints:
+def _by_category(memory: RecordedMemory, first: int, last: int) -> Ints:
     """Returns the bytes of each category after each of these events: one row per category."""
     blocks, count = memory.blocks, last - first
     change = np.zeros((len(CATEGORIES), count + 1), np.int64)

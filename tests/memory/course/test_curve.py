@@ -3,7 +3,7 @@
 import pytest
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.memory import curve
+from tb_bottleneck.memory.course import curve
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.trace.steps import find_steps
 
@@ -13,7 +13,7 @@ def curve_in(simulated: SimulatedTraining):
         simulated.allocator.span("k", 100, 105, "kernel", device=0)
     trace = simulated.allocator.trace()
     memory = trace_memory(trace)
-    return memory, curve.curve_of(memory, find_steps(trace))
+    return memory, curve.curve_of(memory, find_steps(trace).host)
 
 
 @pytest.mark.parametrize("cpu", [False, True])

@@ -1,0 +1,18 @@
+// Tables as comma-separated values (RFC 4180).
+
+export type CsvCell = string | number | undefined;
+
+/** A table with a row of titles. Numbers keep all their digits. */
+export function csvOf(titles: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
+  return [titles, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+/** Spreadsheets run a cell that begins with one of these characters as a formula, and names from a recording are untrusted. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+function cell(value: CsvCell): string {
+  if (value === undefined || (typeof value === "number" && !Number.isFinite(value))) return "";
+  if (typeof value === "number") return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}

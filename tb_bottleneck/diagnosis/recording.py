@@ -1,0 +1,13 @@
+"""Diagnosis of a recording that is no telemetry: a trace, or a snapshot of an allocator."""
+
+from collections.abc import Callable
+
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.sources.snapshot import is_snapshot
+
+
+def diagnose_recording(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> pb.Report:
+    """Reads the file at `path` and returns its report. Raises only MemoryError."""
+    return diagnose_snapshot(path, run=run) if is_snapshot(path) else diagnose(path, run=run, progress=progress)

@@ -1,0 +1,51 @@
+"""Estimates gains that cannot be simulated from measured ones, from knowledge/measured_changes.toml.
+
+A fix that removes the share s of the time gains 1 / (1 - s). Real changes gain (1 / (1 - s)) ** k: other work gets
+faster, too (k > 1), or a part of the cost stays (k < 1). ln k of the measured changes is taken as normal. Low and high
+are the bounds of the 90 % prediction interval of another change (Student's t; Montgomery and Runger, Applied Statistics
+and Probability for Engineers, 8-6).
+"""
+
+from functools import cache
+from math import exp, log, sqrt
+from statistics import fmean, stdev
+
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.record import Record
+
+# The 95 % quantile of Student's t by degrees of freedom; from many on that of the normal distribution.
+T_QUANTILES = {
+    2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943, 7: 1.895, 8: 1.860, 9: 1.833, 10: 1.812, 11: 1.796, 12: 1.782,
+    13: 1.771, 14: 1.761, 15: 1.753,
+}  # fmt: skip
+MANY = 1.645
+
+
+class MeasuredGain(Record, frozen=True):
+    """An estimated gain with its 90 % interval; `changes` is the number of measured changes that it comes from."""
+
+    expected: float
+    low: float
+    high: float
+    changes: int
+
+
+def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
+    """Returns the gain of fixing a cause that takes this share of the time, 0 to 1; None if no change was measured."""
+    exponents = _exponents().get(cause)
+    if exponents is None or not 0 < share < 1:
+        return None
+    mean, spread = fmean(exponents), stdev(exponents)
+    reach = T_QUANTILES.get(len(exponents) - 1, MANY) * spread * sqrt(1 + 1 / len(exponents))
+    low, expected, high = ((1 - share) ** -exp(power) for power in (mean - reach, mean, mean + reach))
+    return MeasuredGain(expected, low, high, len(exponents))
+
+
+@cache
+def _exponents() -> dict[str, tuple[float, ...]]:
+    """Returns ln k of the measured changes by cause."""
+    return {
+        cause: tuple(log(log(one["gain"]) / -log(1 - one["share"])) for one in change["measured"])
+        for change in load("measured_changes.toml")["change"]
+        for cause in change["causes"]
+    }

@@ -1,0 +1,85 @@
+"""The gain that a report states for each cause, and the severity that follows from these gains."""
+
+from collections.abc import Iterable, Sequence
+
+from tb_bottleneck.knowledge.measured_changes import estimated_gain
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.judge import CRITICAL, WARNING, Conclusion
+from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
+from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.report.builders.predictions import ReplayFailed, simulated_speedup, why_not_simulated
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+# From the most severe to the least severe.
+_LEVELS = ("critical", "warning", "info")
+
+
+def stated_gain(
+    verdict: AnyVerdict, cause: AnyCause, prediction: Prediction | ReplayFailed | None, on_cpu: bool
+) -> pb.Speedup:
+    """Returns the simulated gain of a cause; without one a bound, an estimate from measured changes, or none.
+
+    Without a simulation, it also states the reason, unless the replay of the whole recording has one.
+    """
+    if isinstance(prediction, Prediction) and cause.name in prediction.gains:
+        return simulated_speedup(cause.name, prediction)
+    most = verdict.judgement.recoverable if cause.certain else 1.0
+    gain = _bound(min(most, cause.cost_share)) if cause.bounded and cause.recurs else _none()
+    if not cause.bounded and cause.certain and cause.recurs:
+        gain = _estimate(cause)
+    if isinstance(prediction, Prediction) and prediction.check.trusted:
+        gain.because = why_not_simulated(cause.name, on_cpu)
+    return gain
+
+
+def stated_severity(
+    conclusion: Conclusion, confidence: str, findings: Iterable[pb.Finding], plan: Sequence[pb.PlanStep]
+) -> str:
+    """Returns the severity of a conclusion, lowered to the gains that the report states; never raised.
+
+    These are the gain of the whole plan, and the gains of the conclusion's own causes: a simulated one as expected, a
+    bound at most, an estimate as expected up to `warning`, and for `critical` the low end of its interval. With low
+    confidence, bounds and estimates are never critical. A device that the work does not use at all has no gain that a
+    recording could show, and stays critical.
+    """
+    if conclusion.severity not in _LEVELS or conclusion.regime is Regime.GPU_UNUSED:
+        return conclusion.severity
+    stated = [_level(plan[-1].speedup_total)] if plan else []
+    stated += [_level_of(finding.speedup, confidence) for finding in findings if finding.regime == conclusion.regime]
+    return max(conclusion.severity, min(stated, key=_LEVELS.index, default="info"), key=_LEVELS.index)
+
+
+def _level_of(gain: pb.Speedup, confidence: str) -> str:
+    if gain.basis == "replay":
+        return _level(gain.expected)
+    surely = _level(gain.high if gain.basis == "bound" else gain.low)
+    if surely == "critical" and confidence != "low":
+        return surely
+    return max("warning", _level(gain.expected), key=_LEVELS.index)
+
+
+def _level(gain: float) -> str:
+    """Returns the severity of a gain, a ratio of step times."""
+    saved = 1 - 1 / max(gain, 1.0)
+    return "critical" if saved >= CRITICAL else "warning" if saved >= WARNING else "info"
+
+
+def _none() -> pb.Speedup:
+    return pb.Speedup(expected=1, low=1, high=1, basis="none")
+
+
+def _bound(recoverable: float) -> pb.Speedup:
+    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing."""
+    if not 0 < recoverable < 1:
+        return _none()
+    best = 1 / (1 - recoverable)
+    return pb.Speedup(expected=best, low=1, high=best, basis="bound")
+
+
+def _estimate(cause: AnyCause) -> pb.Speedup:
+    gain = estimated_gain(cause.name, cause.cost_share)
+    if gain is None:
+        return _none()
+    assumes = word("measured").substitute(changes=gain.changes)
+    return pb.Speedup(expected=gain.expected, low=gain.low, high=gain.high, basis="estimate", assumes=assumes)

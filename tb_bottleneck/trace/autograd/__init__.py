@@ -1,0 +1,1 @@
+"""What autograd leaves in a trace."""

@@ -1,0 +1,74 @@
+"""The ranges of times and sizes of a trace. Values outside are dropped here, so that no later code can overflow.
+
+Each value of a file fits into 64 bits, but sums and differences of hostile ones do not. After `within_ranges`,
+differences of times, and sums of durations and of sizes over all rows, are below 2^62. Every reader of traces calls it
+on the complete tables.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
+from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.table import Bools, Ints, Table
+from tb_bottleneck.units import NS_PER_S
+
+# Times are since 1970 or since the start of the machine. 2^62 ns since 1970 is in the year 2116.
+MAX_TIME_NS = 2**62
+# All events are within this time of the one in the middle: no recording takes a week. A damaged time is far outside.
+MAX_DISTANCE_NS = 7 * 24 * 3600 * NS_PER_S
+# One block of memory, or one copy: more than any machine has.
+MAX_BYTES = 2**50
+MAX_SUM = 2.0**62
+
+T = TypeVar("T", bound=Table)
+
+FAR_AWAY, TOO_LONG = "time far from the others", "durations too long together"
+
+
+def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryEvents, Counter[str]]:
+    """Returns both tables without values outside the ranges, and the number of lost events by reason."""
+    lost: Counter[str] = Counter()
+    if len(events):
+        events = _kept(events, _near(events.start, _middle(events.start)), FAR_AWAY, lost)
+        events = _kept(events, _summable(events.duration), TOO_LONG, lost)
+    if len(events) and not (sizes := _summable(events.bytes) & (events.bytes <= MAX_BYTES)).all():
+        events = replace(events, bytes=np.where(sizes, events.bytes, 0))
+    if len(memory):
+        middle = _middle(events.start if len(events) else memory.time)
+        memory = _kept(memory, _near(memory.time, middle), FAR_AWAY, lost)
+        sizes = np.maximum.reduce([np.abs(getattr(memory, name)) for name in ("size", "allocated", "reserved")])
+        memory = _kept(memory, (sizes <= MAX_BYTES) & _summable(np.abs(memory.size)), "memory events", lost)
+    return events, memory, lost
+
+
+def _middle(sorted_times: Ints) -> int:
+    return int(sorted_times[len(sorted_times) // 2])
+
+
+def _near(times: Ints, middle: int) -> Bools:
+    """Returns a mask of the times within MAX_DISTANCE_NS of the middle; none if the middle itself is not a time."""
+    if abs(middle) > MAX_TIME_NS:
+        return np.zeros(len(times), np.bool_)
+    return np.asarray((times >= middle - MAX_DISTANCE_NS) & (times <= middle + MAX_DISTANCE_NS), np.bool_)
+
+
+def _summable(values: Ints) -> Bools:
+    """Returns a mask without the largest values, so that the sum of the others is at most MAX_SUM."""
+    if values.sum(dtype=np.float64) <= MAX_SUM:
+        return np.ones(len(values), np.bool_)
+    order = np.argsort(values, kind="stable")
+    mask = np.zeros(len(values), np.bool_)
+    mask[order] = np.cumsum(values[order], dtype=np.float64) <= MAX_SUM
+    return mask
+
+
+def _kept(table: T, mask: Bools, reason: str, lost: Counter[str]) -> T:
+    """Returns the table of the rows in the mask, and counts the others."""
+    if mask.all():
+        return table
+    lost[reason] += int(np.count_nonzero(~mask))
+    return table.take(mask)

@@ -1,0 +1,104 @@
+"""The gains that a report states, and the severity that follows from them."""
+
+import pytest
+
+from tb_bottleneck.knowledge.measured_changes import estimated_gain
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
+from tb_bottleneck.replay.check import Check
+from tb_bottleneck.replay.gain import Gain
+from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+LEVELS = ("none", "info", "warning", "critical")
+UNTRUSTED = Prediction(Check(error=0.5, frozen_share=0.0), {}, (), None)
+
+
+def gain_of(*, share=0.4, recoverable=0.4, prediction=UNTRUSTED, **cause):
+    given = {"name": "slow_loader", "cost_share": share, "evidence": (), **cause}
+    verdict = Verdict(Regime.INPUT, Judgement(FIRES, share, recoverable, (Cause(**given),)))
+    return stated_gain(verdict, verdict.judgement.causes[0], prediction, on_cpu=False)
+
+
+def severity(concluded, *gains, plan=(), confidence="high", regime=Regime.INPUT, of=Regime.INPUT):
+    findings = [pb.Finding(regime=of, speedup=gain) for gain in gains]
+    rows = [pb.PlanStep(speedup_total=total) for total in plan]
+    return stated_severity(Conclusion(regime, 0.5, concluded), confidence, findings, rows)
+
+
+def gain(basis, expected, low=1.0, high=None):
+    return pb.Speedup(basis=basis, expected=expected, low=low, high=high or expected)
+
+
+def test_a_bound_is_what_the_rule_counts_as_recoverable_unless_that_is_not_certain():
+    assert gain_of().high == pytest.approx(1 / 0.6)
+    assert gain_of(recoverable=0.2).high == pytest.approx(1 / 0.8)
+    assert gain_of(recoverable=0.0, certain=False).high == pytest.approx(1 / 0.6)
+
+
+@pytest.mark.parametrize("cause", [{"bounded": False}, {"recurs": False}, {"recurs": False, "bounded": False}])
+def test_what_is_not_bounded_or_does_not_recur_has_no_gain(cause):
+    assert gain_of(**cause).basis == "none"
+
+
+def test_a_simulated_gain_goes_before_every_other():
+    simulated = Prediction(Check(0.0, 0.0), {"slow_loader": Gain(1.3, 1.1, 1.5)}, (), None)
+    assert gain_of(prediction=simulated).basis == "replay"
+    assert gain_of(prediction=None).basis == "bound"
+
+
+def test_a_cause_with_measured_changes_has_an_estimate():
+    found = gain_of(name="small_operators", bounded=False)
+    assert (found.basis, found.low < found.expected < found.high) == ("estimate", True)
+    assert "13 measured trainings" in found.assumes
+    assert gain_of(name="small_operators", bounded=False, recurs=False).basis == "none"
+
+
+@pytest.mark.parametrize("cause", ["small_operators", "oversubscribed_threads"])
+def test_the_estimate_grows_with_the_share_and_is_none_without_measured_changes(cause):
+    lows = [estimated_gain(cause, share).low for share in (0.1, 0.3, 0.6, 0.9)]
+    assert lows == sorted(lows)
+    assert lows[0] > 1
+    assert estimated_gain("unfused_pointwise", 0.5) is None
+    assert estimated_gain(cause, 0.0) is None
+    assert estimated_gain(cause, 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "found"),
+    [
+        (gain("replay", 1.05, high=2.0), "info"),
+        (gain("replay", 1.2), "warning"),
+        (gain("replay", 1.4), "critical"),
+        (gain("bound", 1.05), "info"),
+        (gain("bound", 1.2), "warning"),
+        (gain("bound", 1.4), "critical"),
+        (gain("estimate", 1.05, 1.02, 1.9), "info"),
+        (gain("estimate", 2.0, 1.1, 9.0), "warning"),
+        (gain("estimate", 2.0, 1.3, 9.0), "critical"),
+        (gain("none", 1.0), "info"),
+    ],
+)
+def test_the_severity_is_lowered_to_the_gain_that_is_stated(stated, found):
+    assert severity("critical", stated) == found
+    for concluded in LEVELS:
+        assert LEVELS.index(severity(concluded, stated)) <= LEVELS.index(concluded), "never raised"
+
+
+@pytest.mark.parametrize("stated", [gain("bound", 1.9), gain("estimate", 2.0, 1.4, 9.0)])
+def test_of_low_confidence_only_a_simulated_gain_is_critical(stated):
+    assert severity("critical", stated, confidence="low") == "warning"
+    assert severity("critical", gain("replay", 1.9), confidence="low") == "critical"
+
+
+def test_the_plan_counts_as_a_whole_and_bounds_of_other_regimes_do_not():
+    assert severity("critical", gain("replay", 1.1), plan=(1.15, 1.6)) == "critical"
+    assert severity("critical", gain("none", 1.0), plan=(1.15,)) == "warning"
+    assert severity("critical", gain("bound", 1.9), of=Regime.HOST) == "info"
+    assert severity("critical") == "info"
+
+
+def test_a_device_without_any_work_stays_critical():
+    assert severity("critical", gain("none", 1.0), regime=Regime.GPU_UNUSED) == "critical"
