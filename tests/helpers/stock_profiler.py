@@ -53,8 +53,8 @@ _DIFFERENCES = """\
 - The six broadcast kernels of the JSON take 114.334 µs, as in the table here.
 - The JSON has 204 rows `aten::div`, as the table here; torch-tb-profiler shows 198.
 
-Modules are those of `h100_bert_small.json.gz`, communications those of `hta_ddp_a100_ws2_ncclmeta.json.gz`. In these newer
-recordings torch-tb-profiler shows no device time of operators and modules, because it links them to kernels by
+Modules are those of `h100_bert_small.json.gz`, communications those of `hta_ddp_a100_ws2_ncclmeta.json.gz`. In these
+newer recordings torch-tb-profiler shows no device time of operators and modules, because it links them to kernels by
 `External id`; here calls are nested by time. It has no sizes of these messages.\
 """
 _OPERATOR_FIELDS = ("calls", "device_total_ns", "device_ns", "host_total_ns", "host_ns")

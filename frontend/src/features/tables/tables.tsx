@@ -165,8 +165,8 @@ type Choose = (name: string) => void;
 /** A button that shows the groups of a name below the table. */
 function Details({ name, choose }: { readonly name: string; readonly choose: Choose }) {
   return (
-    <button type="button" class="link" aria-label={`Details of ${name}`} onClick={() => choose(name)}>
-      Details
+    <button type="button" class="link" aria-label={`Groups of calls of ${name}`} title="By shapes, callers, kernels, modules and lines" onClick={() => choose(name)}>
+      Groups
     </button>
   );
 }
@@ -202,7 +202,7 @@ const kernelColumns = (linkTo: LinkTo, per: PerStep, choose: Choose): readonly C
   },
   figure("blocks", "Blocks per SM", ({ blocks_per_sm }) => blocks_per_sm, count, "Thread blocks of the grid / multiprocessors; below 1, a part of the device has nothing to do"),
   figure("occupancy", "Occupancy", ({ occupancy }) => occupancy, shortShare, "As the profiler estimates it from registers and shared memory"),
-  { key: "details", title: "", figure: false, value: () => undefined, cell: ({ name }) => <Details name={name} choose={choose} /> },
+  { key: "details", title: "Calls by", figure: false, value: () => undefined, cell: ({ name }) => <Details name={name} choose={choose} /> },
 ];
 
 const operatorColumns = (linkTo: LinkTo, onDevice: boolean, per: PerStep, choose: Choose): readonly Column<OperatorRow>[] => [
@@ -232,7 +232,7 @@ const operatorColumns = (linkTo: LinkTo, onDevice: boolean, per: PerStep, choose
         { key: "roof", title: "Roof", hint: "What would limit it, by its arithmetic intensity", figure: false, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
       ]
     : []),
-  { key: "details", title: "", figure: false, value: () => undefined, cell: ({ name }) => <Details name={name} choose={choose} /> },
+  { key: "details", title: "Calls by", figure: false, value: () => undefined, cell: ({ name }) => <Details name={name} choose={choose} /> },
 ];
 
 const communicationColumns = (linkTo: LinkTo, per: PerStep): readonly Column<CommunicationRow>[] => [
