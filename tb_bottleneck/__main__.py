@@ -17,12 +17,14 @@ from tb_bottleneck.commands import (
     review,
     run,
     sweep_loader,
+    tables,
+    tree,
     what_if,
 )
 from tb_bottleneck.commands.subparser import Parser
 from tb_bottleneck.errors import NoCluster, NotFound, Unusable
 
-_COMMANDS = (diagnose, list_runs, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 

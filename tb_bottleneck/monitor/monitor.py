@@ -41,6 +41,9 @@ class Monitor:
 
     The commit that is checked out in the training script's repository is recorded; it is read from the files of the
     repository. `revision` states another name for the version of the program; "" records none.
+    With `module_depth`, the traces contain the modules of the model under their own names (`encoder.layers.3`), down
+    to this depth: 1 marks the children of the model. Each marked call takes about 35 µs more (on a busy CPU), in
+    recorded steps only. After a compilation no module is marked.
 
     The monitor never raises into the training: if it cannot work, it logs one warning to the logger
     `tb_bottleneck.monitor`. Only one monitor per process is active; a second one only passes `step()` on.
@@ -55,6 +58,7 @@ class Monitor:
         every_s: float = PACKET_S,
         memory_snapshots: int = 0,
         revision: str | None = None,
+        module_depth: int | None = None,
     ) -> None:
         self._logdir = logdir
         self._model = model
@@ -62,6 +66,7 @@ class Monitor:
         self._every_s = every_s
         self._memory_snapshots = memory_snapshots
         self._revision = revision
+        self._module_depth = module_depth
         self._session: Session | None = None
         self.directory: str | None = None
         """The run directory, after the start."""
@@ -131,8 +136,9 @@ class Monitor:
         every_s = min(max(MIN_INTERVAL_S, float(self._every_s)), MAX_INTERVAL_S)
         logdir = Path(self._logdir).expanduser()
         revision = None if self._revision is None else str(self._revision)
+        depth = -1 if self._module_depth is None else int(self._module_depth)
         options = MonitorOptions(
-            logdir, self._model, int(self._captures), every_s, int(self._memory_snapshots), revision
+            logdir, self._model, int(self._captures), every_s, int(self._memory_snapshots), revision, depth
         )
         session = Session(options)
         self.directory = str(session.start())

@@ -13,8 +13,9 @@ from typing import Any
 
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.capture.memory_snapshots import MemorySnapshots
+from tb_bottleneck.monitor.capture.module_marks import MarkingProfiler, ModuleMarks
 from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler
-from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, TraceCapture
+from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
@@ -57,6 +58,7 @@ class MonitorOptions:
     every_s: float = PACKET_S
     memory_snapshots: int = 0
     revision: str | None = None
+    module_depth: int = -1  # below 0, modules are not marked
 
 
 class Session:
@@ -226,8 +228,12 @@ class Session:
         def metadata(more: dict[str, object]) -> str:
             return process.as_metadata({**self._facts(), **more})
 
+        def new(steps: int) -> Profiler:
+            profiler, depth = new_profiler(steps), self._options.module_depth
+            return profiler if depth < 0 else MarkingProfiler(profiler, ModuleMarks(depth, self.guard))
+
         return TraceCapture(
-            new_profiler, self._other_profilers.busy, metadata, self._recorded, self.guard, limits, time.perf_counter_ns
+            new, self._other_profilers.busy, metadata, self._recorded, self.guard, limits, time.perf_counter_ns
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:

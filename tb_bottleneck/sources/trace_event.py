@@ -36,6 +36,7 @@ class Args(msgspec.Struct, gc=False):
     bytes: Number = None
     blocks_per_sm: Number = msgspec.field(default=None, name="blocks per SM")
     grid: list[int | float] | str | None = None
+    occupancy: Number = msgspec.field(default=None, name="est. achieved occupancy %")
     name: str | int | float | None = None  # of a thread or process, on metadata events
     dtype: Any = None  # of a collective's elements
     elements_in: Number = msgspec.field(default=None, name="In msg nelems")

@@ -43,6 +43,7 @@ class Events(Table):
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
     blocks: Ints = column("count", "thread blocks of a kernel's grid; 0 if not recorded")
     multiprocessors: Ints = column("count", "of the device, derived from a kernel's arguments; 0 if unknown")
+    occupancy: Ints = column("percent", "estimated occupancy of a kernel, plus one; 0 if not recorded")
     sequence: Ints = column(
         "id", "autograd's number of an operator: a backward operator has that of its forward operator"
     )

@@ -36,6 +36,7 @@ class Trace:
     lost: Counter[str]
     truncated: str
     memory: MemoryEvents = field(default_factory=MemoryEvents.empty)
+    chosen_device: int | None = None
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of these kinds, in order of start."""
@@ -92,7 +93,9 @@ class Trace:
 
     @cached_property
     def device_index(self) -> int:
-        """Index of the device that the report is about: the one with the most operations, or 0."""
+        """Index of the device that the report is about: the chosen one, or the one with the most operations, or 0."""
+        if self.chosen_device is not None:
+            return self.chosen_device
         devices, counts = np.unique(self.all_device_ops.device, return_counts=True)
         return int(devices[np.argmax(counts)]) if len(devices) else 0
 

@@ -40,6 +40,7 @@ FLAGS = [
 PATIENCE = 60_000  # ms; only a busy machine needs this long
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}  # Playwright's own default
 VIEWS = {
+    "tree": "#panel .tree-table",
     "timeline": "section.timeline canvas",
     "tables": "section.sortable table",
     "roofline": "#panel section",

@@ -64,6 +64,7 @@ export function startSession(store: Store, client: Client): Session {
     compareSeries: (keys) => act({ type: "baseline", key: undefined }, { type: "series", keys }, open("compare")),
     showOverview: (query) => act({ type: "overview", query }),
     predict: (text) => act({ type: "conditions", text: text || undefined }, open("whatif")),
+    showTree: (text) => act({ type: "tree", text: text || undefined }, open("tree")),
     refresh: () => poller.now(),
   };
 }

@@ -29,6 +29,7 @@ export interface State {
   readonly baseline?: Key; // recording A of a comparison; may name one that is not in the list
   readonly series?: readonly Key[]; // shown as long as the chosen recording is one of them
   readonly conditions?: string; // of a prediction, as features/what_if/conditions.ts spells them
+  readonly tree?: string; // what the breakdown shows, as features/tree/options.ts spells it
   readonly overview?: string; // set while all recordings are shown: the query, as features/overview/query.ts spells it
 }
 
@@ -45,6 +46,7 @@ export type Action =
   | { readonly type: "baseline"; readonly key: Key | undefined }
   | { readonly type: "series"; readonly keys: readonly Key[] | undefined }
   | { readonly type: "conditions"; readonly text: string | undefined }
+  | { readonly type: "tree"; readonly text: string | undefined }
   | { readonly type: "overview"; readonly query: string }
   | { readonly type: "address"; readonly apply: (state: State) => State }
   | { readonly type: "polled" }
@@ -73,6 +75,8 @@ export function reduce(state: State, action: Action): State {
       return equalKeys(action.keys, state.series) ? state : withField(state, "series", action.keys);
     case "conditions":
       return withField(state, "conditions", action.text);
+    case "tree":
+      return withField(state, "tree", action.text);
     case "overview":
       return withField(state, "overview", action.query);
     case "address":
@@ -86,7 +90,7 @@ export function reduce(state: State, action: Action): State {
   }
 }
 
-type Optional = "failure" | "focus" | "visible" | "baseline" | "series" | "conditions" | "overview";
+type Optional = "failure" | "focus" | "visible" | "baseline" | "series" | "conditions" | "tree" | "overview";
 
 /** The state with an optional field set, or without it for undefined. */
 export function withField<K extends Optional>(state: State, field: K, value: State[K] | undefined): State {

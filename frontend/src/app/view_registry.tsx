@@ -2,7 +2,9 @@
 // Views beyond the diagnosis are files of their own, fetched when they are first opened.
 import type { JSX } from "preact";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
-import type { Report, RunEntry } from "../shared/report";
+import { formatOptions, optionsOf } from "../features/tree/options";
+import { scrollToCause } from "../shared/page/scroll_to_cause";
+import type { Place, Report, RunEntry } from "../shared/report";
 import { isTrace } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
 import type { ViewProps } from "../shared/run/view_props";
@@ -10,6 +12,7 @@ import type { View } from "../shared/run/views";
 import { lazyView } from "./lazy_view";
 import type { State } from "./state";
 
+const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
 const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
@@ -54,7 +57,21 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
         showFocus={session.showFocus}
         predict={() => session.open("whatif")}
         showMemory={() => session.open("memory")}
+        {...(isTrace(entry) ? { showPlace: (place: Place) => session.showTree(formatOptions(optionsOf(place))) } : {})}
         reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
+      />
+    ),
+  },
+  tree: {
+    title: "Breakdown",
+    missing: missingOperations,
+    render: (shown) => (
+      <Tree
+        {...viewProps(shown)}
+        runs={shown.state.list?.runs ?? []}
+        options={shown.state.tree}
+        setOptions={(options) => shown.session.showTree(formatOptions(options))}
+        showFinding={(cause) => (shown.session.open("diagnosis"), scrollToCause(cause))}
       />
     ),
   },

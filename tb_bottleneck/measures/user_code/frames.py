@@ -9,17 +9,17 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frames.already_running import already_running_frames
 from tb_bottleneck.trace.frames.frame_owner import frame_without_line, is_user_frame
-from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import name_matches, passing_names
 from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
-MODULE = "nn.Module: "
 # They belong to the function that they are written in; since Python 3.12 most of them have no frame of their own.
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 # Annotations of torch itself; all others are the program's, or those of a framework that it uses.
 _TORCH_BLOCKS = (
+    MODULE,
     "ProfilerStep",
     "Optimizer.",
     "enumerate(Data",
@@ -103,7 +103,15 @@ def frame_text(recording: Recording, row: int) -> str:
 def blocks_by_thread(recording: Recording) -> EnclosingByThread:
     """Returns the record_function blocks by thread, without those of torch."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
-    return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], _is_torch_block)])
+    return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], is_torch_block)])
+
+
+@memoized
+def marks_by_thread(recording: Recording) -> EnclosingByThread | None:
+    """Returns the marks of modules by thread (monitor/capture/module_marks.py), or None if there is none."""
+    trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(MODULE))]
+    return EnclosingByThread(trace, rows) if len(rows) else None
 
 
 def is_user_function(frame: str) -> bool:
@@ -111,7 +119,7 @@ def is_user_function(frame: str) -> bool:
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
 
 
-def _is_torch_block(name: str) -> bool:
+def is_torch_block(name: str) -> bool:
     return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
 
 

@@ -63,6 +63,48 @@ class TablesQuestion:
 
 
 @dataclass(frozen=True)
+class TreeQuestion:
+    """Where the time of a part of a trace goes, by one of drilldown/tree/paths.BY; with another trace, the difference.
+
+    Steps count from 1. A part that is None is the judged device, or the whole window.
+    """
+
+    trace: TraceFile
+    by: str
+    merged: bool = False
+    device: int | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    other: TraceFile | None = None
+
+
+@dataclass(frozen=True)
+class DetailsQuestion:
+    """All calls of one operator or kernel, by its name; the other name is None."""
+
+    trace: TraceFile
+    operator: str | None = None
+    kernel: str | None = None
+
+
+@dataclass(frozen=True)
+class FindQuestion:
+    """The rows of a trace's timeline whose names contain a text."""
+
+    trace: TraceFile
+    text: str
+
+
+@dataclass(frozen=True)
+class DependenciesQuestion:
+    """What the operation that begins at a time on a track of the timeline waited for."""
+
+    trace: TraceFile
+    begin_ns: float
+    track: str
+
+
+@dataclass(frozen=True)
 class SliceQuestion:
     """A range of a trace as a trace of its own; an end that is None is the recording's own."""
 
@@ -124,6 +166,10 @@ class JobQuestion:
 RecordingQuestion: TypeAlias = (
     TimelineQuestion
     | TablesQuestion
+    | TreeQuestion
+    | DetailsQuestion
+    | FindQuestion
+    | DependenciesQuestion
     | SliceQuestion
     | CompareQuestion
     | SeriesQuestion
@@ -182,6 +228,7 @@ def _unchanged(value: Any) -> Any:
 
 _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "trace": lambda values: TraceFile(**values),
+    "other": lambda values: TraceFile(**values) if values is not None else None,
     "a": _compared_recording,
     "b": _compared_recording,
     "recording": _compared_recording,

@@ -195,7 +195,7 @@ def _places(finding: pb.Finding) -> Iterator[str]:
     for place in finding.where[:_MAX_PLACES]:
         if place.share < _MIN_PLACE_SHARE:
             continue
-        module = f", in {place.module}" if place.module else ""
+        module = f", in {place.module}" if place.module and (place.file or place.block) else ""
         yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost", "   ")
         if len(place.chain) > 1:
             yield from wrapped(" > ".join(place.chain), "       ")

@@ -14,7 +14,7 @@ from tb_bottleneck.trace.columns.number_columns import MAX_ID, whole_number, who
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.table import Ints, Rows
 
-DEVICE_COLUMNS = ("device", "stream", "bytes", "blocks", "multiprocessors")
+DEVICE_COLUMNS = ("device", "stream", "bytes", "blocks", "multiprocessors", "occupancy")
 
 # Models repeat their shapes: a trace of 500 MB has less than 1 MB of distinct ones.
 MAX_SIGNATURE_BYTES = 64 << 20
@@ -132,6 +132,7 @@ def _device_work(all_args: list[Args]) -> dict[str, Ints]:
         "bytes": whole_numbers([_size(args) for args in all_args]),
         "blocks": blocks,
         "multiprocessors": _multiprocessors(all_args, blocks),
+        "occupancy": _occupancy(all_args),
     }
 
 
@@ -141,6 +142,12 @@ def _size(args: Args) -> Any:
         return args.bytes or 0
     elements = max(whole_number(args.elements_in), whole_number(args.elements_out), 0)
     return min(elements * _BYTES_OF_TYPE.get(args.dtype.lower(), 0), MAX_ID - 1)
+
+
+def _occupancy(all_args: list[Args]) -> Ints:
+    """Returns the estimated occupancy in percent plus one; 0 if it was not recorded."""
+    percents = whole_numbers([-1 if args.occupancy is None else args.occupancy for args in all_args])
+    return np.where((percents >= 0) & (percents <= 100), percents + 1, 0)
 
 
 @lru_cache(_GRIDS_REMEMBERED)

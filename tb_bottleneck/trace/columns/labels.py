@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_bottleneck.record import Record
 from tb_bottleneck.sources.trace_event import Event, decode_event
-from tb_bottleneck.trace.kinds import Kind, kind_of
+from tb_bottleneck.trace.kinds import Kind, kind_of_row
 from tb_bottleneck.trace.table import Bools, Ints
 
 # Longer names are cut: names are displayed, and a trace may contain one of megabytes.
@@ -48,7 +48,7 @@ class Labels(dict[tuple[Any, ...], int]):
 
     def __missing__(self, key: tuple[Any, ...]) -> int:
         category, name, process, thread = key
-        label = len(self._name_of) << _KIND_BITS | kind_of(category or "")
+        label = len(self._name_of) << _KIND_BITS | kind_of_row(category or "", name)
         self._name_of.append(self._names[clean(name)])
         if name == MESSAGE_OPERATOR:
             self._messages.append(label)

@@ -23,9 +23,16 @@ RUN = """
 """
 
 
-def write(path: Path) -> None:
+SLOW = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    gpu     ababababa.ababababa.ababababa.
+    nccl    .........n.........n.........n
+"""
+
+
+def write(path: Path, drawing: str = RUN) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(drawn(RUN, 1000)))
+    path.write_text(json.dumps(drawn(drawing, 1000)))
 
 
 @pytest.fixture
@@ -48,13 +55,65 @@ def answer_of(tenant: Tenant, route: str) -> dict[str, Any]:
 def test_a_range_of_the_timeline_is_answered(tenant: Tenant) -> None:
     answer = answer_of(tenant, "timeline?begin=1000000&end=2000000&pixels=64")
     assert (answer["timeline"]["begin_ns"], answer["timeline"]["end_ns"]) == (1e6, 2e6)
-    assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "host", "device"}
+    assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "critical", "host", "device"}
 
 
 def test_the_tables_are_answered(tenant: Tenant) -> None:
     answer = answer_of(tenant, "tables?")
     assert answer["tables"]["kernels"]
     assert answer["tables"]["steps"] == 2  # the profiler's own first step is left out
+
+
+def test_the_tree_is_answered(tenant: Tenant) -> None:
+    tree = answer_of(tenant, "tree?by=operator&first=1&last=1")["tree"]
+    assert (tree["by"], tree["steps"], tree["parent"][0]) == ("operator", 1, -1)
+    assert sum(row["ns"][0] for row in tree["regimes"]) == pytest.approx(tree["window_ns"])
+
+
+def test_the_tree_next_to_another_one(move_in: MoveIn, tmp_path: Path) -> None:
+    write(tmp_path / "a" / "one.pt.trace.json")
+    write(tmp_path / "b" / "one.pt.trace.json", SLOW)
+    tenant = move_in(tmp_path, analyse=DIAGNOSE)
+    first, second = (entry["id"] for entry in tenant.listed())
+    answer = tenant.ready(f"tree?id={first}&with={second}").json or {}
+    assert answer["tree"]["parent"] == answer["other"]["parent"]
+    assert answer["tree"]["regimes"] != answer["other"]["regimes"]
+    assert tenant.get(f"tree?id={first}&with=none").status_code == 404
+
+
+def test_rows_and_groups_and_dependencies_are_answered(tenant: Tenant) -> None:
+    assert answer_of(tenant, "find?text=gemm")["count"] > 0
+    kernel = answer_of(tenant, "tables?")["tables"]["kernels"][0]
+    details = answer_of(tenant, f"details?kernel={kernel['name']}")["details"]
+    assert details["callers"][0]["calls"] == kernel["calls"]
+    lanes = answer_of(tenant, "timeline?pixels=64")["timeline"]["lanes"]
+    track = next(lane["track"] for lane in lanes if lane["group"] == "device")
+    found = answer_of(tenant, f"dependencies?begin={kernel['begin_ns']}&track={track}")["dependencies"]
+    assert found["launch"]["name"] == "cudaLaunchKernel"
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        "tree?by=colour",
+        "tree?first=one",
+        "tree?device=-1",
+        "details?",
+        "details?operator=a&kernel=b",
+        "find?text=",
+        "dependencies?track=device",
+        "dependencies?begin=nan&track=device",
+    ],
+)
+def test_a_wrong_parameter_is_explained(tenant: Tenant, route: str) -> None:
+    response = drilldown(tenant, route)
+    assert response.status_code == 400
+    assert response.text
+
+
+@pytest.mark.parametrize("route", ["tree?first=7&last=9", "tree?device=5", "details?kernel=none"])
+def test_what_is_not_recorded_is_explained(tenant: Tenant, route: str) -> None:
+    assert drilldown(tenant, route).status_code in (404, 422, 500)
 
 
 def test_a_slice_is_a_trace(tenant: Tenant) -> None:

@@ -25,6 +25,8 @@ export interface Session {
   readonly showOverview: (query: string) => void;
   /** Predicts the chosen recording under these conditions (features/what_if/conditions.ts); "" predicts nothing. */
   readonly predict: (conditions: string) => void;
+  /** Opens the breakdown with these options (features/tree/options.ts). */
+  readonly showTree: (options: string) => void;
   /** Requests the list and the report now. */
   readonly refresh: () => void;
 }

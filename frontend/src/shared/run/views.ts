@@ -1,7 +1,7 @@
 // The views of a recording, in the order of their tabs. app/view_registry.tsx says what each of them shows.
 
 /** The names are part of the address. "live" is the telemetry. */
-export const VIEWS = ["diagnosis", "timeline", "tables", "roofline", "memory", "job", "live", "compare", "whatif"] as const;
+export const VIEWS = ["diagnosis", "tree", "timeline", "tables", "roofline", "memory", "job", "live", "compare", "whatif"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** Names in older addresses. */

@@ -110,6 +110,11 @@ export function flops(perSecond: number): string {
   return Number.isFinite(perSecond) ? scaled(perSecond, RATE_UNITS) : UNKNOWN;
 }
 
+/** "12.4 GFLOP": floating-point operations. */
+export function operations(count: number): string {
+  return flops(count).replace("/s", "");
+}
+
 /** The same without trailing zeros: "10 TFLOP/s". */
 export const roundFlops = (perSecond: number): string => flops(perSecond).replace(/\.0+(?=\D)/, "");
 

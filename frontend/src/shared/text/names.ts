@@ -115,7 +115,8 @@ export function shownPlaces(where: readonly Place[]): readonly Place[] {
 }
 
 /** "train.py:41 collate", without an unknown line, or the name of the record_function block. */
-export function placeName({ file, line, function: name, block }: Place): string {
+export function placeName({ file, line, function: name, block, module }: Place): string {
+  if (!file && module && !block) return `module ${module}`;
   if (!file) return `block ${block || name}`;
   return line ? `${file}:${line} ${name}` : `${file} ${name}`;
 }
