@@ -46,7 +46,10 @@ def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> Bin
     """
     handle = os.open(path, _READ) if follow_links or os.open not in os.supports_dir_fd else _open_real(os.fspath(path))
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
         return open(handle, "rb")
     except BaseException:
