@@ -8,7 +8,7 @@ import re
 from string import Template
 
 from tb_bottleneck.jobs.report.rank_names import ranks_text
-from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
@@ -19,6 +19,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
 OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
+SLOW_OPERATIONS = OPERATIONS | {kind.name.lower() for kind in Own}
 MAX_NAME = 200  # characters of a name from a recording
 
 _FACTOR = re.compile(r"[0-9]{1,6}\.[0-9]{2}x")
@@ -95,10 +96,15 @@ def with_texts(plain: pb.Job) -> None:
         group.name = printable(group.name)
         _expect(all(transfer.operation in OPERATIONS for transfer in group.transfers))
     for slowdown in plain.slowdowns:
-        _expect(slowdown.name in OPERATIONS or (slowdown.name.isascii() and slowdown.name.isdigit()))
+        _expect(slowdown.name in SLOW_OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
     verdict = plain.verdict
     verdict.title = Regime(verdict.regime).label
     verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)
+
+
+def _is_number(name: str) -> bool:
+    """Returns True for the number of a rank or stage."""
+    return re.fullmatch("[0-9]{1,7}", name) is not None
 
 
 def printable(name: str) -> str:
