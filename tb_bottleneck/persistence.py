@@ -22,6 +22,8 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     if value.lower() == "off":
         return None
     try:
+        import platformdirs  # with --no-cache it is not needed
+
         path = Path(value) if value else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
     except RuntimeError:
         return None  # a user without a home directory

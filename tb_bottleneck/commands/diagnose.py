@@ -157,7 +157,7 @@ def analysed(options: argparse.Namespace) -> Analysis:
     """Returns the reports about all paths."""
     # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    recordings = [recording for path in options.paths for recording in _recordings(path)]
+    recordings = [recording for path in options.paths for recording in recordings_at(path)]
     if not recordings:
         raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
     return _together(recordings, options)
@@ -253,7 +253,7 @@ def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
         yield render_training(row, layout)
 
 
-def _recordings(path: str) -> list[tuple[str, str]]:
+def recordings_at(path: str) -> list[tuple[str, str]]:
     """Returns (file, run) of every recording at a path. Raises NotFound if the path does not exist."""
     from tb_bottleneck.sources.paths import status_of
 

@@ -57,22 +57,34 @@ def diagnose(
     verdict. Any content of the file gives a report: `unreadable` or `incomplete` health states the reason and the fix.
     Only MemoryError is raised.
     """
+    report, recording = _guarded(lambda: load(path, progress), path, run)
+    if recording is not None and keep is not None:
+        keep(recording)
+    return report
+
+
+def diagnose_loaded(trace: Trace, path: str, *, run: str = ".") -> tuple[pb.Report, Recording | None]:
+    """Returns the report about a trace that was read from `path`, and the recording if it gets a verdict.
+
+    Only MemoryError is raised.
+    """
+    return _guarded(lambda: trace, path, run)
+
+
+def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Report, Recording | None]:
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
     identity = ReportIdentity(run, source, "trace")
     try:
-        report, recording = _diagnose(load(path, progress), identity)
-        if recording is not None and keep is not None:
-            keep(recording)
+        return _diagnose(loaded(), identity)
     except StillGrowing as error:
-        return unreadable_report(identity, "growing", str(error))
+        return unreadable_report(identity, "growing", str(error)), None
     except BottleneckError as error:
-        return unreadable_report(identity, "unreadable", str(error))
+        return unreadable_report(identity, "unreadable", str(error)), None
     except MemoryError:
         raise  # the caller limits the memory, and can explain it better
     except Exception as error:  # an error in one file must not affect the others
         _log.exception("the diagnosis of one recording failed")
-        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300])
-    return report
+        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300]), None
 
 
 def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Recording | None]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.frames.already_running import already_running_frames
@@ -53,15 +54,14 @@ def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) 
 
     The first column of `keys` is the category; `place_of` gets the others.
     """
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    total = np.bincount(which, size, minlength=len(distinct)).astype(np.int64)
-    count = np.bincount(which, minlength=len(distinct))
-    largest = np.zeros(len(distinct), np.int64)
+    first, which = distinct_rows(*(keys.T + 1))
+    total = np.bincount(which, size, minlength=len(first)).astype(np.int64)
+    count = np.bincount(which, minlength=len(first))
+    largest = np.zeros(len(first), np.int64)
     np.maximum.at(largest, which, size)
     sites = []
     for row in np.argsort(-total, kind="stable").tolist():
-        kind, *key = distinct[row].tolist()
+        kind, *key = keys[first[row]].tolist()
         sites.append(Site(CATEGORIES[kind], place_of(key), int(total[row]), int(count[row]), int(largest[row])))
     return sites
 

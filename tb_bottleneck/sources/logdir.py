@@ -1,9 +1,10 @@
 """Finds the recordings under a logdir, and the run that each belongs to.
 
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
-torch.profiler (`*.pt.trace.json[.gz]`) are recordings by their name. Other JSON files are recordings if their first
-bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are recordings if they
-contain the monitor's telemetry. Pickles and JSON files are recordings if they begin as snapshots of an allocator do.
+torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
+files are recordings if their first bytes look like a trace, because `export_chrome_trace("trace.json")` is as common.
+Event files are recordings if they contain the monitor's telemetry. Pickles and JSON files are recordings if they begin
+as snapshots of an allocator do.
 """
 
 import os
@@ -31,8 +32,8 @@ SIDECAR_ENDING = ".bottlenecks.json"
 JOB_ENDING = f".job{SIDECAR_ENDING}"
 """Suffix, after the full name of the trace of its lowest rank, of the saved report of a job."""
 
-_PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
-_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
+_PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.(gz|zst|lz4))?$")
+_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.(gz|zst|lz4))?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
 _NUMBER = re.compile("([0-9]{1,1000})")  # Python refuses to convert much longer numbers
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')

@@ -121,7 +121,8 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         NotFound: there is no such file.
         Unreadable: the file contains no trace.
     """
-    reader, builder = KinetoReader(path, progress), EventsBuilder()
+    builder = EventsBuilder()
+    reader = KinetoReader(path, progress, categories=builder.categories)
     for batch in reader.batches():
         builder.add(batch)
     memory = builder.memory()

@@ -188,6 +188,7 @@ FILE_MODULES = {
     "monitor": "the training's side: it writes",
     "tools": "scripts of the user that are run",
     "knowledge": "the package's own facts",
+    "export/parquet.py": "a local directory of the user, to which it writes",
     "review/store.py": "notes in a local logdir; a URL has none",
     "__main__.py": "a closed pipe",
 }

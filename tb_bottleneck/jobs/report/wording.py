@@ -19,7 +19,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
 OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
-SLOW_OPERATIONS = OPERATIONS | {kind.name.lower() for kind in Own}
+WORK = frozenset(kind.name.lower() for kind in Own)
 MAX_NAME = 200  # characters of a name from a recording
 
 _FACTOR = re.compile(r"[0-9]{1,6}\.[0-9]{2}x")
@@ -96,7 +96,7 @@ def with_texts(plain: pb.Job) -> None:
         group.name = printable(group.name)
         _expect(all(transfer.operation in OPERATIONS for transfer in group.transfers))
     for slowdown in plain.slowdowns:
-        _expect(slowdown.name in SLOW_OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
+        _expect(slowdown.name in WORK | OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
     verdict = plain.verdict
     verdict.title = Regime(verdict.regime).label
     verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)

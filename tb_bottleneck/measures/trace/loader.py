@@ -3,6 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
@@ -172,6 +173,7 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
     return text_measure(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
 
 
+@memoized
 def fetches(recording: Recording) -> Rows:
     """Returns the fetches of the whole recording. A fetch may begin before the window and extend into it."""
     trace = recording.trace

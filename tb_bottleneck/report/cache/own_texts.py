@@ -22,7 +22,7 @@ from tb_bottleneck.untrusted_text import one_line
 
 MAX_NAME = 600  # characters
 _NAMES = {
-    "Report": {"run", "source"},
+    "Report": {"run", "source", "revision"},
     "Device": {"name"},
     "Place": {"file", "function", "module", "block", "chain"},
     "MemorySite": {"operator", "module", "file", "function", "path"},
@@ -61,16 +61,18 @@ def remove_foreign_texts(report: pb.Report) -> None:
     fixes = [reason.fix for reason in report.health.reasons]
     headline = one_line(report.verdict.headline)
     _clean(report)
-    for finding, (finding.fix.summary, finding.fix.code, finding.fix.confirm) in zip(
-        report.findings, advice, strict=True
-    ):
+    for finding, (summary, code, confirm) in zip(report.findings, advice, strict=True):
+        finding.fix.summary, finding.fix.code, finding.fix.confirm = summary, code, confirm
         finding.title = regime_advice(finding.regime).causes[finding.cause].title
     for row in report.account:
         row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning
-    for reason, reason.fix in zip(report.health.reasons, fixes, strict=True):
+    for reason, fix in zip(report.health.reasons, fixes, strict=True):
+        reason.fix = fix
         reason.detail = reason.detail or _PLACEHOLDER.sub("…", health_advice(reason.code).detail.template)
     for judged in report.regimes:
         judged.because = judged.because or _NO_REASON
+    if report.HasField("efficiency"):
+        report.efficiency.samples_basis = report.efficiency.samples_basis or _NO_REASON
     if report.HasField("verdict"):
         verdict = report.verdict
         verdict.title = verdict.title or Regime(verdict.regime).label
@@ -83,7 +85,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
 
 
 def _clean(message: Message) -> None:
-    names = _NAMES.get(message.DESCRIPTOR.name, frozenset())
+    names: set[str] = _NAMES.get(message.DESCRIPTOR.name, set())
     for field, value in message.ListFields():
         if isinstance(value, Message):
             _clean(value)
