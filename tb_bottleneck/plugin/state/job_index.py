@@ -65,13 +65,21 @@ class _Scan:
     questions: tuple[tuple[RecordingFile, SavedJobQuestion], ...] = ()
 
 
+@dataclass(frozen=True)
+class _SavedJob:
+    """A saved report. It stays the same as long as the traces do, so that the list builds its rows once."""
+
+    job: KnownJob
+    digests: Mapping[RecordingFile, Digest]
+
+
 class JobIndex:
     """Any thread may call every method: what they replace is never modified."""
 
     def __init__(self, questions: Questions | None = None) -> None:
         self._questions = questions
         self._scan = _Scan()
-        self._read: dict[SavedJobQuestion, tuple[Job, dict[str, Any]] | None] = {}  # None: it cannot be used
+        self._read: dict[SavedJobQuestion, _SavedJob | None] = {}  # None: it cannot be used
         self._computed: LruCache[tuple[RecordingFile, ...], KnownJob] = LruCache(MAX_COMPUTED_KEPT)
         self._known = KnownJobs()
         self._complete = True
@@ -89,7 +97,7 @@ class JobIndex:
             self._read = {question: self._read[question] for _, question in scan.questions if question in self._read}
         elif self._complete:
             return self._known
-        pending = [trace for trace, question in scan.questions if not self._is_read(question)]
+        pending = [trace for trace, question in scan.questions if not self._is_read(question, recordings)]
         self._complete = not pending
         self._known = _together(scan, self._read, pending, self._computed)
         return self._known
@@ -105,12 +113,12 @@ class JobIndex:
         self._computed.put(found, _known_job(job, table, found))
         self._complete = False
 
-    def _is_read(self, question: SavedJobQuestion) -> bool:
+    def _is_read(self, question: SavedJobQuestion, recordings: Iterable[RecordingFile]) -> bool:
         """Asks a worker process for a saved report, and returns True once there is a reply."""
         if question not in self._read and self._questions is not None:
             reply = self._questions.ask(question, patience=0.0, client="list")
             if not isinstance(reply, AnalysisState):
-                self._read[question] = _parsed(reply) if isinstance(reply, bytes) else None
+                self._read[question] = _saved_job(reply, recordings) if isinstance(reply, bytes) else None
         return question in self._read or self._questions is None
 
 
@@ -155,24 +163,17 @@ def _questions(
 
 def _together(
     scan: _Scan,
-    read: Mapping[SavedJobQuestion, tuple[Job, dict[str, Any]] | None],
+    read: Mapping[SavedJobQuestion, _SavedJob | None],
     pending: Iterable[RecordingFile],
     computed: LruCache[tuple[RecordingFile, ...], KnownJob],
 ) -> KnownJobs:
-    by_id = {id_of(each): each for each in scan.recordings if each.is_trace} if scan.questions else {}
     jobs: list[KnownJob] = []
     digests: dict[RecordingFile, Digest] = {}
     for _, question in scan.questions:
-        found = read.get(question)
-        if found is None:
-            continue
-        job, table = found
-        ranks = [by_id.get(id_) for id_ in table["id"]]
-        members = tuple(rank for rank in ranks if rank is not None)
-        if len(members) < len(ranks) or not digests.keys().isdisjoint(members):
-            continue  # a newer report is about these traces
-        jobs.append(_known_job(job, table, members))
-        digests |= zip(members, _digests(job, table, members), strict=True)
+        saved = read.get(question)
+        if saved is not None and digests.keys().isdisjoint(saved.digests):  # else a newer report is about these traces
+            jobs.append(saved.job)
+            digests |= saved.digests
     computed.keep(set(scan.recordings).issuperset)
     jobs += [job for job in computed.values() if digests.keys().isdisjoint(job.recordings)]
     directories = {os.path.dirname(trace.path) for trace in pending}
@@ -184,6 +185,17 @@ def _parsed(reply: bytes) -> tuple[Job, dict[str, Any]]:
     """Returns the job and the columns of the table of its ranks. Thousands of ranks are slow as messages."""
     answer = json.loads(reply)
     return json_format.ParseDict(answer["job"], Job()), answer["ranks"]
+
+
+def _saved_job(reply: bytes, recordings: Iterable[RecordingFile]) -> _SavedJob | None:
+    """Returns the job of a saved report; None if recordings of its ranks are not listed."""
+    by_id = {id_of(recording): recording for recording in recordings if recording.is_trace}
+    job, table = _parsed(reply)
+    ranks = [by_id.get(id_) for id_ in table["id"]]
+    members = tuple(rank for rank in ranks if rank is not None)
+    if len(members) < len(ranks):
+        return None
+    return _SavedJob(_known_job(job, table, members), dict(zip(members, _digests(job, table, members), strict=True)))
 
 
 def _known_job(job: Job, table: Mapping[str, Any], members: tuple[RecordingFile, ...]) -> KnownJob:
