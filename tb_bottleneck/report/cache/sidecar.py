@@ -7,9 +7,11 @@ A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted,
 import errno
 import json
 import re
+from math import inf
 from pathlib import Path
 
 from google.protobuf import json_format
+from google.protobuf.message import Message
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
@@ -99,18 +101,29 @@ _ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
 
 def _is_valid(report: pb.Report) -> bool:
     """Returns True if tb_bottleneck could have written this report. May also raise KeyError or ValueError if not."""
-    shares = [row.share for row in report.account] + [row.share for row in report.regimes] + [report.verdict.share]
     regimes = [row.regime for row in report.regimes] + [report.verdict.regime] * report.HasField("verdict")
     return (
         report.schema == SCHEMA
         and report.health.status in ("ok", "degraded", "incomplete")
         and [row.regime for row in report.account] in _ACCOUNTS[report.HasField("verdict") :]
-        and all(0 <= share <= 1 for share in shares)
+        and _has_possible_numbers(report)
         and all(regime in _JUDGED for regime in regimes)
         and all(reason.fix in health_advice(reason.code).fixes for reason in report.health.reasons)
         and all(_has_own_advice(finding) for finding in report.findings)
         and not _CONTROL.search(as_json(report).replace("\\\\", ""))
     )
+
+
+def _has_possible_numbers(message: Message) -> bool:
+    """Returns True if all shares are from 0 to 1, and all other numbers are finite."""
+    for field, value in message.ListFields():
+        for item in [value] if isinstance(value, Message | float | int | str) else value:
+            if isinstance(item, Message):
+                if not _has_possible_numbers(item):
+                    return False
+            elif isinstance(item, float) and not (0 <= item <= 1 if "share" in field.name else abs(item) < inf):
+                return False
+    return True
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:
