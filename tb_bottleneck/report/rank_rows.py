@@ -36,18 +36,33 @@ def shares_by_regime(columns: Sequence[Sequence[float]]) -> list[RegimeShares]:
     ]
 
 
+def named_rank(job: pb.Job) -> int | None:
+    """Returns the rank that the verdict of a job is about: the first of a culprit or straggler, or None."""
+    if job.culprits:
+        return job.culprits[0].ranks[0] if job.culprits[0].cause in OF_RANKS and job.culprits[0].ranks else None
+    return job.stragglers[0].rank if job.stragglers else None
+
+
 def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
     """Returns the rank whose own verdict explains that of the job, or None: the first of a culprit or straggler; of a
     job without either, the one with the median share of collectives."""
-    if job.culprits:
-        return job.culprits[0].ranks[0] if job.culprits[0].cause in OF_RANKS and job.culprits[0].ranks else None
-    if job.stragglers:
-        return job.stragglers[0].rank
+    if job.culprits or job.stragglers:
+        return named_rank(job)
     waits = next((column.share for column in ranks.account if column.regime == Regime.COMMUNICATION), None)
     if not waits:
         return None
     ordered = sorted(zip(waits, ranks.rank, strict=True))
     return ordered[len(ordered) // 2][1]
+
+
+def gain_of(job: pb.Job) -> pb.Speedup | None:
+    """Returns the gain of the job without all that holds it up; None if none is predicted."""
+    return next((gain for gain in (job.speedup_all, job.speedup) if gain.expected > 1), None)
+
+
+def first_action(job: pb.Job) -> str:
+    """Returns what to change first, without its gain; empty if there is no culprit."""
+    return next((culprit.fix.action or culprit.title for culprit in job.culprits), "")
 
 
 def make_brief(answer: JobAnswer) -> None:

@@ -5,12 +5,15 @@ telemetry of one process (same_process.py), or if they are ranks of one job (job
 traces in one directory may be of unrelated trainings.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.report.monitor_directories import launches_of, logdir_of
 from tb_bottleneck.report.same_process import Located, pairs_of
+
+Judged = Mapping[tuple[int, ...], int]
+"""Jobs with a report of their own: the positions of their ranks, and that of the rank that explains the verdict."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +33,32 @@ class Training:
         return self.members[0]
 
 
-def trainings_of(located: Located) -> list[Training]:
+def trainings_of(located: Located, judged: Judged | None = None) -> list[Training]:
     """Returns the trainings of these reports, in the order of their first reports.
 
     Each report comes with its directory. The report of a recording that is not analysed yet has no health; the reports
-    of one process have been joined (cross_check.join), so that they state which evidence source is trusted.
+    of one process have been joined (cross_check.join), so that they state which evidence source is trusted. The ranks
+    of the jobs in `judged` are known; those of other jobs follow from the reports.
     """
     groups = _Groups(len(located))
     for positions in _together(located):
         groups.unite(positions)
-    jobs = jobs_in([report for _, report in located])
+    jobs = _jobs(located, judged or {})
     for job in jobs:
         groups.unite(job)
-    latest = {groups.of(job[0]): tuple(job) for job in jobs}  # jobs of one run are in order of time
+    latest = {groups.of(job[0]): job for job in jobs}  # jobs of one run are in order of time
     return [
-        Training(_first(members, latest.get(group, ()), located), latest.get(group, ()))
+        Training(_first(members, latest.get(group, ()), located, judged or {}), latest.get(group, ()))
         for group, members in groups.all().items()
     ]
+
+
+def _jobs(located: Located, judged: Judged) -> list[tuple[int, ...]]:
+    """Returns the positions of the ranks of each job, in order of rank."""
+    known = {position for job in judged for position in job}
+    rest = [position for position in range(len(located)) if position not in known]
+    found = jobs_in([located[position][1] for position in rest])
+    return [*judged, *(tuple(rest[at] for at in job) for job in found)]
 
 
 def _together(located: Located) -> Iterable[Sequence[int]]:
@@ -64,19 +76,14 @@ def _together(located: Located) -> Iterable[Sequence[int]]:
             yield [positions[at] for at in pair]
 
 
-def _first(members: list[int], ranks: Sequence[int], located: Located) -> tuple[int, ...]:
-    """Returns the members, the one with the verdict first."""
-    first = _slowest(ranks, located) if ranks else _trusted(members, located)
+def _first(members: list[int], ranks: tuple[int, ...], located: Located, judged: Judged) -> tuple[int, ...]:
+    """Returns the members, the one with the verdict first.
+
+    Of a job that is not judged, this is the lowest rank: which rank holds the others up is not known from their
+    accounts alone.
+    """
+    first = judged.get(ranks, ranks[0]) if ranks else _trusted(members, located)
     return (first, *(member for member in members if member != first))
-
-
-def _slowest(ranks: Sequence[int], located: Located) -> int:
-    """Returns the rank with the verdict of the job: that of the first straggler, otherwise the lowest."""
-    from tb_bottleneck.report.jobs import job_of  # lists without jobs do not need it
-
-    job = job_of({located[position][1].rank: located[position][1] for position in ranks})
-    slow = [straggler.rank for straggler in job.stragglers[:1]]
-    return next((position for position in ranks if located[position][1].rank in slow), ranks[0])
 
 
 def _trusted(members: list[int], located: Located) -> int:

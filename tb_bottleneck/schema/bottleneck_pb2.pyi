@@ -658,16 +658,18 @@ class Training(_message.Message):
     def __init__(self, members: _Optional[_Iterable[int]] = ..., because: _Optional[str] = ..., job: _Optional[_Union[TrainingJob, _Mapping]] = ...) -> None: ...
 
 class TrainingJob(_message.Message):
-    __slots__ = ("verdict", "world_size", "ranks", "gain")
+    __slots__ = ("verdict", "world_size", "ranks", "gain", "action")
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     GAIN_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
     verdict: Verdict
     world_size: int
     ranks: int
     gain: Speedup
-    def __init__(self, verdict: _Optional[_Union[Verdict, _Mapping]] = ..., world_size: _Optional[int] = ..., ranks: _Optional[int] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ...) -> None: ...
+    action: str
+    def __init__(self, verdict: _Optional[_Union[Verdict, _Mapping]] = ..., world_size: _Optional[int] = ..., ranks: _Optional[int] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., action: _Optional[str] = ...) -> None: ...
 
 class RunEntry(_message.Message):
     __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain", "review", "open_findings", "rank", "world_size", "lost_share", "efficiency", "peak_bytes", "headroom_bytes", "revision", "modified_unix_ns")

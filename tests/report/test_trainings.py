@@ -77,11 +77,20 @@ def test_recordings_are_one_training_before_they_are_analysed():
     assert members([("/logs/a", report(verdict="")), (f"{MONITOR}_rank0_1", report("telemetry"))]) == [(1, 0)]
 
 
-def test_the_ranks_of_a_job_are_one_training_with_the_straggler_first():
-    located = [("/logs/a", report(rank=rank)) for rank in (3, 1, 0, 2)]
+def test_the_ranks_of_a_job_are_one_training_and_only_a_judged_job_has_another_first_rank():
+    located = [("/logs/a", report(rank=rank)) for rank in (3, 0, 1, 2)]
     (training,) = trainings_of(located)
-    assert training.members == (2, 0, 1, 3)
-    assert training.ranks == (2, 1, 3, 0)
+    assert training.members == (1, 0, 2, 3)
+    assert training.ranks == (1, 2, 3, 0)
+    (judged,) = trainings_of(located, {training.ranks: 0})
+    assert (judged.members, judged.ranks) == ((0, 1, 2, 3), training.ranks)
+
+
+def test_ranks_of_a_judged_job_need_no_membership_and_others_still_make_a_job():
+    ranks = [("/logs/a", pb.Report(run="a", evidence_source="trace")) for _ in range(3)]
+    others = [("/logs/a", report(rank=rank, world_size=2)) for rank in range(2)]
+    found = trainings_of(ranks + others, {(0, 1, 2): 2})
+    assert [(training.members, training.ranks) for training in found] == [((2, 0, 1), (0, 1, 2)), ((3, 4), (3, 4))]
 
 
 def test_the_telemetry_of_all_ranks_belongs_to_their_job():

@@ -29,7 +29,7 @@ export function Evidence({ training, shown, choose }: Props) {
             {ordered.map((member, index) => (
               <option key={keyOf(member)} value={keyOf(member)}>
                 {labels[index]}
-                {member === members[0] ? " (gives the verdict)" : ""}
+                {member === members[0] && !job ? " (gives the verdict)" : ""}
               </option>
             ))}
           </select>

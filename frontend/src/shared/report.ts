@@ -567,14 +567,17 @@ export interface Training {
   readonly job?: TrainingJob;
 }
 
-/** What a list shows of a job: its verdict takes the place of that of the first member. */
+/** What a list shows of a job: its verdict takes the place of that of the first member. It is that of the job's own report, saved or computed; without one, the ranks have not been judged together, and there is no verdict. */
 export interface TrainingJob {
+  /** absent if there is no report of the job */
   readonly verdict?: Verdict;
   readonly world_size: number;
   /** with a verdict */
   readonly ranks: number;
   /** absent if nothing is predicted */
   readonly gain?: Speedup;
+  /** what to change first, without its gain; empty if nothing is advised */
+  readonly action: string;
 }
 
 /** One recording in the list. */

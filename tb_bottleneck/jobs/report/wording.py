@@ -96,11 +96,15 @@ def with_texts(plain: pb.Job) -> None:
         group.name = printable(group.name)
         _expect(all(transfer.operation in OPERATIONS for transfer in group.transfers))
     for slowdown in plain.slowdowns:
-        is_number = slowdown.name.isascii() and slowdown.name.isdecimal()
-        _expect(slowdown.name in WORK | OPERATIONS if slowdown.of == "operation" else is_number)
+        _expect(slowdown.name in WORK | OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
     verdict = plain.verdict
     verdict.title = Regime(verdict.regime).label
     verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)
+
+
+def _is_number(name: str) -> bool:
+    """Returns True for the number of a rank or stage."""
+    return re.fullmatch("[0-9]{1,7}", name) is not None
 
 
 def printable(name: str) -> str:

@@ -4,10 +4,7 @@ The server reads no trace for it. A worker process reads the saved report of the
 none, it reads the traces. Otherwise the job is judged by the accounts of the ranks that are analysed so far.
 """
 
-import hashlib
-import os
 from collections.abc import Sequence
-from operator import attrgetter
 
 from google.protobuf import json_format
 from werkzeug.wrappers import Request
@@ -15,11 +12,12 @@ from werkzeug.wrappers import Request
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup
 from tb_bottleneck.plugin.http.responses import Response, client_of, message, pending, worker_reply
 from tb_bottleneck.plugin.save_command import save_command
+from tb_bottleneck.plugin.state.job_index import JobIndex, saved_question, state_of_traces
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisQueue, AnalysisState
 from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
-from tb_bottleneck.plugin.workers.questions import JobQuestion, SavedJobQuestion, TraceFile
+from tb_bottleneck.plugin.workers.questions import JobQuestion, TraceFile
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.report.jobs import jobs_of
@@ -34,20 +32,23 @@ MAX_COMPUTED = 8
 MAX_WAITED = 64
 """Recordings of a run whose analyses are waited for. Of more, those that are analysed are shown at once."""
 
-MAX_SAVED = 32
-"""Saved reports of one run that are looked into, the newest first."""
-
 
 class JobRoute:
     """The handler; a worker process computes most answers."""
 
     def __init__(
-        self, lookup: RecordingLookup, runs: RunIndex, analyses: AnalysisQueue, questions: QuestionQueue
+        self,
+        lookup: RecordingLookup,
+        runs: RunIndex,
+        analyses: AnalysisQueue,
+        questions: QuestionQueue,
+        jobs: JobIndex,
     ) -> None:
         self._lookup = lookup
         self._runs = runs
         self._analyses = analyses
         self._questions = questions
+        self._jobs = jobs
 
     def job(self, request: Request) -> Response:
         """Returns the job of a recording; with `brief=1` only its verdict."""
@@ -59,7 +60,9 @@ class JobRoute:
             return pending(WAITING)
         brief = request.args.get("brief", "") == "1"
         because = ""
-        if question := _saved_question(recording, scan, brief):
+        saved = [file for file in scan.listing.saved_jobs if file.run == recording.run]
+        state = state_of_traces(_traces(recording, scan)) if saved else ""
+        if question := saved_question(recording, saved, state, brief):
             reply = self._questions.ask(question, client=client_of(request))
             if not isinstance(reply, Refusal | WorkerFailure):
                 return worker_reply(reply)
@@ -82,6 +85,8 @@ class JobRoute:
             reply = self._questions.ask(
                 JobQuestion(TraceFile.of(answer.id, recording), recording.run, ranks), client=client
             )
+            if isinstance(reply, bytes):
+                self._jobs.learn(reply, traces)
             if isinstance(reply, bytes) and brief:
                 computed = json_format.Parse(reply, JobAnswer())
                 make_brief(computed)
@@ -98,20 +103,6 @@ class JobRoute:
 
 def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
     return [each for each in scan.listing.recordings if each.run == recording.run and each.is_trace]
-
-
-def _saved_question(recording: RecordingFile, scan: LogdirScan, brief: bool) -> SavedJobQuestion | None:
-    saved = [file for file in scan.listing.saved_jobs if file.run == recording.run]
-    if not saved:
-        return None
-    newest = sorted(saved, key=attrgetter("mtime_ns", "path"), reverse=True)[:MAX_SAVED]
-    state = hashlib.sha256()
-    for trace in _traces(recording, scan):
-        state.update(os.fsencode(trace.path) + f"\0{trace.size}\0{trace.mtime_ns}\0".encode())
-    files = tuple(TraceFile.of("", file) for file in newest)
-    return SavedJobQuestion(
-        TraceFile.of(id_of(recording), recording), recording.run, files, state.hexdigest()[:32], brief
-    )
 
 
 def _accounts(recording: RecordingFile, known: Sequence[tuple[RecordingFile, Digest]]) -> JobAnswer:

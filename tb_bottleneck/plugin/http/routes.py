@@ -12,6 +12,7 @@ from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_n
 from tb_bottleneck.plugin.http.responses import App, Response, application, error, message, pending
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.http.telemetry_route import answer_text
+from tb_bottleneck.plugin.state.job_index import JobIndex
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import RunIndex, id_of
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
@@ -40,10 +41,11 @@ class Routes:
         self._hosts = hosts or HostPolicy()
         self._runs = runs
         self._telemetry = telemetry
-        self._recordings = RecordingRegistry(analyses, telemetry)
+        jobs = JobIndex(questions)
+        self._recordings = RecordingRegistry(analyses, telemetry, jobs)
         self._lookup = RecordingLookup(runs, self._recordings)
         self._drilldown = DrilldownRoutes(self._lookup, questions)
-        self._job = JobRoute(self._lookup, runs, analyses, questions)
+        self._job = JobRoute(self._lookup, runs, analyses, questions, jobs)
         self._comparisons = ComparisonRoutes(runs, questions)
         self._run_list = RunListBuilder(logdir, self._recordings)
 
@@ -78,7 +80,7 @@ class Routes:
         """Returns the list of all recordings under the logdir."""
         scan = self._runs.latest()
         if scan is not None:
-            self._recordings.want(scan.listing.recordings)
+            self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
         return Response(self._run_list.text(scan).encode(), "application/json")
 
     def report(self, request: Request) -> Response:
@@ -101,7 +103,7 @@ class Routes:
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
-        self._recordings.want(scan.listing.recordings)
+        self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
         answer = ledger_answer(scan, self._recordings)
         return pending(answer) if isinstance(answer, AnalysisState) else message(answer)
 

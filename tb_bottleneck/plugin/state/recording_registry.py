@@ -1,10 +1,11 @@
 """The reports of all recordings: traces, which worker processes analyse, and telemetry, which the server reads."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from tb_bottleneck.plugin.state.job_index import JobIndex, KnownJob
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
 from tb_bottleneck.plugin.state.training_index import TrainingIndex, directory_of
-from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, AnalysisQueue, AnalysisState
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.monitor_directories import place_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
@@ -14,20 +15,31 @@ from tb_bottleneck.sources.logdir import RecordingFile
 class RecordingRegistry:
     """Any thread may call every method."""
 
-    def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry) -> None:
+    def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry, jobs: JobIndex | None = None) -> None:
         self._analyses = analyses
         self._telemetry = telemetry
+        self._jobs = jobs or JobIndex()
         self._wanted: tuple[RecordingFile, ...] = ()
 
-    def want(self, recordings: Iterable[RecordingFile]) -> None:
-        """Makes these the only recordings to analyse."""
+    def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
+        """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only
+        on request."""
         self._wanted = wanted = tuple(recordings)
-        self._analyses.want(recording for recording in wanted if not recording.is_telemetry)
+        held = self._jobs.update(recordings, saved_jobs).held
+        self._analyses.want((recording for recording in wanted if not recording.is_telemetry), held)
         self._telemetry.want(recording for recording in wanted if recording.is_telemetry)
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the recording's progress, and its digest once there is one."""
-        return (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
+        state, digest = (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
+        if digest is None and (of_job := self._jobs.known.digests.get(recording)) is not None:
+            return DONE, of_job
+        return state, digest
+
+    @property
+    def jobs(self) -> tuple[KnownJob, ...]:
+        """The jobs with a report of their own."""
+        return self._jobs.known.jobs
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
         """Returns the recording's report, joined with existing reports of the other evidence source in the same
@@ -67,7 +79,8 @@ class RecordingRegistry:
         place = place_of(directory_of(recording))
         near = [each for each in self._wanted if place_of(directory_of(each)) == place]
         known = [(each, self.look(each)[1]) for each in near]
-        own = next(training for training in TrainingIndex().trainings(known) if recording in training.recordings)
+        jobs = [job for job in self.jobs if place_of(directory_of(job.first)) == place]
+        own = next(each for each in TrainingIndex().trainings(known, jobs) if recording in each.recordings)
         located = [(directory_of(recording), report)]
         for other in own.recordings:
             if other.kind != recording.kind and self.look(other)[1] is not None:

@@ -37,6 +37,8 @@ def saved_job(question: SavedJobQuestion) -> JobAnswer:
         if os.path.basename(question.trace.path) in answer.ranks.source:
             paths = [os.path.join(os.path.dirname(file.path), name) for name in answer.ranks.source]
             answer.ranks.id.extend(id_of(RecordingFile(path, question.run, "", 0, 0)) for path in paths)
+            if question.rows:
+                answer.ClearField("steps")
             return _finished(answer, question.trace, question.brief)
     raise Unusable(reasons[0] if reasons else "no saved report is about the job of this rank")
 

@@ -144,7 +144,7 @@ class WhatIfQuestion:
 class SavedJobQuestion:
     """The job of a trace, from the saved reports of jobs in its directory.
 
-    `state` identifies the state of all traces of the run. A brief answer has no tables.
+    `state` identifies the state of all traces of the run. A brief answer has no tables, one for rows no table of steps.
     """
 
     trace: TraceFile
@@ -152,6 +152,7 @@ class SavedJobQuestion:
     saved: tuple[TraceFile, ...]
     state: str
     brief: bool = False
+    rows: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.rank_rows import first_action, gain_of
 from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
 from tb_bottleneck.report.trainings import Training
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -37,15 +38,14 @@ class Row:
         """The predicted gain: of the whole plan, or of the job."""
         if self.job is None:
             return self.digest.gain
-        gains = (self.job.speedup_all, self.job.speedup)
-        return next((gain for gain in gains if gain.expected > 1), None)
+        return gain_of(self.job)
 
     @property
     def action(self) -> str:
         """What to change first."""
         if self.job is None:
             return self.digest.action
-        return self.job.culprits[0].title if self.job.culprits else ""
+        return first_action(self.job)
 
     @property
     def severity(self) -> str:

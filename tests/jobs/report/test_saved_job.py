@@ -118,6 +118,8 @@ ATTACKS = {
     "short": lambda c: c["ranks"]["wait_share"].pop(),
     "steps": lambda c: c["steps"].update(count=1 << 30),
     "world": lambda c: c["job"].update(world_size=1 << 30),
+    "name of a slowdown": lambda c: c["job"].update(slowdowns=[{"of": "operation", "name": "7", "factor": 1}]),
+    "infinite factor": lambda c: c["job"].update(slowdowns=[{"of": "rank", "name": "7", "factor": "Infinity"}]),
     "slowdown": lambda c: c["job"].update(slowdowns=[{"of": "rank", "name": "<b>", "factor": 1}]),
     "id": lambda c: c["ranks"].update(id=["a"] * 8),
 }

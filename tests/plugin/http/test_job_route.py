@@ -13,7 +13,7 @@ from simulate.jobs.execution import execute
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
 from tb_bottleneck.__main__ import main
-from tests.plugin.tenant import Tenant
+from tests.plugin.tenant import Tenant, until
 
 MoveIn = Callable[..., Tenant]
 DIAGNOSE = "tb_bottleneck.diagnosis.trace:diagnose"
@@ -96,6 +96,43 @@ def test_the_saved_report_is_shown_without_reading_a_trace(
     assert (brief["basis"], brief["job"]["verdict"]) == ("saved", answer["job"]["verdict"])
 
 
+def training_of(tenant: Tenant) -> dict[str, Any]:
+    """Returns the job's entry in the list, once all recordings are done."""
+    tenant.listed()
+    answer = until(tenant.runs, lambda answer: all(run["state"] == "done" for run in answer["runs"]))
+    (training,) = answer["trainings"]
+    return dict(training) | {"runs": answer["runs"]}
+
+
+def test_the_list_has_the_saved_verdict_and_no_trace_is_analysed(
+    move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = simulated(tmp_path / "job", ranks=12)
+    assert main(["diagnose", "--write", str(folder)]) == 0
+    tenant = move_in(tmp_path, analyse="tests.plugin.no_such_module:analyse")
+    training = training_of(tenant)
+    saved = tenant.ready(f"job?id={training['runs'][0]['id']}").json or {}
+    assert training["job"]["verdict"] == saved["job"]["verdict"]
+    assert training["job"]["action"] == saved["job"]["culprits"][0]["fix"]["action"]
+    assert training["runs"][training["members"][0]]["rank"] == saved["speaker"] == 2
+    for entry in training["runs"]:
+        row = saved["ranks"]["source"].index(entry["source"])
+        assert (entry["rank"], entry["step_ns"]) == (saved["ranks"]["rank"][row], saved["ranks"]["step_ns"][row])
+        assert entry["verdict"]["regime"] == saved["ranks"]["regime"][row]
+    opened = tenant.report("rank3.pt.trace.json")
+    assert opened["health"]["status"] == "unreadable"  # only now: the analysis does not exist
+    assert tenant.entry("rank4.pt.trace.json")["health"] == "ok"
+
+
+def test_the_list_names_no_rank_until_the_ranks_are_judged_together(move_in: MoveIn, tmp_path: Path) -> None:
+    simulated(tmp_path / "job")
+    tenant = move_in(tmp_path, analyse=DIAGNOSE)
+    training = training_of(tenant)
+    assert training["job"] == {"world_size": 4, "ranks": 4, "action": ""}
+    computed = answer_of(tenant)
+    assert training_of(tenant)["job"]["verdict"] == computed["job"]["verdict"]
+
+
 def test_a_stale_report_is_not_shown(move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = simulated(tmp_path / "job", ranks=12)
     assert main(["diagnose", "--write", str(folder)]) == 0
@@ -103,6 +140,7 @@ def test_a_stale_report_is_not_shown(move_in: MoveIn, tmp_path: Path, capsys: py
     tenant = move_in(tmp_path, analyse=DIAGNOSE)
     answer = answer_of(tenant)
     assert answer["basis"] == "accounts"
+    assert training_of(tenant)["job"] == {"world_size": 12, "ranks": 12, "action": ""}
     assert answer["because"].startswith("1 of the 12 traces of the saved report have changed")
     assert answer["command"] == f"tb-bottleneck diagnose --write {folder}"
 

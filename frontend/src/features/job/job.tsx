@@ -20,6 +20,7 @@ import { HeatMap } from "./heat_map";
 import sheet from "./job.css";
 import { jobMarkdown } from "./markdown";
 import { ProcessGroups } from "./process_groups";
+import { Slowdowns } from "./slowdowns";
 import { RankList } from "./rank_list";
 import { RankTimeline } from "./rank_timeline";
 import { firstSelection } from "./step_bars";
@@ -101,6 +102,7 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
         </div>
       </div>
       <ProcessGroups job={job} />
+      <Slowdowns job={job} />
       <RankList job={job} table={table} chosen={entry.id} selected={selected} toggle={toggle} openRank={openRank} />
     </>
   );
@@ -123,7 +125,7 @@ function Speaker({ answer: { speaker, job }, table, runs, openRank }: { answer: 
       <button type="button" class="link" onClick={() => openRank(speaker)}>
         rank {count(speaker)}
       </button>
-      : {leadOf(verdict)}
+      : {leadOf(verdict) || verdict.title}
     </p>
   );
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { RunEntry, Verdict } from "../../shared/report";
 import { reviewSummary } from "../../shared/run/review";
-import { evidenceOf, type TrainingEntry } from "../../shared/run/trainings";
+import { evidenceOf, notJudged, type TrainingEntry } from "../../shared/run/trainings";
 import { bytes, count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
 import { leadOf, shortened } from "../../shared/text/names";
 import { severity, withoutVerdict } from "../../shared/text/vocabulary";
@@ -120,7 +120,9 @@ function SeverityIcon({ of }: { of: Judged }) {
 }
 
 /** The verdict with the action, or why there is none. */
-function Outcome({ entry: { verdict, action, state, health: status, reason, evidence_source } }: { entry: TrainingEntry }) {
+function Outcome({ entry }: { entry: TrainingEntry }) {
+  const { verdict, action, state, health: status, reason, evidence_source } = entry;
+  if (state === "done" && notJudged(entry)) return <span class="muted">{notJudged(entry)}</span>;
   if (!verdict) return <span class="muted">{state !== "done" ? state : evidence_source === "snapshot" && status === "ok" ? "memory only" : withoutVerdict(status, reason)}</span>;
   return (
     <>

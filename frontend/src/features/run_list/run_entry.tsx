@@ -1,7 +1,6 @@
 // One training in the list: its name, its step times, and its verdict or why there is none.
 import { colourOf } from "../../shared/colours";
-import type { RunEntry } from "../../shared/report";
-import type { TrainingEntry } from "../../shared/run/trainings";
+import { notJudged, type TrainingEntry } from "../../shared/run/trainings";
 import { duration, shortMoment, shortShare } from "../../shared/text/format";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
@@ -33,7 +32,8 @@ export function Entry({ entry }: { entry: TrainingEntry }) {
 }
 
 /** The verdict, or why there is none (yet). */
-function Outcome({ entry: { state, progress, verdict, health: status, reason: code, evidence_source } }: { entry: RunEntry }) {
+function Outcome({ entry }: { entry: TrainingEntry }) {
+  const { state, progress, verdict, health: status, reason: code, evidence_source } = entry;
   if (state === "analysing") {
     return (
       <>
@@ -55,6 +55,7 @@ function Outcome({ entry: { state, progress, verdict, health: status, reason: co
       </>
     );
   }
+  if (notJudged(entry)) return <span class="what muted">not judged together yet</span>;
   if (evidence_source === "snapshot" && status === "ok") return <span class="what muted">memory only</span>;
   const { icon, tone } = health(status);
   return (

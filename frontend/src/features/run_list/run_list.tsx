@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { RunList as List } from "../../shared/report";
 import { prepareTexts } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
-import { evidenceOf, sectionsOf, trainingOf, trainingsOf, type Section, type TrainingEntry } from "../../shared/run/trainings";
+import { evidenceOf, notJudged, sectionsOf, trainingOf, trainingsOf, type Section, type TrainingEntry } from "../../shared/run/trainings";
 import { count, duration, shortShare } from "../../shared/text/format";
 import { leadOf, runName, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
@@ -170,12 +170,12 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
 const domId = (index: number): string => `recording-${index}`;
 
 /** The names of the files, and what to change first. */
-const tooltip = ({ members, verdict }: TrainingEntry): string => [...members.slice(0, MAX_FILES).map(({ source }) => source), verdict && leadOf(verdict)].filter(Boolean).join("\n");
+const tooltip = (entry: TrainingEntry): string => [...entry.members.slice(0, MAX_FILES).map(({ source }) => source), entry.verdict ? leadOf(entry.verdict) : notJudged(entry)].filter(Boolean).join("\n");
 
 /** The row as text, for screen readers. */
 function description(entry: TrainingEntry): string {
   const { named, state, verdict, step_ns, health: status, live } = entry;
-  const outcome = state !== "done" ? state : verdict ? [`${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, verdict.action].filter(Boolean).join(", ") : health(status).text;
+  const outcome = state !== "done" ? state : verdict ? [`${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, verdict.action].filter(Boolean).join(", ") : notJudged(entry) || health(status).text;
   return [runName(named.run), sourceName(named.source), evidenceOf(entry), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 

@@ -1,6 +1,6 @@
 // The trainings of the list: the recordings of one training are one entry with one verdict. The server groups them.
 import type { RunEntry, RunList, Training, TrainingJob } from "../report";
-import { epochMs } from "../text/format";
+import { count, epochMs } from "../text/format";
 import { commonFolders, commonStart, runName, sourceParts, withoutMonitor } from "../text/names";
 import { isTrace, withWords } from "./groups";
 import { keyOf, type Key } from "./keys";
@@ -118,7 +118,7 @@ function entryOf(members: readonly RunEntry[], training?: Training): Unnamed {
   const revision = members.find((member) => member.revision)?.revision;
   const { verdict: _verdict, gain: _gain, ...rest } = first;
   return {
-    ...(job ? { ...rest, action: "", ...(job.verdict ? { verdict: job.verdict } : {}), ...(job.gain ? { gain: job.gain } : {}), job } : first),
+    ...(job ? { ...rest, action: job.action, ...(job.verdict ? { verdict: job.verdict } : {}), ...(job.gain ? { gain: job.gain } : {}), job } : first),
     ...progressOf(members),
     ...(memory ? { peak_bytes: memory.peak_bytes!, ...(memory.headroom_bytes === undefined ? {} : { headroom_bytes: memory.headroom_bytes }) } : {}),
     ...(review ? { review } : {}),
@@ -146,6 +146,12 @@ export function partName({ evidence_source, rank }: RunEntry, training: Training
   const kind = KINDS[evidence_source] ?? "Trace";
   if (rank === undefined || !training.job) return kind;
   return evidence_source === "trace" ? `Rank ${rank}` : `Rank ${rank}: ${kind.toLowerCase()}`;
+}
+
+/** Why a job has no verdict: the reports of single ranks do not tell which one holds the others up. "" with a verdict. */
+export function notJudged({ job, verdict }: TrainingEntry): string {
+  if (!job || verdict) return "";
+  return `Job of ${count(job.world_size)} ranks: not judged together yet. Open it, or run tb-bottleneck diagnose --write DIR.`;
 }
 
 /** The evidence sources in few words: "trace and telemetry", "8 ranks". */

@@ -43,7 +43,7 @@ test("names lose the folders and the words that all share, and gain the file whe
 test("a job has its own verdict and gain, and no more than it knows", () => {
   const ranks = [0, 1].map((rank) => entry("job", `rank${rank}.json`, { rank, world_size: 2, verdict, gain: { expected: 2, low: 1, high: 2, basis: "replay", assumes: "", because: "" } }));
   const of = { ...verdict, regime: "communication", title: "Collectives" };
-  const [job] = trainingsOf({ ...list(...ranks), trainings: [{ members: [1, 0], because: "", job: { world_size: 4, ranks: 2, verdict: of } }] });
+  const [job] = trainingsOf({ ...list(...ranks), trainings: [{ members: [1, 0], because: "", job: { world_size: 4, ranks: 2, verdict: of, action: "" } }] });
   assert.equal(job!.verdict?.title, "Collectives");
   assert.equal(job!.gain, undefined);
   assert.equal(evidenceOf(job!), "2 of 4 ranks");
