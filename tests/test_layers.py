@@ -157,7 +157,7 @@ EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.endswith("_pb2.py"))
 MOST_MODULES = 16
 """Loose modules in one folder. Folders of equals, which have one module per item of a list, may have more."""
-EQUALS = {"regimes", "replay/scenarios", "monitor/samplers", "measures/trace"}
+EQUALS = {"commands", "regimes", "replay/scenarios", "monitor/samplers", "measures/trace"}
 
 
 def layer_of(module: str) -> str:

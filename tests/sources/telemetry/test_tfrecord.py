@@ -7,7 +7,7 @@ import pytest
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c as oracle
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tb_bottleneck.sources.tfrecord import FOOTER, HEADER, Records, masked_crc32c
+from tb_bottleneck.sources.telemetry.tfrecord import FOOTER, HEADER, Records, masked_crc32c
 
 
 def written(path: Path, *contents: bytes) -> Path:

@@ -9,8 +9,8 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
-from tb_bottleneck.sources.event_files import TAGS
-from tb_bottleneck.sources.tfrecord import FOOTER, Records
+from tb_bottleneck.sources.telemetry.event_files import TAGS
+from tb_bottleneck.sources.telemetry.tfrecord import FOOTER, Records
 
 AT_ONCE = 16 << 20
 """Bytes that one call reads, so that the caller can do something else in between."""

@@ -6,7 +6,7 @@ from helpers.telemetry_files import NAME, context, event, scalar, write
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet
-from tb_bottleneck.sources.telemetry_file import SeriesFile
+from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 
 
 def packets(*numbers: int) -> list[Packet]:
